@@ -1,0 +1,17 @@
+from libc.stdint cimport int32_t
+
+from varifold._core.model cimport BinaryRule
+from varifold._core.view cimport View
+
+cdef class AROWRule(BinaryRule):
+    cdef readonly double r
+    cdef readonly Py_ssize_t max_dense   # 0: diagonal from the start
+    cdef readonly bint diagonal
+    cdef Py_ssize_t side                 # rows and columns held, a power of two
+    cdef double* covariance              # [problem][side][side], NULL when diagonal
+    cdef double* spread                  # scratch, [side]: covariance times x
+
+    cdef int grow_covariance(self, int problems, Py_ssize_t side) except -1
+    cdef void fall_back(self) noexcept nogil
+    cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
+    cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil

@@ -1,0 +1,385 @@
+"""Names to dense ids, walked in C: the one table behind a learner's space and a block's vocabulary."""
+
+import decimal
+
+import numpy as np
+
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.object cimport PyObject, PyObject_Hash, PyObject_RichCompareBool, Py_EQ
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_Compare
+from libc.math cimport isfinite, isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from varifold.errors import FeatureNameError, FeatureValueError
+
+cdef extern from "Python.h":
+    ctypedef struct PyASCIIObject:
+        Py_hash_t hash
+    int PyBool_Check(object)
+
+DEF_CAPACITY = 16
+cdef double LARGEST = 1e150  # beyond it squares overflow; larger magnitudes are clamped here
+
+
+cdef inline Py_hash_t hash_of(PyObject* name) except? -1:
+    cdef Py_hash_t h
+    if PyUnicode_CheckExact(<object> name):
+        h = (<PyASCIIObject*> name).hash
+        if h != -1:
+            return h
+    return PyObject_Hash(<object> name)
+
+
+cdef inline bint same_name(PyObject* stored, PyObject* name) except -1:
+    """Equal and of the same kind: '1' is not 1, and 1 is not True (which never gets in)."""
+    if PyUnicode_CheckExact(<object> stored):
+        if not PyUnicode_CheckExact(<object> name):
+            return False
+        if (<PyASCIIObject*> stored).hash != (<PyASCIIObject*> name).hash:
+            return False
+        return PyUnicode_Compare(<object> stored, <object> name) == 0
+    if PyUnicode_CheckExact(<object> name):
+        return False
+    return PyObject_RichCompareBool(<object> stored, <object> name, Py_EQ)
+
+
+cdef object name_error(object name, int64_t step):
+    return FeatureNameError(
+        f"feature name {name!r} is of type {type(name).__name__} at step {step:,}; "
+        "use a str or an int as the key"
+    )
+
+
+cdef object conflict_error(object name, int64_t step):
+    return FeatureNameError(
+        f"feature {name!r} at step {step:,} is at once a feature of its own and the indicator of a string value; "
+        "rename one of the two"
+    )
+
+
+cdef object value_error(object name, object value, int64_t step):
+    if isinstance(value, (float, int, decimal.Decimal, np.generic)):
+        shown = "inf" if not isinstance(value, int) or isinstance(value, bool) else "an int too large for a float"
+        try:
+            shown = "-inf" if value < 0 and shown == "inf" else shown
+        except TypeError:
+            shown = f"{value!r} of type {type(value).__name__}"
+        if isinstance(value, (np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
+            shown = f"{value!r} of type {type(value).__name__}"
+        return FeatureValueError(
+            f"feature {name!r} is {shown} at step {step:,}; drop the key or pass None for \"not observed\""
+        )
+    shown = repr(value)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return FeatureValueError(
+        f"feature {name!r} is {shown} of type {type(value).__name__} at step {step:,}; "
+        "pass a number, a bool, a str (a category), or None for \"not observed\""
+    )
+
+
+cdef object canonical_name(object name):
+    """The exact str or int behind a name, or None when it is neither."""
+    if PyUnicode_CheckExact(name) or PyLong_CheckExact(name):
+        return name
+    if PyUnicode_Check(name):
+        return str(name)
+    if PyBool_Check(name) or isinstance(name, np.bool_):
+        return None
+    if PyLong_Check(name) or isinstance(name, np.integer):
+        return int(name)
+    return None
+
+
+cdef int read_other(object value, double* out) except -3:
+    """Everything but an exact float: bool, int, None, str, numpy scalars, Decimal, pandas' NA."""
+    if value is None:
+        return ABSENT
+    if PyUnicode_Check(value):
+        return LEVEL
+    if PyLong_Check(value):
+        try:
+            out[0] = PyLong_AsDouble(value)
+        except OverflowError:
+            return BAD
+    elif isinstance(value, np.generic):
+        if isinstance(value, (np.floating, np.integer, np.bool_)):
+            out[0] = float(value)
+        elif isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
+            return ABSENT
+        else:
+            return BAD
+    elif isinstance(value, (float, decimal.Decimal)):
+        if isinstance(value, decimal.Decimal) and value.is_snan():
+            return ABSENT
+        out[0] = float(value)
+    elif type(value).__name__ in ("NAType", "NaTType"):
+        return ABSENT
+    else:
+        return BAD
+    if isfinite(out[0]):
+        return NUMBER
+    return ABSENT if isnan(out[0]) else BAD
+
+
+cdef int read_value(PyObject* value, double* out) except -3:
+    cdef int found
+    if PyFloat_CheckExact(<object> value):
+        out[0] = PyFloat_AS_DOUBLE(<object> value)
+        if isfinite(out[0]):
+            found = NUMBER
+        else:
+            return ABSENT if isnan(out[0]) else BAD
+    else:
+        found = read_other(<object> value, out)
+    if found == NUMBER:
+        if out[0] > LARGEST:
+            out[0] = LARGEST
+        elif out[0] < -LARGEST:
+            out[0] = -LARGEST
+    return found
+
+
+cdef class NameTable:
+    """Name (str or int, told apart) -> dense id; id 0 is reserved for the intercept."""
+
+    def __cinit__(self):
+        self.capacity = 0
+        self.levels = {}
+        self.free_ids = []
+        self.grow(DEF_CAPACITY)
+        self.rehash(4 * DEF_CAPACITY)
+        self.size = 1
+        self.kind[0] = RESERVED
+        self.column[0] = 0
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.key != NULL:
+            for i in range(self.size):
+                Py_XDECREF(self.key[i])
+        free(self.key)
+        free(self.column)
+        free(self.kind)
+        free(self.table)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        """Room for this many ids; subclasses grow their own arrays beside these."""
+        cdef Py_ssize_t old = self.capacity
+        if capacity <= old:
+            return 0
+        self.key = <PyObject**> realloc(self.key, capacity * sizeof(PyObject*))
+        self.column = <int32_t*> realloc(self.column, capacity * sizeof(int32_t))
+        self.kind = <uint8_t*> realloc(self.kind, capacity)
+        if self.key == NULL or self.column == NULL or self.kind == NULL:
+            raise MemoryError
+        memset(self.key + old, 0, (capacity - old) * sizeof(PyObject*))
+        memset(self.column + old, 0, (capacity - old) * sizeof(int32_t))
+        memset(self.kind + old, 0, capacity - old)
+        self.capacity = capacity
+        return 0
+
+    cdef int rehash(self, Py_ssize_t slots) except -1:
+        cdef Py_ssize_t i, j
+        free(self.table)
+        self.table = <int32_t*> calloc(slots, sizeof(int32_t))
+        if self.table == NULL:
+            raise MemoryError
+        self.mask = slots - 1
+        self.filled = 0
+        for i in range(1, self.size):
+            if self.key[i] == NULL:
+                continue
+            j = hash_of(self.key[i]) & self.mask
+            while self.table[j] != 0:
+                j = (j + 1) & self.mask
+            self.table[j] = <int32_t> (i + 1)
+            self.filled += 1
+        return 0
+
+    cdef int32_t find(self, PyObject* name) except -2:
+        """The id of a canonical name, or -1."""
+        cdef Py_ssize_t j = hash_of(name) & self.mask
+        cdef int32_t e
+        while True:
+            e = self.table[j]
+            if e == 0:
+                return -1
+            if e > 0 and (self.key[e - 1] == name or same_name(self.key[e - 1], name)):
+                return e - 1
+            j = (j + 1) & self.mask
+
+    cdef int32_t find_level(self, int32_t column, object level) except -2:
+        cdef object levels = self.levels.get(column)
+        if levels is None:
+            return -1
+        return <int32_t> levels.get(level, -1)
+
+    cdef int32_t insert(self, object name, int kind, int32_t column) except -2:
+        """A new id for a canonical name that is not in the table; column -1 means itself."""
+        cdef int32_t i
+        cdef Py_ssize_t j
+        if self.free_ids:
+            i = self.free_ids.pop()
+        else:
+            if self.size == self.capacity:
+                self.grow(2 * self.capacity)
+            i = <int32_t> self.size
+            self.size += 1
+        if 2 * (self.filled + 1) > self.mask + 1:
+            self.rehash(self.room())
+        j = hash_of(<PyObject*> name) & self.mask
+        while self.table[j] > 0:
+            j = (j + 1) & self.mask
+        if self.table[j] == 0:
+            self.filled += 1
+        self.table[j] = i + 1
+        Py_INCREF(name)
+        self.key[i] = <PyObject*> name
+        self.kind[i] = <uint8_t> kind
+        self.column[i] = i if column < 0 else column
+        if kind & (NUMERIC | INDICATOR):
+            self.features += 1
+        return i
+
+    def room(self):
+        """Table slots to rehash into: a power of two, at most half full afterwards."""
+        cdef Py_ssize_t slots = 64
+        while slots < 4 * (self.size - len(self.free_ids)):
+            slots *= 2
+        return slots
+
+    cdef int32_t ensure_numeric(self, object name) except -2:
+        """The id under which this canonical name carries numbers; -1 when it is an indicator's name."""
+        cdef int32_t i = self.find(<PyObject*> name)
+        if i < 0:
+            return self.insert(name, NUMERIC, -1)
+        if self.kind[i] & INDICATOR:
+            return -1
+        if not self.kind[i] & NUMERIC:
+            self.kind[i] |= NUMERIC
+            self.features += 1
+        return i
+
+    cdef int32_t ensure_level(self, object column_name, object level) except -2:
+        """The indicator id of a column's string value; -1 when that name is taken by a feature of its own."""
+        cdef int32_t c = self.find(<PyObject*> column_name)
+        cdef int32_t i
+        if c >= 0:
+            i = self.find_level(c, level)
+            if i >= 0:
+                return i
+            if self.kind[c] & INDICATOR:
+                return -1
+        name = f"{column_name}={level}"
+        if self.find(<PyObject*> name) >= 0:
+            return -1
+        if c < 0:
+            c = self.insert(column_name, COLUMN, -1)
+        self.kind[c] |= COLUMN
+        i = self.insert(name, INDICATOR, c)
+        self.levels.setdefault(c, {})[level] = i
+        return i
+
+    cdef int remove(self, int32_t i) except -1:
+        """Forget a value-carrying id; its number is reused, and a column goes with its last level."""
+        cdef int32_t c = self.column[i]
+        self.features -= 1
+        if self.kind[i] & INDICATOR:
+            levels = self.levels[c]
+            text = <object> self.key[i]
+            column_name = <object> self.key[c]
+            del levels[text[len(str(column_name)) + 1:]]
+            self.erase(i)
+            if not levels:
+                del self.levels[c]
+                self.kind[c] &= ~<uint8_t> COLUMN
+                if self.kind[c] == FREE:
+                    self.erase(c)
+        else:
+            self.kind[i] &= ~<uint8_t> NUMERIC
+            if self.kind[i] == FREE:
+                self.erase(i)
+        return 0
+
+    cdef void erase(self, int32_t i):
+        cdef Py_ssize_t j = hash_of(self.key[i]) & self.mask
+        while self.table[j] != i + 1:
+            j = (j + 1) & self.mask
+        self.table[j] = -1
+        Py_DECREF(<object> self.key[i])
+        self.key[i] = NULL
+        self.kind[i] = FREE
+        self.column[i] = i
+        self.free_ids.append(i)
+
+    def __len__(self):
+        return self.features
+
+    def __contains__(self, name):
+        canonical = canonical_name(name)
+        if canonical is None:
+            return False
+        i = self.find(<PyObject*> canonical)
+        return i >= 0 and (self.kind[i] & (NUMERIC | INDICATOR)) != 0
+
+    def id_of(self, name):
+        """The id of a feature, or -1."""
+        canonical = canonical_name(name)
+        return -1 if canonical is None else self.find(<PyObject*> canonical)
+
+    def name_of(self, Py_ssize_t i):
+        """The name behind a live id."""
+        if not 0 < i < self.size or self.key[i] == NULL:
+            raise IndexError(f"no name has id {i}")
+        return <object> self.key[i]
+
+    def column_of(self, Py_ssize_t i):
+        """The id of the column that an id belongs to: itself, unless it is an indicator."""
+        if not 0 < i < self.size or self.key[i] == NULL:
+            raise IndexError(f"no name has id {i}")
+        return self.column[i]
+
+    def live(self):
+        """Ids that carry a value, ascending."""
+        return [i for i in range(1, self.size) if self.kind[i] & (NUMERIC | INDICATOR)]
+
+    def columns(self):
+        """Ids of the columns (a plain feature is its own column), ascending."""
+        return [i for i in range(1, self.size) if self.kind[i] & (NUMERIC | COLUMN)]
+
+    def dump(self):
+        """Flat form: names by id (None where free), kinds, columns, and free ids in their stack order."""
+        names = [<object> self.key[i] if self.key[i] != NULL else None for i in range(self.size)]
+        kinds = np.array([self.kind[i] for i in range(self.size)], dtype=np.uint8)
+        columns = np.array([self.column[i] for i in range(self.size)], dtype=np.int32)
+        return names, kinds, columns, np.array(self.free_ids, dtype=np.int32)
+
+    def fill(self, names, kinds, columns, free_ids):
+        """Take the flat form into an empty table."""
+        cdef Py_ssize_t i
+        cdef object name
+        if self.size != 1:
+            raise ValueError("fill() needs an empty table")
+        self.grow(max(DEF_CAPACITY, len(names)))
+        self.size = len(names)
+        for i in range(1, self.size):
+            name = names[i]
+            self.kind[i] = kinds[i]
+            self.column[i] = columns[i]
+            if name is not None:
+                Py_INCREF(name)
+                self.key[i] = <PyObject*> name
+                if self.kind[i] & (NUMERIC | INDICATOR):
+                    self.features += 1
+        for i in range(1, self.size):
+            if self.kind[i] & INDICATOR:
+                c = self.column[i]
+                column_name = <object> self.key[c]
+                self.levels.setdefault(c, {})[(<object> self.key[i])[len(str(column_name)) + 1:]] = <int32_t> i
+        self.free_ids = [int(i) for i in free_ids]
+        self.rehash(self.room())

@@ -1,0 +1,171 @@
+"""Anything tabular becomes a block: dicts, data frames, SciPy sparse, NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from varifold._core.assemble import assemble
+from varifold._core.block import Block, Labels, Vocabulary, check_weights, encode_labels
+from varifold.errors import DataError
+
+__all__ = ["Block", "Labels", "Vocabulary", "to_block"]
+
+
+def to_block(
+    X: Any,
+    y: Iterable[Any] | None = None,
+    w: Iterable[float] | None = None,
+    *,
+    names: Sequence[str | int] | None = None,
+    vocabulary: Vocabulary | None = None,
+    labels: Labels | None = None,
+) -> Block:
+    """Turn X into a block.
+
+    Parameters
+    ----------
+    X
+        A Block (returned as it is), an iterable of dicts, a pandas / polars / pyarrow frame, a SciPy sparse matrix
+        (stored zeros are values, cells not stored are absent) or a 2-D NumPy array (NaN is absent).
+    y, w
+        Labels and sample weights, one an instance; not for a Block, which carries its own.
+    names
+        Feature names of an array's or a sparse matrix' columns; ``0, 1, 2, ...`` when not given.
+    vocabulary, labels
+        Tables of the stream that the block belongs to; new ones when not given.
+
+    """
+    if isinstance(X, Block):
+        if y is not None or w is not None:
+            raise DataError("a Block carries its labels and weights; leave y and w out")
+        return X
+    vocabulary = Vocabulary() if vocabulary is None else vocabulary
+    labels = Labels() if labels is None else labels
+    if isinstance(X, np.ndarray):
+        return _from_array(X, y, w, names, vocabulary, labels)
+    if hasattr(X, "tocsr"):
+        return _from_sparse(X, y, w, names, vocabulary, labels)
+    if nw.dependencies.is_into_dataframe(X):
+        return _from_frame(nw.from_native(X, eager_only=True), y, w, vocabulary, labels)
+    if isinstance(X, dict) or not isinstance(X, Iterable):
+        raise DataError(
+            f"cannot read instances from {type(X).__name__}; pass a Block, an iterable of dicts, a data frame, "
+            "a SciPy sparse matrix or a 2-D array"
+        )
+    return Block.from_dicts(X, y, w, vocabulary, labels)
+
+
+def _finish(
+    n: int,
+    cells: tuple[Any, Any, Any],
+    y: Iterable[Any] | None,
+    w: Iterable[float] | None,
+    vocabulary: Vocabulary,
+    labels: Labels,
+) -> Block:
+    weights = None
+    if w is not None:
+        weights = np.array(list(w), dtype=np.float64)
+        check_weights(weights, n)
+    return Block(vocabulary, *cells, encode_labels(y, labels, n), labels, weights)
+
+
+def _column_names(names: Sequence[str | int] | None, width: int) -> Sequence[str | int]:
+    if names is None:
+        return range(width)
+    if len(names) != width:
+        raise DataError(f"{len(names)} names for {width} columns")
+    return names
+
+
+def _from_array(
+    X: np.ndarray[Any, Any],
+    y: Iterable[Any] | None,
+    w: Iterable[float] | None,
+    names: Sequence[str | int] | None,
+    vocabulary: Vocabulary,
+    labels: Labels,
+) -> Block:
+    if X.ndim != 2:
+        raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
+    names = _column_names(names, X.shape[1])
+    if X.dtype == object:
+        rows = (dict(zip(names, row, strict=True)) for row in X.tolist())
+        return Block.from_dicts(rows, y, w, vocabulary, labels)
+    columns = [(vocabulary.add(name), X[:, j]) for j, name in enumerate(names)]
+    return _finish(len(X), assemble(len(X), columns, vocabulary), y, w, vocabulary, labels)
+
+
+def _from_sparse(
+    X: Any,
+    y: Iterable[Any] | None,
+    w: Iterable[float] | None,
+    names: Sequence[str | int] | None,
+    vocabulary: Vocabulary,
+    labels: Labels,
+) -> Block:
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    ids = np.array([vocabulary.add(name) for name in _column_names(names, X.shape[1])], dtype=np.int32)
+    values = np.asarray(X.data, dtype=np.float64)
+    present = ~np.isnan(values)
+    kept = np.concatenate([[0], np.cumsum(present)])
+    cells = (kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
+    return _finish(X.shape[0], cells, y, w, vocabulary, labels)
+
+
+def _from_frame(
+    X: nw.DataFrame[Any],
+    y: Iterable[Any] | None,
+    w: Iterable[float] | None,
+    vocabulary: Vocabulary,
+    labels: Labels,
+) -> Block:
+    columns: list[tuple[Any, Any]] = []
+    for name in X.columns:
+        series = X[name]
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            columns.append((vocabulary.add(name), _as_floats(series)))
+        elif series.dtype in (nw.String, nw.Categorical, nw.Enum):
+            columns.append(_as_levels(series, name, vocabulary))
+        else:
+            columns.extend(_mixed(series, name, vocabulary))
+    return _finish(len(X), assemble(len(X), columns, vocabulary), y, w, vocabulary, labels)
+
+
+def _as_floats(series: nw.Series[Any]) -> Any:
+    """Numbers with NaN where the frame has a null."""
+    if series.null_count():
+        return series.cast(nw.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    return series.to_numpy().astype(np.float64)
+
+
+def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tuple[Any, Any]:
+    """Indicator ids a row, 0 where absent; the values are all 1."""
+    ids: dict[str | None, int] = {}
+    out = np.zeros(len(series), dtype=np.int32)
+    for i, level in enumerate(series.to_list()):
+        if level is None or level != level:
+            continue
+        found = ids.get(level)
+        if found is None:
+            found = ids[level] = vocabulary.add_level(name, level)
+        out[i] = found
+    return out, None
+
+
+def _mixed(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> list[tuple[Any, Any]]:
+    """An object column: each cell is read as a dict's value would be."""
+    cells = Block.from_dicts(({name: value} for value in series.to_list()), vocabulary=vocabulary)
+    ids = np.zeros(len(series), dtype=np.int32)
+    values = np.ones(len(series))
+    filled = np.flatnonzero(np.diff(cells.indptr))
+    ids[filled] = cells.indices
+    values[filled] = cells.values
+    return [(ids, values)]

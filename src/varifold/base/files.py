@@ -1,0 +1,153 @@
+"""Model files: safetensors with a checksum, written whole or not at all; loading never runs code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from varifold.errors import ModelFileError
+
+FORMAT = 1
+_NONE, _STR, _INT = 0, 1, 2
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write header and arrays to exactly this path: temporary file beside it, fsync, rename."""
+    target = Path(path)
+    text = json.dumps(dict(header), sort_keys=True, ensure_ascii=True)
+    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": _checksum(text, arrays)}
+    data = safetensors.numpy.save(arrays, metadata=meta)
+    handle, temporary = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model file; anything but a sound file of a known format raises ModelFileError."""
+    data = Path(path).read_bytes()
+    meta = _metadata(data, path)
+    version = meta.get("varifold.format")
+    if version is None:
+        raise ModelFileError(f"{path} is a safetensors file, but not one of varifold's")
+    if not version.isdigit() or int(version) > FORMAT:
+        raise ModelFileError(
+            f"{path} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
+        )
+    try:
+        arrays = safetensors.numpy.load(data)
+    except safetensors.SafetensorError as error:
+        raise ModelFileError(f"{path} is damaged or truncated: {error}") from error
+    text = meta.get("varifold.header", "")
+    if _checksum(text, arrays) != meta.get("varifold.sha256"):
+        raise ModelFileError(f"{path} is damaged: its checksum does not match its content")
+    header: dict[str, Any] = json.loads(text)
+    return header, arrays
+
+
+def _metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, str]:
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or data[8:9] != b"{" or length > 100_000_000:
+        raise ModelFileError(f"{path} is not a varifold model file ({len(data)} bytes, no safetensors header)")
+    if len(data) < 8 + length:
+        raise ModelFileError(f"{path} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
+    try:
+        found = json.loads(data[8 : 8 + length])
+    except ValueError as error:
+        raise ModelFileError(f"{path} is damaged: its header cannot be read ({error})") from error
+    meta: dict[str, str] = found.get("__metadata__", {}) if isinstance(found, dict) else {}
+    return meta
+
+
+def _checksum(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        a = arrays[name]
+        digest.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
+        digest.update(a.tobytes())
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def pack_names(names: list[str | int | None]) -> Arrays:
+    """Names as bytes with offsets, so that a million of them are three arrays."""
+    kinds = np.array([_NONE if n is None else _STR if isinstance(n, str) else _INT for n in names], dtype=np.uint8)
+    parts = [b"" if n is None else str(n).encode("utf-8", "surrogatepass") for n in names]
+    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(p) for p in parts], out=offsets[1:])
+    return {
+        "names.kind": kinds,
+        "names.offsets": offsets,
+        "names.bytes": np.frombuffer(b"".join(parts), dtype=np.uint8),
+    }
+
+
+def unpack_names(arrays: Arrays) -> list[str | int | None]:
+    """What pack_names() packed."""
+    data = arrays["names.bytes"].tobytes()
+    offsets = arrays["names.offsets"].tolist()
+    names: list[str | int | None] = []
+    for i, kind in enumerate(arrays["names.kind"].tolist()):
+        text = data[offsets[i] : offsets[i + 1]].decode("utf-8", "surrogatepass")
+        names.append(None if kind == _NONE else text if kind == _STR else int(text))
+    return names
+
+
+def pack_label(y: Any) -> Any:
+    """A label as JSON that keeps its type."""
+    if isinstance(y, bool | str):
+        return y
+    if isinstance(y, int):
+        return {"int": str(y)}
+    if isinstance(y, float):
+        return {"float": y.hex()}
+    if isinstance(y, bytes):
+        return {"bytes": y.hex()}
+    if isinstance(y, tuple):
+        return {"tuple": [pack_label(part) for part in y]}
+    raise ModelFileError(
+        f"the label {y!r} of type {type(y).__name__} cannot be stored in a file; "
+        "use str, int, float, bool, bytes or tuples of these as labels"
+    )
+
+
+def unpack_label(found: Any) -> Any:
+    """What pack_label() packed."""
+    if not isinstance(found, dict):
+        return found
+    ((kind, value),) = found.items()
+    if kind == "int":
+        return int(value)
+    if kind == "float":
+        return float.fromhex(value)
+    if kind == "bytes":
+        return bytes.fromhex(value)
+    return tuple(unpack_label(part) for part in value)

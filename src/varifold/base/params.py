@@ -1,0 +1,124 @@
+"""Parameters declared once, checked everywhere with one message."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from varifold.errors import ParameterError
+
+
+class Constraint(Protocol):
+    """What a parameter may be."""
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is allowed."""
+
+    def describe(self) -> str:
+        """The allowed values in words, to stand after 'must be'."""
+
+
+def _bounds(low: float | None, high: float | None, open_low: bool) -> str:
+    parts = []
+    if low is not None:
+        parts.append(f"{'>' if open_low else '>='} {low:g}")
+    if high is not None:
+        parts.append(f"<= {high:g}")
+    return " and ".join(parts)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number in an interval, closed above; closed below unless `open_low`."""
+
+    low: float | None = None
+    high: float | None = None
+    open_low: bool = False
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is a number in the interval."""
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+            return False
+        v = float(value)
+        if not math.isfinite(v) or (self.high is not None and v > self.high):
+            return False
+        return self.low is None or (v > self.low if self.open_low else v >= self.low)
+
+    def describe(self) -> str:
+        """The interval in words."""
+        return f"a float {_bounds(self.low, self.high, self.open_low)}".strip()
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An int in a closed interval."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is an int in the interval."""
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+            return False
+        return (self.low is None or int(value) >= self.low) and (self.high is None or int(value) <= self.high)
+
+    def describe(self) -> str:
+        """The interval in words."""
+        return f"an int {_bounds(self.low, self.high, False)}".strip()
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """True or False."""
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is a bool."""
+        return isinstance(value, bool | np.bool_)
+
+    def describe(self) -> str:
+        """The two values."""
+        return "a bool"
+
+
+class OneOf:
+    """One of a few strings."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is among the choices."""
+        return isinstance(value, str) and value in self.choices
+
+    def describe(self) -> str:
+        """The choices."""
+        return "one of " + ", ".join(repr(c) for c in self.choices)
+
+
+class AnyOf:
+    """What any of several constraints accepts; None stands for itself."""
+
+    def __init__(self, *options: Constraint | None) -> None:
+        self.options = options
+
+    def accepts(self, value: object) -> bool:
+        """Whether one of the options accepts the value."""
+        return any(value is None if o is None else o.accepts(value) for o in self.options)
+
+    def describe(self) -> str:
+        """The options joined by 'or'."""
+        return " or ".join("None" if o is None else o.describe() for o in self.options)
+
+
+def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[str, Any]) -> None:
+    """Raise ParameterError for the first value its constraint refuses."""
+    for name, constraint in constraints.items():
+        if name in values and not constraint.accepts(values[name]):
+            raise ParameterError(
+                f"The {name!r} parameter of {owner} must be {constraint.describe()}. Got {values[name]!r} instead."
+            )

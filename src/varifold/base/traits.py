@@ -1,0 +1,34 @@
+"""What a learner can do and what it costs, as types instead of strings to parse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Capabilities of a learner as it stands now."""
+
+    multiclass: Literal["native", "one-vs-rest"]
+    cost: str
+    """Cost of an instance, in words of features present and known."""
+    bounded_memory: bool
+    """Whether the state stays bounded however many features the stream brings (``max_features`` is set)."""
+    uses_absence: bool
+    """Whether it is information to the learner that a feature is absent."""
+    randomized: bool
+    notes: tuple[str, ...] = ()
+    """What the learner wants its user to know now, a fallback it took for instance."""
+
+
+class Feature(NamedTuple):
+    """What is known of one feature."""
+
+    first_seen: int
+    last_seen: int
+    count: int
+    weight: float
+    """Size of what the method holds for it: the sum over labels of absolute weights, or the method's own measure."""
+    role: str = ""
+    """The part it plays, in methods that tell ('old', 'mapped', 'latent', ...)."""

@@ -1,0 +1,6 @@
+"""Linear learners: one weight a feature and label."""
+
+from varifold.linear.arow import AROW
+from varifold.linear.olvf import OLVF
+
+__all__ = ["AROW", "OLVF"]
