@@ -1,0 +1,163 @@
+"""How a learner is run over a plan: ours natively over a block, any other through its dict interface."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from river import base as river_base
+
+from varifold.base import Labels
+from varifold.errors import DataError, ParameterError
+from varifold.evaluate.late import Plan
+from varifold.evaluate.metrics import Floats, Ints
+
+Answers = tuple[Ints, Floats | None]
+"""Label codes of the stream (-1: none) and probabilities (instances x label codes) of a plan's new instances."""
+
+
+class Driver(Protocol):
+    """Runs one learner over plan after plan and adds up the time spent in it."""
+
+    seconds: float
+
+    def run(self, plan: Plan) -> Answers:
+        """Predict and learn as planned."""
+
+
+def driver_of(learner: Any) -> Driver:
+    """The fastest way to run this learner."""
+    if hasattr(learner, "run_block"):
+        return BlockDriver(learner)
+    if not (hasattr(learner, "learn_one") and hasattr(learner, "predict_one")):
+        raise ParameterError(
+            f"{type(learner).__name__} is no classifier that learns one instance at a time: it needs learn_one(x, y) "
+            "and predict_one(x)"
+        )
+    return DictDriver(learner)
+
+
+class BlockDriver:
+    """Our learners: the whole plan in one native call."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+        self.seconds = 0.0
+
+    def run(self, plan: Plan) -> Answers:
+        """Predict and learn as planned."""
+        block = plan.piece.block
+        started = perf_counter()
+        codes, probabilities = self.learner.run_block(block, plan.schedule)
+        self.seconds += perf_counter() - started
+        old = len(block) - plan.new
+        index = {y: code for code, y in enumerate(block.labels.values)}
+        ours = np.array([index.get(y, -1) for y in self.learner.classes], dtype=np.int64)
+        return _translated(codes[old:], probabilities[old:], ours, len(block.labels))
+
+
+def _translated(codes: Ints, probabilities: Floats, ours: Ints, labels: int) -> Answers:
+    """A learner's class indices as label codes of the stream."""
+    predicted = np.append(ours, -1)[codes]
+    if not len(ours):
+        return predicted, np.zeros((len(codes), labels))
+    if labels == len(ours) and np.array_equal(ours, np.arange(labels)):
+        return predicted, probabilities
+    found = np.zeros((len(codes), labels))
+    found[:, ours[ours >= 0]] = probabilities[:, ours >= 0]
+    return predicted, found
+
+
+class DictDriver:
+    """Any river classifier, or anything with its methods."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+        self.seconds = 0.0
+        self.weighted = "w" in inspect.signature(learner.learn_one).parameters
+        self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
+        self.gives_probabilities = hasattr(learner, "predict_proba_one")
+        last = getattr(learner, "_last_step", learner)
+        self.takes_largest = getattr(type(last), "predict_one", None) is river_base.Classifier.predict_one
+
+    def run(self, plan: Plan) -> Answers:
+        """Predict and learn as planned."""
+        block = plan.piece.block
+        rows = list(block.rows(True)) if plan.piece.rows is None else plan.piece.rows
+        labels = self._labels(block.labels)
+        targets = [labels[c] if c >= 0 else None for c in block.codes.tolist()]
+        n = len(block)
+        schedule = plan.schedule
+        if schedule is None:
+            schedule = np.repeat(np.arange(1, n + 1), 2)
+            schedule[1::2] *= -1
+        answers, shares = self._walk(schedule.tolist(), rows, targets, self._learn(block.weights))
+        index = {y: code for code, y in enumerate(labels)}
+        predicted = np.array([index.get(y, -1) for y in answers], dtype=np.int64)
+        if not self.gives_probabilities:
+            return predicted, None
+        found = np.zeros((len(shares), len(labels)))
+        for i, share in enumerate(shares):
+            for y, p in share.items():
+                if y in index:
+                    found[i, index[y]] = p
+        return predicted, found
+
+    def _walk(
+        self,
+        schedule: list[int],
+        rows: list[Mapping[Any, Any]],
+        targets: list[Any],
+        learn: Callable[[int, Mapping[Any, Any], Any], None],
+    ) -> tuple[list[Any], list[dict[Any, float]]]:
+        answers: list[Any] = []
+        shares: list[dict[Any, float]] = []
+        started = perf_counter()
+        for event in schedule:
+            if event < 0:
+                learn(-event - 1, rows[-event - 1], targets[-event - 1])
+                continue
+            share = self._share(rows[event - 1])
+            shares.append(share)
+            answers.append(self._answer(rows[event - 1], share))
+        self.seconds += perf_counter() - started
+        return answers, shares
+
+    def _share(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Probabilities by label; empty from a learner that has none."""
+        if not self.gives_probabilities:
+            return {}
+        try:
+            share: dict[Any, float] = self.learner.predict_proba_one(x)
+        except NotImplementedError:
+            self.gives_probabilities = False
+            return {}
+        return share
+
+    def _answer(self, x: Mapping[Any, Any], share: dict[Any, float]) -> Any:
+        """The label; read off the probabilities where the learner would do the same."""
+        if self.gives_probabilities and self.takes_largest:
+            return max(share, key=share.__getitem__) if share else None
+        return self.learner.predict_one(x)
+
+    def _learn(self, weights: Floats | None) -> Callable[[int, Mapping[Any, Any], Any], None]:
+        if weights is None:
+            return lambda i, x, y: self.learner.learn_one(x, y)
+        if not self.weighted:
+            raise DataError(f"the stream has sample weights, which {type(self.learner).__name__} does not take")
+        return lambda i, x, y: self.learner.learn_one(x, y, w=float(weights[i]))
+
+    def _labels(self, labels: Labels) -> list[Any]:
+        """The labels as the learner is to see them: False and True for one that can only tell two apart."""
+        values = list(labels.values)
+        if not self.two_labels or all(isinstance(y, bool) for y in values):
+            return values
+        if len(values) > 2:
+            raise DataError(
+                f"{type(self.learner).__name__} tells two labels apart, the stream has {len(values)} ({values[2]!r} "
+                "for one); wrap it in river.multiclass.OneVsRestClassifier"
+            )
+        return [False, True][: len(values)]

@@ -1,0 +1,212 @@
+"""The prequential loop: every instance is predicted first, scored, and learned when its label arrives."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from varifold.base import Block, Labels, Vocabulary
+from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.evaluate.drive import Driver, driver_of
+from varifold.evaluate.late import Calendar, Delay, Piece
+from varifold.evaluate.metrics import Ints, Majority, Tally
+from varifold.evaluate.result import Result
+from varifold.evaluate.windows import Windows
+
+_ROWS = 16_384
+
+
+def prequential(
+    learner: Any,
+    stream: Any,
+    *,
+    delay: Delay = None,
+    scored_from: int | None = None,
+    positive: Hashable = None,
+    track: str | None = None,
+    curve_points: int = 200,
+    progress: Callable[[int], None] | None = None,
+) -> Result:
+    """Run a learner over a stream: predict, score, learn.
+
+    Parameters
+    ----------
+    learner
+        One of ours (run natively, block by block) or any river classifier (run instance by instance); it is changed.
+        A river classifier that can only tell two labels apart is given False and True for them, in order of sight.
+    stream
+        A Block, an object that holds one (``streams.prepare``'s result, a data set), a `Stream` (``.blocks()``) or an
+        iterable of (x, y).
+    delay
+        How many instances later a label arrives: a number, the name of the feature that holds it (the learner does
+        not see that feature), or a function of x and y. None there, and a missing label, mean that it never arrives.
+        A prepared stream brings its own.
+    scored_from
+        Index of the first instance that counts; a prepared stream brings its own.
+    positive
+        Label that f1 is about. By default the less frequent of two; with more labels f1 is the mean over them.
+    track
+        ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
+        point of the curve.
+    curve_points
+        Points of the curve; a stream of unknown length gets up to twice as many.
+    progress
+        Called now and then with the number of instances done.
+
+    Examples
+    --------
+    >>> import varifold
+    >>> stream = [({"a": float(i % 2), "b": 1.0}, i % 2) for i in range(100)]
+    >>> result = varifold.evaluate.prequential(varifold.OLVF(), stream)
+    >>> result.instances, result.errors, round(result.accuracy, 2)
+    (100, 2, 0.98)
+
+    """
+    if curve_points < 1:
+        raise ParameterError(f"curve_points must be an int >= 1. Got {curve_points!r} instead.")
+    if track not in (None, "importances"):
+        raise ParameterError(f"track must be 'importances' or None. Got {track!r} instead.")
+    delay = getattr(stream, "delay", None) if delay is None else delay
+    start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
+    run = _Run(driver_of(learner), Calendar(delay), start, Windows(curve_points, _length(stream)))
+    importances = None if track is None else _importances_of(learner)
+    for piece in _pieces(stream):
+        lo, n = 0, len(piece.block)
+        while lo < n:
+            hi = min(n, lo + (_ROWS if importances is None else run.windows.room()))
+            run.step(piece.cut(lo, hi))
+            lo = hi
+            if importances is not None:
+                run.windows.snapshot(importances())
+            if progress is not None:
+                progress(run.calendar.clock)
+    return run.finish(positive)
+
+
+class _Run:
+    """One evaluation under way."""
+
+    def __init__(self, driver: Driver, calendar: Calendar, scored_from: int, windows: Windows) -> None:
+        self.driver = driver
+        self.calendar = calendar
+        self.scored_from = scored_from
+        self.windows = windows
+        self.tally = Tally()
+        self.majority = Majority()
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.labels = Labels()
+        self.empty = 0
+        self.unlabelled = 0
+
+    def step(self, piece: Piece) -> None:
+        """Predict, score and learn the next instances."""
+        start = self.calendar.clock
+        plan = self.calendar.plan(piece)
+        predicted, probabilities = self.driver.run(plan)
+        block = plan.piece.block[len(plan.piece.block) - plan.new :]
+        codes = block.codes
+        self.labels = block.labels
+        known = len(self.labels)
+        majority = self.majority.answers(plan.learned, plan.before, known)
+        labelled = codes >= 0
+        scored = labelled & (np.arange(start, start + plan.new) >= self.scored_from)
+        truth = codes[scored]
+        self.tally.add(truth, predicted[scored], majority[scored], known)
+        if probabilities is not None:
+            rated = np.flatnonzero(scored & (predicted >= 0))
+            rated = rated[self.calendar.met(codes[rated], start + rated)]
+            self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
+        self.windows.add(block, predicted != codes, scored)
+        self.counts = np.concatenate([self.counts, np.zeros(known - len(self.counts), dtype=np.int64)])
+        self.counts += np.bincount(codes[labelled], minlength=known)
+        self.empty += int((np.diff(block.indptr) == 0).sum())
+        self.unlabelled += int((~labelled).sum())
+
+    def finish(self, positive: Hashable) -> Result:
+        """Learn the labels still to come and sum up."""
+        rest = self.calendar.rest()
+        if rest is not None:
+            self.driver.run(rest)
+        labels = list(self.labels.values)
+        code = _positive_code(labels, self.counts, positive)
+        instances = self.calendar.clock
+        counts = self.tally.confusion.sum(axis=1)
+        scored = int(counts.sum())
+        return Result(
+            **self.tally.scores(code),
+            majority_share=float(counts.max()) / scored if scored else float("nan"),
+            instances=instances,
+            scored=scored,
+            scored_from=self.scored_from,
+            unlabelled=self.unlabelled,
+            empty=self.empty,
+            names=self.windows.names(),
+            labels=labels,
+            positive=None if code is None else labels[code],
+            confusion=self.tally.confusion,
+            curve=self.windows.curve(),
+            seconds=self.driver.seconds,
+            us_per_instance=1e6 * self.driver.seconds / instances if instances else float("nan"),
+            peak_memory=_peak_memory(),
+        )
+
+
+def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int | None:
+    if positive is not None:
+        if positive not in labels:
+            raise UnknownNameError(f"the positive label {positive!r} is not in the stream; it has {labels!r}")
+        return labels.index(positive)
+    if len(labels) > 2 or not labels:
+        return None
+    return int(len(labels) - 1 - counts[::-1].argmin())
+
+
+def _importances_of(learner: Any) -> Callable[[], dict[Any, float]]:
+    if hasattr(learner, "importances"):
+        return lambda: dict(learner.importances())
+    if hasattr(learner, "features"):
+        return lambda: {name: feature.weight for name, feature in learner.features.items()}
+    raise ParameterError(f"{type(learner).__name__} has no importances to track")
+
+
+def _length(stream: Any) -> int | None:
+    if not isinstance(stream, Block) and hasattr(stream, "block"):
+        return len(stream.block)
+    return len(stream) if isinstance(stream, Sized) and not hasattr(stream, "blocks") else None
+
+
+def _pieces(stream: Any) -> Iterator[Piece]:
+    """The stream as pieces over one vocabulary."""
+    if isinstance(stream, Block):
+        yield Piece(stream)
+    elif hasattr(stream, "block"):
+        yield Piece(stream.block)
+    elif hasattr(stream, "blocks"):
+        yield from map(Piece, stream.blocks())
+    elif isinstance(stream, Iterable):
+        yield from _from_pairs(iter(stream))
+    else:
+        raise DataError(f"cannot read a stream from {type(stream).__name__}; pass a Block, a Stream or (x, y) pairs")
+
+
+def _from_pairs(pairs: Iterator[Any]) -> Iterator[Piece]:
+    vocabulary, labels = Vocabulary(), Labels()
+    while batch := list(islice(pairs, 1024)):
+        try:
+            rows, targets = (list(part) for part in zip(*batch, strict=True))
+        except (TypeError, ValueError):
+            raise DataError("a stream given as an iterable holds pairs (x, y): a dict and its label") from None
+        yield Piece(Block.from_dicts(rows, targets, None, vocabulary, labels), rows)
+
+
+def _peak_memory() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

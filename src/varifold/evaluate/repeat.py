@@ -1,0 +1,81 @@
+"""The same evaluation on several permutations and masks of one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from varifold.base import Block
+from varifold.errors import MissingExtraError, ParameterError
+from varifold.evaluate.late import Delay
+from varifold.evaluate.prequential import prequential
+from varifold.evaluate.result import Result, Summary
+
+
+def repeat(
+    make_learner: Callable[[], Any],
+    block: Block,
+    *,
+    scenario: str = "none",
+    repeats: int = 10,
+    seed: int = 0,
+    shuffle: bool = True,
+    scale: str | None = None,
+    delay: Delay = None,
+    positive: Hashable = None,
+    curve_points: int = 200,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Summary:
+    """Evaluate new learners on `repeats` streams made of one data set; repeat r uses the seed `seed + r`.
+
+    Parameters
+    ----------
+    make_learner
+        Makes a learner, a class for one; called once a repeat.
+    block
+        The data set.
+    scenario, shuffle
+        How the set is made to vary, and whether its rows are permuted: see `streams.prepare`. The same seed gives
+        every learner the same stream.
+    scale
+        ``"paper"`` z-scores the whole set before the stream starts. That looks ahead: it is for reproducing papers,
+        with learners made with ``scale="none", fit_intercept=False``. None leaves the values to the learner.
+    delay, positive, curve_points
+        See `prequential`.
+    jobs
+        Processes; more than one needs joblib.
+    progress
+        Called with the number of repeats done.
+
+    """
+    from varifold.streams import prepare, zscore
+
+    if repeats < 1:
+        raise ParameterError(f"repeats must be an int >= 1. Got {repeats!r} instead.")
+    if scale not in (None, "paper"):
+        raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
+    if scale == "paper":
+        block = zscore(block)
+    seeds = [seed + r for r in range(repeats)]
+
+    def one(number: int) -> tuple[Result, Any]:
+        stream = prepare(block, scenario, seed=number, shuffle=shuffle)
+        learner = make_learner()
+        result = prequential(learner, stream, delay=delay, positive=positive, curve_points=curve_points)
+        return result, learner if number == seed else None
+
+    done: list[tuple[Result, Any]] = []
+    for outcome in map(one, seeds) if jobs == 1 else _parallel(one, seeds, jobs):
+        done.append(outcome)
+        if progress is not None:
+            progress(len(done))
+    return Summary([result for result, _ in done], seeds, done[0][1])
+
+
+def _parallel(one: Callable[[int], tuple[Result, Any]], seeds: list[int], jobs: int) -> Any:
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingExtraError("jobs > 1 needs joblib; install it with: pip install 'varifold[bench]'") from error
+    return joblib.Parallel(n_jobs=jobs, return_as="generator")(joblib.delayed(one)(number) for number in seeds)

@@ -1,0 +1,137 @@
+"""What an evaluation gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from varifold.evaluate.metrics import METRICS, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A run seen over time; every array has one entry a window, and windows end at `at` instances."""
+
+    at: Ints
+    cer: Floats
+    """Share of wrong answers among all instances scored up to here; NaN before the first."""
+    window_cer: Floats
+    """Share of wrong answers within the window."""
+    present: Floats
+    """Mean number of features present in an instance of the window."""
+    alive: Ints
+    """Features present at least once within the window."""
+    known: Ints
+    """Features met up to here."""
+    importances: list[dict[Any, float]] = field(default_factory=list)
+    """Importance by feature name, when tracked."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One prequential run.
+
+    An answer of None counts as wrong. Log loss, Brier score and calibration error are over the instances whose true
+    label the learner had met before (nobody can answer the others), and NaN for a learner that gives no
+    probabilities. The Brier score of two labels is (p - y)^2, of more the sum over labels; the calibration error has
+    15 bins of the answer's probability.
+    """
+
+    cer: float
+    accuracy: float
+    f1: float
+    balanced_accuracy: float
+    log_loss: float
+    brier: float
+    calibration_error: float
+    majority_cer: float
+    """CER of answering the label learned most often so far."""
+    majority_share: float
+    """Share of the most frequent label among the instances scored."""
+    instances: int
+    scored: int
+    scored_from: int
+    unlabelled: int
+    empty: int
+    """Instances without any feature."""
+    names: int
+    """Feature names met."""
+    labels: list[Hashable]
+    positive: Hashable | None
+    """The label that f1 is about; None when it is the mean over labels."""
+    confusion: Ints
+    """Rows: true labels. Column 0: no answer, or none of the labels met in the stream; column i + 1: label i."""
+    curve: Curve
+    seconds: float
+    """Time spent in the learner."""
+    us_per_instance: float
+    peak_memory: int | None
+    """Largest resident size of the process so far in bytes, where the system tells."""
+
+    @property
+    def errors(self) -> int:
+        """Wrong answers."""
+        return self.scored - int(np.diagonal(self.confusion, offset=1).sum())
+
+    @property
+    def class_counts(self) -> dict[Hashable, int]:
+        """Instances scored by true label."""
+        return dict(zip(self.labels, self.confusion.sum(axis=1).tolist(), strict=True))
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {name: float(getattr(self, name)) for name in METRICS}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Several runs of one method: mean and standard deviation of every metric."""
+
+    results: list[Result]
+    seeds: list[int]
+    learner: Any
+    """The learner as the first repeat left it."""
+
+    def values(self, metric: str) -> Floats:
+        """A metric in every repeat."""
+        return np.array([getattr(r, metric) for r in self.results], dtype=np.float64)
+
+    def mean(self, metric: str) -> float:
+        """Mean over the repeats."""
+        return float(self.values(metric).mean())
+
+    def std(self, metric: str) -> float:
+        """Sample standard deviation over the repeats; 0 for a single one."""
+        return float(self.values(metric).std(ddof=1)) if len(self.results) > 1 else 0.0
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Mean and standard deviation by metric."""
+        return {name: {"mean": self.mean(name), "std": self.std(name)} for name in METRICS}
+
+    @property
+    def cer(self) -> float:
+        """Mean cumulative error rate."""
+        return self.mean("cer")
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy."""
+        return self.mean("accuracy")
+
+    @property
+    def f1(self) -> float:
+        """Mean F1."""
+        return self.mean("f1")
+
+    def __str__(self) -> str:
+        shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in METRICS[:3])
+        return f"{len(self.results)} repeats: " + ", ".join(shown)
+
+
+def plain(number: float) -> float | None:
+    """A number as JSON has it: None for NaN."""
+    return None if math.isnan(number) else number

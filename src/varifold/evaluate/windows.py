@@ -1,0 +1,124 @@
+"""Points of a curve over a stream whose length may not be known: windows that are merged in pairs as it grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from varifold.base import Block
+from varifold.evaluate.metrics import Bools, Floats
+from varifold.evaluate.result import Curve
+
+Bits = np.ndarray[Any, np.dtype[np.uint8]]
+_FIRST_WIDTH = 8
+
+
+class Windows:
+    """Consecutive windows of equal width; each holds errors, instances scored, cells and the features present.
+
+    With a known length there are `points` of them. Otherwise the width starts small and doubles whenever there are
+    twice as many, so that memory stays bounded.
+    """
+
+    def __init__(self, points: int, length: int | None) -> None:
+        self.points = points
+        self.grows = length is None
+        self.width = _FIRST_WIDTH if length is None else max(1, -(-length // points))
+        self.end = 0
+        self.ends: list[int] = []
+        self.errors: list[int] = []
+        self.scored: list[int] = []
+        self.cells: list[int] = []
+        self.present: list[Bits] = []
+        self.snapshots: list[dict[Any, float]] = []
+
+    def room(self) -> int:
+        """Instances up to the end of the current window."""
+        return self.width - self.end % self.width
+
+    def add(self, block: Block, wrong: Bools, scored: Bools) -> None:
+        """Account for the next instances of the stream."""
+        lo, n = 0, len(block)
+        while lo < n:
+            hi = min(n, lo + self.room())
+            self._add(block[lo:hi], int((wrong & scored)[lo:hi].sum()), int(scored[lo:hi].sum()))
+            lo = hi
+
+    def _add(self, block: Block, errors: int, scored: int) -> None:
+        present = np.zeros(block.vocabulary.size, dtype=bool)
+        present[block.indices] = True
+        parts = (self.ends, self.errors, self.scored, self.cells)
+        values = (0, errors, scored, len(block.indices))
+        if self.end % self.width == 0:
+            for part, value in zip(parts, values, strict=True):
+                part.append(value)
+            self.present.append(np.packbits(present))
+        else:
+            for part, value in zip(parts, values, strict=True):
+                part[-1] += value
+            self.present[-1] = _either(self.present[-1], np.packbits(present))
+        self.end += len(block)
+        self.ends[-1] = self.end
+        if self.grows and self.end == 2 * self.points * self.width:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Join windows in pairs."""
+        self.ends = self.ends[1::2]
+        self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
+        self.scored = [a + b for a, b in zip(self.scored[::2], self.scored[1::2], strict=True)]
+        self.cells = [a + b for a, b in zip(self.cells[::2], self.cells[1::2], strict=True)]
+        self.present = [_either(a, b) for a, b in zip(self.present[::2], self.present[1::2], strict=True)]
+        self.snapshots = self.snapshots[1::2]
+        self.width *= 2
+
+    def snapshot(self, importances: dict[Any, float]) -> None:
+        """What the learner holds important at the end of the last window; replaced while the window is open."""
+        if len(self.snapshots) == len(self.ends):
+            self.snapshots.pop()
+        self.snapshots.append(importances)
+
+    def names(self) -> int:
+        """Feature names met so far."""
+        return _count(self._met()[-1]) if self.present else 0
+
+    def _met(self) -> list[Bits]:
+        met: list[Bits] = []
+        for bits in self.present:
+            met.append(bits if not met else _either(met[-1], bits))
+        return met
+
+    def curve(self) -> Curve:
+        """The curve at the ends of the windows."""
+        ends = np.array(self.ends, dtype=np.int64)
+        errors = np.array(self.errors, dtype=np.float64)
+        scored = np.array(self.scored, dtype=np.float64)
+        sizes = np.diff(ends, prepend=0)
+        return Curve(
+            at=ends,
+            cer=_share(errors.cumsum(), scored.cumsum()),
+            window_cer=_share(errors, scored),
+            present=np.array(self.cells, dtype=np.float64) / np.maximum(sizes, 1),
+            alive=np.array([_count(bits) for bits in self.present], dtype=np.int64),
+            known=np.array([_count(bits) for bits in self._met()], dtype=np.int64),
+            importances=list(self.snapshots),
+        )
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    share = np.full(len(part), np.nan)
+    return np.divide(part, whole, out=share, where=whole > 0)
+
+
+def _either(a: Bits, b: Bits) -> Bits:
+    """Bits set in one or the other; the vocabulary may have grown between them."""
+    if len(a) > len(b):
+        a, b = b, a
+    joined = b.copy()
+    joined[: len(a)] |= a
+    return joined
+
+
+def _count(bits: Bits) -> int:
+    return int(np.bitwise_count(bits).sum())
