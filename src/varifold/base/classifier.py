@@ -106,11 +106,11 @@ class VaryingClassifier(river_base.Classifier):
         """Learn one labelled instance with sample weight w (0 does nothing)."""
         self._engine.learn_one(x, y, w)
 
-    def predict_one(self, x: Instance) -> Any:
+    def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
         """The label of an instance; None before any label was learned. Changes nothing."""
         return self._engine.predict_one(x)
 
-    def predict_proba_one(self, x: Instance) -> dict[Any, float]:
+    def predict_proba_one(self, x: Instance) -> dict[Any, float]:  # type: ignore[override]
         """Probability by label; empty before any label was learned. Changes nothing."""
         return self._engine.predict_proba_one(x)
 
@@ -196,7 +196,13 @@ class VaryingClassifier(river_base.Classifier):
         engine = self._engine
         seen = engine.space.seen_table().tolist()
         return {
-            engine.space.name_of(slot): Feature(*seen[slot], engine.magnitude(slot), engine.model.role(slot))
+            engine.space.name_of(slot): Feature(
+                first_seen=seen[slot][0],
+                last_seen=seen[slot][1],
+                count=seen[slot][2],
+                weight=engine.magnitude(slot),
+                role=engine.model.role(slot),
+            )
             for slot in engine.space.live()
         }
 
@@ -251,7 +257,7 @@ class VaryingClassifier(river_base.Classifier):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The learner that `save` wrote; it continues as if it had never stopped. Loading runs no code."""
         header, arrays = files.read(path)
-        learner = _made_from(header, cls, path)
+        learner: Self = _made_from(header, cls, path)
         labels = [files.unpack_label(y) for y in header["labels"]]
         state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
         try:

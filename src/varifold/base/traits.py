@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Traits:
     """What the learner wants its user to know now, a fallback it took for instance."""
 
 
-class Feature(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Feature:
     """What is known of one feature."""
 
     first_seen: int

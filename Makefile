@@ -1,0 +1,70 @@
+# Every target sets up what it needs in .venv; nothing is set up twice.
+PYTHON ?= python3
+JOBS ?= auto
+FUZZ_INSTANCES ?= 1000000
+
+BIN := .venv/bin
+WHEELS := .venv/wheels
+SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
+CHECKED := src tests .ci $(wildcard benchmarks)
+
+.PHONY: demo test test-core lint format bench fuzz clean
+
+demo: .venv/installed
+	$(BIN)/varifold demo
+
+test: .venv/installed test-core
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+# The core with its own dependencies and no extra: import, learn, save, load and the command in plain text.
+test-core: .venv/core/installed
+	.venv/core/bin/python tests/core_only.py
+
+lint: .venv/ready
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
+
+format: .venv/ready
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+bench: .venv/installed .venv/peers
+	$(BIN)/python -m benchmarks.speed
+
+fuzz: .venv/installed
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# Dependencies, extras, and the groups for building, testing and linting.
+.venv/ready: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/python .ci/requirements.py > .venv/requirements.txt
+	$(BIN)/python -m pip install -q -r .venv/requirements.txt --group build --group test --group lint
+	touch $@
+
+.venv/peers: .venv/ready
+	$(BIN)/python -m pip install -q --group peers
+	touch $@
+
+# One wheel for both environments; its build directory stays, so that only what changed is compiled again.
+.venv/wheel: .venv/ready $(SOURCES)
+	rm -rf $(WHEELS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation \
+	  -Cbuild-dir=.venv/build -w $(WHEELS) .
+	touch $@
+
+.venv/installed: .venv/wheel
+	$(BIN)/python -m pip install -q --no-deps --force-reinstall $(WHEELS)/varifold-*.whl
+	touch $@
+
+.venv/core/installed: .venv/wheel
+	test -x .venv/core/bin/python || $(PYTHON) -m venv .venv/core
+	.venv/core/bin/python -m pip install -q $(WHEELS)/varifold-*.whl
+	.venv/core/bin/python -m pip install -q --no-deps --force-reinstall $(WHEELS)/varifold-*.whl
+	touch $@

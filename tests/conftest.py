@@ -1,0 +1,27 @@
+"""Tests on the original data sets run when VARIFOLD_DATA names their folder; otherwise they are counted and named."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+NO_DATA = "VARIFOLD_DATA is not set"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--instances", type=int, default=10_000, help="hostile instances for tests/fuzz")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("VARIFOLD_DATA"):
+        return
+    for item in items:
+        if item.get_closest_marker("real_data"):
+            item.add_marker(pytest.mark.skip(reason=NO_DATA))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    left_out = sum(NO_DATA in str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    if left_out:
+        terminalreporter.write_line(f"{left_out} tests on real data were left out: set VARIFOLD_DATA to run them")
