@@ -1,0 +1,154 @@
+"""Which cells of a block are seen: every decision is a hash of (seed, row, column), so no state and no order.
+
+All functions take a block's ``indptr`` and ``indices`` and ``position`` (vocabulary id -> place of its column among the
+columns of the stream), and return one uint8 a cell. Indicators of one column share a place, so they go together.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+cdef enum:
+    PAIR_STREAM = 1      # told apart from per-column draws by the upper bits of the key
+
+
+cdef inline uint64_t mix(uint64_t z) noexcept nogil:
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9ULL
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EBULL
+    return z ^ (z >> 31)
+
+
+cdef inline uint64_t row_key(uint64_t seed, int64_t row) noexcept nogil:
+    return mix(mix(seed + <uint64_t> 0x9E3779B97F4A7C15ULL) + <uint64_t> row * <uint64_t> 0x9E3779B97F4A7C15ULL)
+
+
+cdef inline double uniform(uint64_t key, uint64_t column) noexcept nogil:
+    """In [0, 1), 53 bits."""
+    return <double> (mix(key + (column + 1) * <uint64_t> 0xD1B54A32D192ED03ULL) >> 11) * (1.0 / 9007199254740992.0)
+
+
+def bernoulli(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position,
+              const double[:, ::1] removal, const int32_t[::1] group, uint64_t seed, int64_t start=0,
+              Py_ssize_t least=0):
+    """Column j of a row of group g is hidden with probability ``removal[g, j]``; at least `least` columns stay."""
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k, kept, last
+    cdef uint64_t key
+    cdef int32_t j, best_column
+    cdef double u, best, bound
+    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] keep = out
+    with nogil:
+        for i in range(n):
+            key = row_key(seed, start + i)
+            kept = 0
+            last = -1
+            for k in range(indptr[i], indptr[i + 1]):
+                j = position[indices[k]]
+                if uniform(key, j) >= removal[group[i], j]:
+                    keep[k] = 1
+                    if j != last:
+                        kept += 1
+                        last = j
+            bound = 2.0
+            while kept < least:
+                # the hidden column that came nearest to staying
+                best = -1.0
+                best_column = -1
+                for k in range(indptr[i], indptr[i + 1]):
+                    if not keep[k]:
+                        j = position[indices[k]]
+                        u = uniform(key, j)
+                        if best < u < bound:
+                            best = u
+                            best_column = j
+                if best_column < 0:
+                    break
+                bound = best
+                for k in range(indptr[i], indptr[i + 1]):
+                    if position[indices[k]] == best_column:
+                        keep[k] = 1
+                kept += 1
+    return out
+
+
+def exact(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position, Py_ssize_t width,
+          Py_ssize_t hidden, uint64_t seed, int64_t start=0):
+    """Of the `width` columns, `hidden` are taken away from each row: a draw without replacement.
+
+    Only the columns that a row has are visited; each is hidden with the chance it has given those before it, which is
+    the same distribution as drawing from all columns.
+    """
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k, left, open_columns
+    cdef uint64_t key
+    cdef int32_t j
+    decided_at = np.full(width, -1, dtype=np.int64)
+    decided = np.zeros(width, dtype=np.uint8)
+    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef int64_t[::1] row_of = decided_at
+    cdef uint8_t[::1] stays = decided
+    cdef uint8_t[::1] keep = out
+    with nogil:
+        for i in range(n):
+            key = row_key(seed, start + i)
+            left = hidden
+            open_columns = width
+            for k in range(indptr[i], indptr[i + 1]):
+                j = position[indices[k]]
+                if row_of[j] != i:
+                    row_of[j] = i
+                    stays[j] = uniform(key, j) * open_columns >= left
+                    open_columns -= 1
+                    if not stays[j]:
+                        left -= 1
+                keep[k] = stays[j]
+    return out
+
+
+def pairs(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position, Py_ssize_t width,
+          uint64_t seed, int64_t start=0):
+    """One of each two neighbouring columns (2j, 2j + 1) is hidden; the last of an odd number never."""
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
+    cdef uint64_t key
+    cdef int32_t j
+    cdef int loser
+    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] keep = out
+    with nogil:
+        for i in range(n):
+            key = row_key(seed, start + i)
+            for k in range(indptr[i], indptr[i + 1]):
+                j = position[indices[k]]
+                loser = uniform(key, (<uint64_t> PAIR_STREAM << 32) + (j >> 1)) < 0.5
+                keep[k] = (j & 1) != loser or (j == width - 1 and j % 2 == 0)
+    return out
+
+
+def phased(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position,
+           const int32_t[::1] phase, const uint8_t[:, ::1] alive):
+    """A row of phase p shows the columns with ``alive[p, j]``."""
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
+    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] keep = out
+    with nogil:
+        for i in range(n):
+            for k in range(indptr[i], indptr[i + 1]):
+                keep[k] = alive[phase[i], position[indices[k]]]
+    return out
+
+
+def spans(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position,
+          const int64_t[::1] birth, const int64_t[::1] death, const double[::1] shown, uint64_t seed,
+          int64_t start=0):
+    """Column j lives in the rows [birth, death) and shows itself there with probability ``shown[j]``."""
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
+    cdef uint64_t key
+    cdef int32_t j
+    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] keep = out
+    with nogil:
+        for i in range(n):
+            key = row_key(seed, start + i)
+            for k in range(indptr[i], indptr[i + 1]):
+                j = position[indices[k]]
+                keep[k] = birth[j] <= start + i < death[j] and uniform(key, j) < shown[j]
+    return out

@@ -1,0 +1,52 @@
+"""Where the files of a data set are: a directory of the user's, the cache, or the place of their first publication."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from pathlib import Path
+
+from varifold.datasets.registry import Entry, File
+from varifold.errors import DataError
+
+__all__ = ["cache_directory", "content", "directories", "locate"]
+
+
+def cache_directory() -> Path:
+    """Where downloads are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "varifold"
+
+
+def directories() -> list[Path]:
+    """Where files are looked for, in this order: VARIFOLD_DATA, then the cache."""
+    given = os.environ.get("VARIFOLD_DATA")
+    return ([Path(given)] if given else []) + [cache_directory()]
+
+
+def locate(file: File) -> Path | None:
+    """The file on this machine, as it is stored or with its compression taken off, or None."""
+    for directory in directories():
+        for name in (file.path, file.path.removesuffix(".gz")):
+            path = directory / name
+            if path.is_file():
+                return path
+    return None
+
+
+def content(entry: Entry, file: File, path: Path) -> bytes:
+    """The uncompressed bytes of a file, checked against the registry."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise DataError(f"{path} of data set {entry.name!r} cannot be unpacked: {error}") from error
+    found = hashlib.sha256(data).hexdigest()
+    if found != file.sha256:
+        raise DataError(
+            f"{path} of data set {entry.name!r} has sha256 {found[:12]}..., expected {file.sha256[:12]}...; "
+            "the file is damaged or another edition: put the right one there or delete it"
+        )
+    return data

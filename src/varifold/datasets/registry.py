@@ -1,0 +1,92 @@
+"""What is known of each data set, read from ``registry.toml``."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from varifold.errors import UnknownNameError
+
+__all__ = ["Entry", "File", "find", "names"]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a set: where it lies below a data directory, the sha256 of its content, where it can be fetched."""
+
+    path: str
+    sha256: str
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set as the registry describes it; see the head of ``registry.toml`` for the label rules."""
+
+    name: str
+    title: str
+    rows: int
+    features: int
+    classes: int
+    types: str
+    format: str
+    licence: str
+    citation: str
+    page: str = ""
+    note: str = ""
+    aliases: tuple[str, ...] = ()
+    files: tuple[File, ...] = ()
+    archive: str | None = None
+    bundled: str | None = None
+    separator: str = ","
+    header: bool = False
+    columns: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    target: str = ""
+    positive: str | int | None = None
+    above: int | None = None
+    equals: str | None = None
+    only: tuple[int, ...] = ()
+    omitted: str = "absent"
+    width: int | None = None
+    first: int | None = None
+    complete: bool = False
+    draw: tuple[int, ...] = ()
+    onehot: tuple[str, ...] = ()
+    boolean: dict[str, str] = field(default_factory=dict)
+    mixed: str | None = None
+
+
+def _entry(raw: dict[str, Any]) -> Entry:
+    files = tuple(File(**f) for f in raw.pop("file", []))
+    return Entry(files=files, **{key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()})
+
+
+@cache
+def _entries() -> dict[str, Entry]:
+    text = resources.files("varifold.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
+    return {entry.name: entry for entry in map(_entry, tomllib.loads(text)["set"])}
+
+
+def names() -> list[str]:
+    """Names of all registered data sets."""
+    return list(_entries())
+
+
+def find(name: str) -> Entry:
+    """The entry of a name or an alias."""
+    entries = _entries()
+    if name in entries:
+        return entries[name]
+    aliases = {alias: entry for entry in entries.values() for alias in entry.aliases}
+    if name in aliases:
+        return aliases[name]
+    near = difflib.get_close_matches(name, [*entries, *aliases], n=3)
+    hint = f"nearest: {', '.join(near)}" if near else "`varifold data list` shows all"
+    raise UnknownNameError(f"no data set is called {name!r}; {hint}")

@@ -1,0 +1,48 @@
+"""Every way in which the papers make a fixed data set vary, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from varifold.errors import ParameterError
+from varifold.streams import masking, reshaping
+from varifold.streams.spec import Scenario
+from varifold.streams.state import State
+
+__all__ = ["SCENARIOS", "scenarios"]
+
+
+def none(state: State) -> State:
+    """Every feature stays as the data set has it."""
+    return state
+
+
+def delay(state: State, rounds: int) -> State:
+    """Labels come `rounds` instances late; the evaluation loop holds them back."""
+    if rounds < 0:
+        raise ParameterError(f"the delay must be a whole number >= 0. Got {rounds} instead.")
+    return replace(state, delay=rounds)
+
+
+def _table() -> dict[str, Scenario]:
+    before: list[Callable[..., State]] = [reshaping.balanced, reshaping.mixed]
+    after: list[Callable[..., State]] = [
+        none,
+        masking.vfs,
+        masking.trapezoidal,
+        masking.capricious,
+        masking.informative,
+        masking.uninformative,
+        delay,
+    ]
+    found = [Scenario(f.__name__, f, before=True) for f in before] + [Scenario(f.__name__, f) for f in after]
+    return {scenario.name: scenario for scenario in found}
+
+
+SCENARIOS: dict[str, Scenario] = _table()
+
+
+def scenarios() -> dict[str, str]:
+    """What each scenario does, by name."""
+    return {name: SCENARIOS[name].summary for name in sorted(SCENARIOS)}

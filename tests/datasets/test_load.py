@@ -1,0 +1,106 @@
+"""Registered sets: what the registry says is what the files hold."""
+
+import os
+
+import numpy as np
+import pytest
+
+from varifold import datasets, streams
+from varifold.errors import DataError, UnknownNameError
+from varifold.streams.columns import Columns
+
+HERE = "VARIFOLD_DATA" in os.environ
+REAL = [name for name in datasets.names() if datasets.find(name).files]
+real_data = [pytest.mark.real_data, pytest.mark.skipif(not HERE, reason="VARIFOLD_DATA names no directory")]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=real_data) for name in REAL])
+def test_rows_columns_and_classes_are_as_registered(name):
+    data = datasets.load(name)
+    entry = data.entry
+    assert (len(data.block), Columns(data.block).width) == (entry.rows, entry.features)
+    assert len(data.block.labels) == entry.classes
+    assert np.bincount(data.block.codes).min() > 0
+    assert np.isfinite(data.block.values).all()
+
+
+COUNTS = {
+    "german": {1: 700, 2: 300},
+    "ionosphere": {"b": 126, "g": 225},
+    "wbc": {2: 458, 4: 241},
+    "a8a": {-1: 24720, 1: 7841},
+    "splice": {-1: 1527, 1: 1648},
+    "dna": {2: 485, 1: 464},
+    "abalone": {0: 2096, 1: 2081},
+    "dropout": {"other": 2215, "Graduate": 2209},
+    "imdb": {0: 12500, 1: 12500},
+    "adult": {"<=50K": 37155, ">50K": 11687},
+    "electricity-5000": {0: 3052, 1: 1948},
+    "credit-a-complete": {"-": 357, "+": 296},
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=real_data) for name in COUNTS])
+def test_label_rules(name):
+    data = datasets.load(name)
+    counts = dict(zip(data.block.labels.values, np.bincount(data.block.codes).tolist(), strict=True))
+    assert list(counts.items()) == list(COUNTS[name].items())
+    assert data.positive == list(counts)[1]
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not HERE, reason="VARIFOLD_DATA names no directory")
+def test_variants_of_one_file_agree():
+    coded, letters = datasets.load("splice").block, datasets.load("splice-3class").block
+    letter = {1.0: "A", 2.0: "G", 3.0: "C", 4.0: "T"}
+    plain = [tuple(row.values()) for row in letters.rows() if set(row.values()) <= set("ACGT")]
+    assert sorted(tuple(letter[v] for v in row.values()) for row in coded.rows()) == sorted(plain)
+    onehot = datasets.load("german-onehot").block
+    assert sorted(np.asarray(Columns(onehot).dense().sum(axis=0))) == pytest.approx(
+        sorted(_onehot_sums(datasets.load("credit-g").block))
+    )
+
+
+def _onehot_sums(block):
+    sums = {}
+    for row in block.rows():
+        for name, value in row.items():
+            if name in ("own_telephone", "foreign_worker"):
+                sums[name] = sums.get(name, 0.0) + (value == "yes")
+            elif isinstance(value, str):
+                sums[name, value] = sums.get((name, value), 0.0) + 1
+            else:
+                sums[name] = sums.get(name, 0.0) + value
+    return list(sums.values())
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not HERE, reason="VARIFOLD_DATA names no directory")
+def test_mixed_knows_the_set():
+    german = datasets.load("german")
+    assert np.array_equal(streams.prepare(german, "mixed", shuffle=False).block.values, german.block.values)
+    wdbc = Columns(streams.prepare(datasets.load("wdbc"), "mixed", shuffle=False).block).dense()
+    assert set(wdbc[:, 10:20].ravel()) == {0.0, 1.0}
+    sizes = [len(streams.prepare(datasets.load(name), "balanced").block) for name in ("german", "wbc", "wpbc")]
+    assert sizes == [1400, 916, 302]
+
+
+def test_synthetic_is_the_same_every_time():
+    first, second = datasets.load("synthetic").block, datasets.load("synthetic").block
+    assert np.array_equal(first.values, second.values)
+    assert 0.4 < np.mean(first.codes) < 0.6
+
+
+def test_aliases_and_unknown_names():
+    assert datasets.find("pima").name == "diabetes"
+    assert datasets.find("anuran").name == "frogs"
+    with pytest.raises(UnknownNameError, match=r"nearest: .*german"):
+        datasets.load("germann")
+
+
+def test_damaged_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "wine").mkdir()
+    (tmp_path / "wine" / "wine.data").write_text("1,2,3\n")
+    monkeypatch.setenv("VARIFOLD_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"wine\.data of data set 'wine' has sha256"):
+        datasets.load("wine")

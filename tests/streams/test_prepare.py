@@ -1,0 +1,221 @@
+"""Scenarios against what they say, cell by cell."""
+
+import math
+
+import numpy as np
+import pytest
+
+from varifold import Block, streams
+from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.streams.columns import Columns
+
+
+def table(n=400, d=9, nominal=(), seed=0):
+    """n rows of d columns, some of strings; the label is 'no' in two rows of three."""
+    draw = np.random.default_rng(seed)
+    rows = [{f"c{j}": (f"v{i % 3}" if j in nominal else float(draw.normal())) for j in range(d)} for i in range(n)]
+    return Block.from_dicts(rows, ["no" if i % 3 else "yes" for i in range(n)])
+
+
+def shown(block, width):
+    """Rows x columns, true where the column has a value."""
+    columns = Columns(block)
+    names = {name: int(str(name)[1:]) for name in columns.names}
+    out = np.zeros((len(block), width), dtype=bool)
+    for i, row in enumerate(block.rows()):
+        out[i, [names[name] for name in row]] = True
+    return out
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, k), getattr(b, k)) for k in ("indptr", "indices", "values", "codes"))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["none", "vfs:0.5", "vfs:0.5,mode=exact", "trapezoidal", "capricious", "capricious:mode=pairs", "informative",
+     "uninformative", "balanced", "mixed", "balanced+informative", "mixed+capricious:mode=pairs"],
+)  # fmt: skip
+def test_same_seed_same_stream_other_seed_another(spec):
+    block = table()
+    first = streams.prepare(block, spec, seed=3).block
+    assert same(first, streams.prepare(block, spec, seed=3).block)
+    assert not same(first, streams.prepare(block, spec, seed=4).block)
+
+
+def test_none_is_a_permutation_and_unshuffled_the_block_itself():
+    block = table()
+    assert same(streams.prepare(block, shuffle=False).block, block)
+    taken = streams.prepare(block, seed=1).block
+    assert sorted(map(repr, zip(taken.rows(), taken.y, strict=True))) == sorted(
+        map(repr, zip(block.rows(), block.y, strict=True))
+    )
+    assert not same(taken, block)
+
+
+def test_permutation_is_the_same_in_every_scenario():
+    block = table()
+    plain = streams.prepare(block, "none", seed=5).block
+    assert np.array_equal(plain.codes, streams.prepare(block, "vfs:0.5", seed=5).block.codes)
+    assert np.array_equal(plain.codes, streams.prepare(block, "trapezoidal", seed=5).block.codes)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.25, 0.75, 1.0])
+def test_vfs_hides_each_column_at_the_ratio(ratio):
+    prepared = streams.prepare(table(4000), f"vfs:{ratio}", seed=2)
+    rates = 1 - shown(prepared.block, 9).mean(axis=0)
+    assert rates == pytest.approx(np.full(9, ratio), abs=4 * math.sqrt(0.25 / 4000))
+    assert prepared.empty == np.count_nonzero(np.diff(prepared.block.indptr) == 0)
+
+
+def test_vfs_cells_are_independent():
+    seen = shown(streams.prepare(table(4000), "vfs:0.5", seed=2).block, 9).astype(float)
+    correlation = np.corrcoef(seen.T) - np.eye(9)
+    assert np.abs(correlation).max() < 0.08
+    along = [np.corrcoef(seen[:-1, j], seen[1:, j])[0, 1] for j in range(9)]
+    assert np.abs(along).max() < 0.08
+
+
+@pytest.mark.parametrize(("ratio", "hidden"), [(0.25, 2), (0.5, 4), (0.75, 7), (1.0, 9)])
+def test_vfs_exact_hides_the_same_number_in_every_row(ratio, hidden):
+    seen = shown(streams.prepare(table(3000), f"vfs:{ratio},mode=exact", seed=2).block, 9)
+    assert set(seen.sum(axis=1)) == {9 - hidden}
+    assert 1 - seen.mean(axis=0) == pytest.approx(np.full(9, hidden / 9), abs=0.05)
+
+
+def test_vfs_exact_takes_naturally_absent_cells_into_account():
+    rows = [{f"c{j}": 1.0 for j in range(10) if (i + j) % 2} for i in range(4000)]
+    seen = shown(streams.prepare(Block.from_dicts(rows), "vfs:0.3,mode=exact", shuffle=False).block, 10)
+    assert seen.sum(axis=1).mean() == pytest.approx(3.5, abs=0.05)
+    assert seen.sum(axis=1).min() >= 2
+
+
+def test_vfs_min_keeps_that_many_columns():
+    block = table(3000)
+    assert streams.prepare(block, "vfs:0.9", seed=1).empty > 500
+    prepared = streams.prepare(block, "vfs:0.9,min=2", seed=1)
+    counts = shown(prepared.block, 9).sum(axis=1)
+    assert prepared.empty == 0
+    assert counts.min() == 2
+    free = shown(streams.prepare(block, "vfs:0.9", seed=1).block, 9)
+    assert np.all(shown(prepared.block, 9)[free])
+
+
+def test_trapezoidal_shows_the_first_columns_in_file_order():
+    n, d = 97, 9
+    seen = shown(streams.prepare(table(n, d), "trapezoidal", seed=1).block, d)
+    for i in range(n):
+        width = max(1, math.ceil(d * (10 * i // n + 1) / 10))
+        assert list(seen[i]) == [True] * width + [False] * (d - width)
+    five = shown(streams.prepare(table(n, d), "trapezoidal:chunks=5", seed=1).block, d)
+    assert five[0].sum() == 2
+    assert five[-1].all()
+
+
+def test_capricious_pairs_hides_one_of_each_two_neighbours():
+    seen = shown(streams.prepare(table(2000), "capricious:mode=pairs", seed=1).block, 9)
+    assert np.all(seen[:, 0:8:2] != seen[:, 1:8:2])
+    assert np.all(seen[:, 8])
+    assert seen[:, 0:8:2].mean(axis=0) == pytest.approx(np.full(4, 0.5), abs=0.05)
+    even = shown(streams.prepare(table(200, 8), "capricious:mode=pairs", seed=1).block, 8)
+    assert np.all(even.sum(axis=1) == 4)
+
+
+def test_informative_depends_on_the_label_in_half_of_the_columns():
+    block = streams.prepare(table(9000, 8), "informative:0.2,0.6", seed=1).block
+    seen = shown(block, 8)
+    by_class = [1 - seen[block.codes == c].mean(axis=0) for c in (0, 1)]
+    chosen = np.abs(by_class[0] - by_class[1]) > 0.2
+    assert chosen.sum() == 4
+    assert by_class[0][chosen] == pytest.approx(np.full(4, 0.2), abs=0.04)
+    assert by_class[1][chosen] == pytest.approx(np.full(4, 0.6), abs=0.04)
+    assert by_class[0][~chosen] == pytest.approx(np.full(4, 0.5), abs=0.04)
+    assert not np.array_equal(
+        chosen, _informative_half(streams.prepare(table(9000, 8), "informative:0.2,0.6", seed=2).block)
+    )
+
+
+def _informative_half(block):
+    seen = shown(block, 8)
+    return np.abs(seen[block.codes == 0].mean(axis=0) - seen[block.codes == 1].mean(axis=0)) > 0.2
+
+
+@pytest.mark.parametrize("spec", ["vfs:0.5", "vfs:0.5,mode=exact", "capricious:mode=pairs", "trapezoidal"])
+def test_indicators_of_a_column_go_together(spec):
+    rows = [{"a": 1.0, "b=x": 1.0, "b=y": 0.0, "c": 2.0} for _ in range(500)]
+    block = Block.from_dicts([{"a": 1.0, "b": "x"}, {"b": "y", "c": 1.0}])
+    block = Block(
+        block.vocabulary,
+        np.arange(0, 2001, 4),
+        np.tile([block.vocabulary.id_of(name) for name in rows[0]], 500),
+        np.tile(list(rows[0].values()), 500),
+    )
+    kept = streams.prepare(block, spec, seed=1).block
+    pairs = [("b=x" in row, "b=y" in row) for row in kept.rows(indicators=True)]
+    assert {(True, True), (False, False)} == set(pairs)
+
+
+def test_balanced_repeats_rows_of_the_smaller_class():
+    block = table(399)
+    result = streams.prepare(block, "balanced", seed=1).block
+    assert np.bincount(result.codes).tolist() == [266, 266]
+    originals = set(map(repr, block.rows()))
+    assert set(map(repr, result.rows())) == originals
+    other = streams.prepare(block, "balanced", seed=2).block
+    assert sorted(map(repr, result.rows())) == sorted(map(repr, other.rows()))
+
+
+def test_mixed_converts_thirds():
+    block = table(500, 10)
+    x = Columns(streams.prepare(block, "mixed", shuffle=False).block).dense()
+    raw = Columns(block).dense()
+    assert set(x[:, :3].ravel()) == {0.0, 1.0}
+    assert np.array_equal(x[:, 0], raw[:, 0] > (raw[:, 0].min() + raw[:, 0].max()) / 2)
+    assert x[:, 3:7].min(axis=0).tolist() == [0.0] * 4
+    assert x[:, 3:7].max(axis=0).tolist() == [1.0] * 4
+    assert set(x[:, 7:].ravel()) <= {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert (x[:, 8].min(), x[:, 8].max()) == (0.0, 4.0)
+    continuous_first = Columns(streams.prepare(block, "mixed:order=cbo", shuffle=False).block).dense()
+    assert set(continuous_first[:, 3:7].ravel()) == {0.0, 1.0}
+    quantiles = Columns(streams.prepare(block, "mixed:bins=quantile", shuffle=False).block).dense()
+    assert np.bincount(quantiles[:, 9].astype(int)).tolist() == [100] * 5
+    assert same(streams.prepare(block, "mixed:order=none", shuffle=False).block, block)
+
+
+def test_zscore_uses_observed_values_only():
+    rows = [{"a": float(i), "b": 7.0, "s": "u"} if i % 2 else {"b": 7.0} for i in range(100)]
+    out = list(streams.zscore(Block.from_dicts(rows)).rows())
+    a = np.array([row["a"] for row in out if "a" in row])
+    assert a.mean() == pytest.approx(0, abs=1e-12)
+    assert a.std() == pytest.approx(1)
+    assert {row["b"] for row in out} == {0.0}
+    assert out[1]["s"] == "u"
+
+
+def test_delay_is_passed_on():
+    assert streams.prepare(table(10), "vfs:0.5+delay:7").delay == 7
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "words"),
+    [
+        ("vsf:0.5", UnknownNameError, "did you mean 'vfs'"),
+        ("vfs", ParameterError, "needs ratio"),
+        ("vfs:1.5", ParameterError, "between 0 and 1. Got 1.5"),
+        ("vfs:half", ParameterError, "must be a number. Got 'half'"),
+        ("vfs:0.5,mode=best", ParameterError, "bernoulli, exact"),
+        ("vfs:0.5,colour=red", ParameterError, "no parameter 'colour'"),
+        ("uninformative:3", ParameterError, "one value too many"),
+        ("trapezoidal:0", ParameterError, ">= 1"),
+        ("mixed:order=bbc", ParameterError, "order must be"),
+        ("delay:-1", ParameterError, ">= 0"),
+    ],
+)
+def test_wrong_spellings_say_what_is_right(spec, error, words):
+    with pytest.raises(error, match=words):
+        streams.prepare(table(10), spec)
+
+
+def test_only_blocks_are_prepared():
+    with pytest.raises(DataError, match="list"):
+        streams.prepare([{"a": 1}])
