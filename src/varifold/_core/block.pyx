@@ -12,7 +12,7 @@ from libc.stdlib cimport free, realloc
 
 from varifold._core.names cimport (
     ABSENT, BAD, COLUMN, INDICATOR, LEVEL, NUMBER, NUMERIC, NameTable, canonical_name, conflict_error, name_error,
-    read_value, value_error,
+    quick_read, value_error,
 )
 from varifold.errors import DataError, FeatureValueError, LabelError
 
@@ -338,7 +338,7 @@ cdef class Builder:
 
     cdef int cell(self, PyObject* key, PyObject* value) except -1:
         cdef double number = 0.0
-        cdef int found = read_value(value, &number)
+        cdef int found = quick_read(value, &number)
         cdef int32_t i
         cdef object name = <object> key
         if not (PyUnicode_CheckExact(name) or PyLong_CheckExact(name)):

@@ -38,6 +38,7 @@ cdef class Engine:
     cdef double* vals
     cdef double* vals2
     cdef double* scaled
+    cdef double* dense           # for ordering pairs in a small space
     cdef uint8_t* fresh
     cdef int32_t* heads          # columns of the indicators present
     cdef Py_ssize_t n_heads
@@ -51,7 +52,7 @@ cdef class Engine:
     cdef int append(self, int32_t slot, double value) except -1
     cdef int admit(self, list pending) except -1
     cdef int make_room(self, Py_ssize_t needed) except -1
-    cdef void present(self, double w, bint commit) noexcept nogil
+    cdef void present(self, double w, bint commit, bint admitted) noexcept nogil
     cdef int add_label(self, object y) except -1
     cdef void learn_view(self, int y, double w) noexcept nogil
     cdef int answer(self) noexcept nogil

@@ -18,11 +18,11 @@ from libc.string cimport memcpy, memset
 from varifold._core.block cimport Block, Vocabulary
 from varifold._core.model cimport Model
 from varifold._core.names cimport (
-    ABSENT, BAD, COLUMN, INDICATOR, LEVEL, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, read_value,
+    ABSENT, BAD, COLUMN, INDICATOR, LEVEL, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, quick_find, quick_read,
     value_error,
 )
-from varifold._core.order cimport sort_pairs, sort_unique
-from varifold._core.scaler cimport NONE, Scaler, Stat, absorb
+from varifold._core.order cimport BITMAP_SLOTS, sort_pairs, sort_unique
+from varifold._core.scaler cimport NONE, STANDARD, Scaler, Stat, absorb, absorb_standard
 from varifold._core.space cimport Seen, Space
 from varifold._core.view cimport View
 
@@ -114,6 +114,9 @@ cdef class Engine:
         self.intercept = intercept
         self.max_features = 0 if max_features is None else max_features
         self.lightest = evict == "lightest"
+        self.dense = <double*> calloc(BITMAP_SLOTS, sizeof(double))
+        if self.dense == NULL:
+            raise MemoryError
         self.scaler.grow(self.space.capacity)
         model.attach(self.space)
         self.reserve(16)
@@ -128,6 +131,7 @@ cdef class Engine:
         free(self.fresh)
         free(self.heads)
         free(self.columns)
+        free(self.dense)
         free(self.out)
         free(self.probs)
 
@@ -181,9 +185,9 @@ cdef class Engine:
         self.n_heads = 0
         self.reserve(len(x))
         while PyDict_Next(x, &pos, &key, &value):
-            found = read_value(value, &number)
+            found = quick_read(value, &number)
             if PyUnicode_CheckExact(<object> key) or PyLong_CheckExact(<object> key):
-                s = space.find(key)
+                s = quick_find(space, key)
                 name = None
             else:
                 name = canonical_name(<object> key)
@@ -278,8 +282,11 @@ cdef class Engine:
                 self.binding.evictions = space.evictions
         return max(needed, 0)
 
-    cdef void present(self, double w, bint commit) noexcept nogil:
-        """Order the pairs, scale them (for good when committing) and lay out the view."""
+    cdef void present(self, double w, bint commit, bint admitted) noexcept nogil:
+        """Order the pairs, scale them (for good when committing) and lay out the view.
+
+        Only an instance that admitted names, or the very first one, can hold fresh slots.
+        """
         cdef Py_ssize_t i, n = self.n
         cdef int32_t s
         cdef Stat passing
@@ -288,17 +295,20 @@ cdef class Engine:
         cdef Stat* stat = self.scaler.stat
         cdef Seen* seen = self.space.seen
         cdef View* v = &self.view
-        sort_pairs(n, self.slots + 1, self.vals + 1, self.slots2, self.vals2, <int32_t> self.space.size)
+        cdef int32_t* slots = self.slots
+        cdef double* vals = self.vals
+        cdef double* scaled = self.scaled
+        sort_pairs(n, self.slots + 1, self.vals + 1, self.slots2, self.vals2, self.dense, <int32_t> (self.space.size - 1))
         if kind == NONE:
             memcpy(self.scaled + 1, self.vals + 1, n * sizeof(double))
-        elif self.n_heads == 0:
+        elif self.n_heads == 0 and kind == STANDARD:
             if commit:
                 for i in range(1, n + 1):
-                    self.scaled[i] = absorb(&stat[self.slots[i]], self.vals[i], w, kind, clip)
+                    scaled[i] = absorb_standard(&stat[slots[i]], vals[i], w, clip)
             else:
                 for i in range(1, n + 1):
-                    passing = stat[self.slots[i]]
-                    self.scaled[i] = absorb(&passing, self.vals[i], w, kind, clip)
+                    passing = stat[slots[i]]
+                    scaled[i] = absorb_standard(&passing, vals[i], w, clip)
         else:
             for i in range(1, n + 1):
                 s = self.slots[i]
@@ -309,12 +319,11 @@ cdef class Engine:
                 self.scaled[i] = absorb(&passing, self.vals[i], w, kind, clip)
                 if commit:
                     stat[s] = passing
-        if commit:
+        memset(self.fresh, 0, n + 1)
+        if admitted:
             self.fresh[0] = seen[0].count == 0
             for i in range(1, n + 1):
                 self.fresh[i] = seen[self.slots[i]].count == 0
-        else:
-            memset(self.fresh, 0, n + 1)
         v.n = n + 1 if self.intercept else n
         i = 0 if self.intercept else 1
         v.slot = self.slots + i
@@ -446,7 +455,7 @@ cdef class Engine:
         if pending is not None:
             self.admit(pending)
         c = self.add_label(y) if known is None else known
-        self.present(w, True)
+        self.present(w, True, pending is not None or self.step == 0)
         self.learn_view(c, w)
 
     def predict_one(self, x):
@@ -454,7 +463,7 @@ cdef class Engine:
         self.gather(x if type(x) is dict else dict(x))
         if self.model.classes == 0:
             return None
-        self.present(1.0, False)
+        self.present(1.0, False, False)
         return self.labels[self.answer()]
 
     def predict_proba_one(self, x):
@@ -463,7 +472,7 @@ cdef class Engine:
         self.gather(x if type(x) is dict else dict(x))
         if self.model.classes == 0:
             return {}
-        self.present(1.0, False)
+        self.present(1.0, False, False)
         self.decide()
         return {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
 
@@ -473,7 +482,7 @@ cdef class Engine:
         self.gather(x if type(x) is dict else dict(x))
         if self.model.classes == 0:
             return {}
-        self.present(1.0, False)
+        self.present(1.0, False, False)
         self.answer()
         return {self.labels[c]: self.out[c] for c in range(self.model.classes)}
 
@@ -483,7 +492,7 @@ cdef class Engine:
         self.gather(x if type(x) is dict else dict(x))
         if self.model.classes == 0:
             return None, {}, 0.0
-        self.present(1.0, False)
+        self.present(1.0, False, False)
         best = self.answer()
         c = best if c < 0 else c
         first = 1 if self.intercept else 0
@@ -621,7 +630,7 @@ cdef class Engine:
                 shared = False
                 if predict and code > 0:
                     shared = learn and not planned and unknown == 0 and w == 1.0
-                    self.present(1.0, shared)
+                    self.present(1.0, shared, self.step == 0)
                     if probabilities:
                         best = self.decide()
                         for c in range(self.model.classes):
@@ -641,7 +650,7 @@ cdef class Engine:
                         c = self.add_label(block.labels.values[codes[row]])
                     classes[codes[row]] = c
                 if not shared:
-                    self.present(w, True)
+                    self.present(w, True, unknown > 0 or self.step == 0)
                 self.learn_view(c, w)
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)

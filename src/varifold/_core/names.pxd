@@ -1,5 +1,11 @@
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, int64_t, uint8_t
+
+cdef extern from "Python.h":
+    ctypedef struct PyASCIIObject:
+        Py_hash_t hash
 
 # What an id stands for; NUMERIC and COLUMN may hold together (a column with numbers and strings in it).
 cdef enum Kind:
@@ -44,3 +50,25 @@ cdef int read_value(PyObject* value, double* out) except -3
 cdef object name_error(object name, int64_t step)
 cdef object value_error(object name, object value, int64_t step)
 cdef object conflict_error(object name, int64_t step)
+
+
+cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
+    """find(), with the usual case (a str object met before, at its first place) in line."""
+    cdef Py_hash_t h
+    cdef int32_t e
+    if PyUnicode_CheckExact(<object> name):
+        h = (<PyASCIIObject*> name).hash
+        if h != -1:
+            e = table.table[h & table.mask]
+            if e > 0 and table.key[e - 1] == name:
+                return e - 1
+    return table.find(name)
+
+
+cdef inline int quick_read(PyObject* value, double* out) except -3:
+    """read_value(), with an ordinary float in line."""
+    if PyFloat_CheckExact(<object> value):
+        out[0] = PyFloat_AS_DOUBLE(<object> value)
+        if -1e150 <= out[0] <= 1e150:
+            return NUMBER
+    return read_value(value, out)

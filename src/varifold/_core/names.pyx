@@ -17,8 +17,6 @@ from libc.string cimport memset
 from varifold.errors import FeatureNameError, FeatureValueError
 
 cdef extern from "Python.h":
-    ctypedef struct PyASCIIObject:
-        Py_hash_t hash
     int PyBool_Check(object)
 
 DEF_CAPACITY = 16

@@ -1,12 +1,12 @@
 """OLVF: a margin learner whose step is weighted by a learned confidence in the feature set."""
 
 from libc.math cimport exp, fabs, log1p
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from varifold._core.heap cimport Heap, heap_down, heap_drop, heap_touch
-from varifold._core.model cimport BinaryRule, at
+from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
 # shared numbers of a problem
@@ -124,11 +124,7 @@ cdef class OLVFRule(BinaryRule):
         s[1] = 0.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double f = 0.0
-        cdef Py_ssize_t i
-        for i in range(v.n):
-            f += at(self, v.slot[i], c)[0] * v.x[i]
-        return f * self.shared[c * self.globals + SCALE]
+        return dot(v, self.state + c * self.width, self.problems * self.width) * self.shared[c * self.globals + SCALE]
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
@@ -137,32 +133,42 @@ cdef class OLVFRule(BinaryRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = 0.0, bar = 0.0, sign, margin, slope, tau_bar, delta
-        cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, step, mass = 0.0
-        cdef Py_ssize_t i, n_old = 0
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            f += s[0] * v.x[i]
+        cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
+        cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.problems * self.width
+        cdef double* base = self.state + c * self.width
+        cdef double* x = v.x
+        cdef int32_t* slot = v.slot
+        cdef uint8_t* fresh = v.fresh
+        cdef bint sparse = self.sparse
+        for i in range(n):
+            s = base + slot[i] * stride
+            f += s[0] * x[i]
             bar += s[1]
-            if v.fresh[i]:
-                new += v.x[i] * v.x[i]
+            if fresh[i]:
+                new += x[i] * x[i]
             else:
-                old += v.x[i] * v.x[i]
+                old += x[i] * x[i]
                 n_old += 1
-            if self.sparse:
+            if sparse:
                 mass += fabs(s[0]) * fabs(s[1])
         f *= g[SCALE]
         g[MASS] -= mass * g[SCALE]
 
         sign = 1.0 if (f > 0.0) == (y > 0.0) else -1.0
         margin = sign * bar
-        slope = sigmoid(-margin)
         tau_bar = self.C_bar * w
-        if margin < 36.0:
-            tau_bar = min(tau_bar, (log1p(exp(-margin)) if margin > -36.0 else -margin) / (slope * slope * v.n))
+        if margin < -36.0:
+            slope = 1.0
+            tau_bar = min(tau_bar, -margin / n)
+        else:
+            slope = exp(-margin)
+            if margin < 36.0:
+                tau_bar = min(tau_bar, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
+            slope /= 1.0 + slope
         delta = tau_bar * sign * slope
-        p_x = floored(sigmoid(bar + v.n * delta))
+        p_x = floored(sigmoid(bar + n * delta))
         p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
-        g[SUM_BAR] += v.n * delta
+        g[SUM_BAR] += n * delta
 
         loss = 1.0 - y * f
         step_old = 0.0
@@ -177,12 +183,11 @@ cdef class OLVFRule(BinaryRule):
                 step_old = tau * p_w * y / g[SCALE]
                 step_new = tau * p_x * y / g[SCALE]
         mass = 0.0
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            step = step_new if v.fresh[i] else step_old
-            s[0] += step * v.x[i]
+        for i in range(n):
+            s = base + slot[i] * stride
+            s[0] += (step_new if fresh[i] else step_old) * x[i]
             s[1] += delta
-            if self.sparse:
+            if sparse:
                 mass += fabs(s[0]) * fabs(s[1])
         if self.sparse:
             g[MASS] += mass * g[SCALE]

@@ -1,21 +1,38 @@
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-# Ascending by slot: insertion for the few, counting passes of eight bits for the many.
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define varifold_lowest_bit(b) __builtin_ctzll(b)
+    #else
+    static inline int varifold_lowest_bit(unsigned long long b) { int k = 0; while (!(b & 1)) { b >>= 1; k++; } return k; }
+    #endif
+    """
+    int lowest_bit "varifold_lowest_bit"(uint64_t) noexcept nogil
+
+# Slots below this are ordered by a bitmap; `dense` scratch given to sort_pairs has this many places.
+cdef enum:
+    BITMAP_SLOTS = 2048
+    BITMAP_WORDS = 32
+
+# Ascending by slot: insertion for the few, a bitmap in a small space, counting passes of eight bits for the many.
 cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
-                            int32_t* slot2, double* value2, int32_t largest) noexcept nogil:
+                            int32_t* slot2, double* value2, double* dense, int32_t largest) noexcept nogil:
     cdef Py_ssize_t i, j, start
     cdef int32_t s
     cdef double x
     cdef int shift
     cdef uint32_t digit
-    cdef Py_ssize_t count[256]
+    cdef uint64_t word
+    cdef uint32_t count[256]
+    cdef uint64_t bits[BITMAP_WORDS]
     for i in range(1, n):
         if slot[i] < slot[i - 1]:
             break
     else:
         return
-    if n <= 12:
+    if n <= 8:
         for i in range(1, n):
             s = slot[i]
             x = value[i]
@@ -27,6 +44,22 @@ cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
             slot[j + 1] = s
             value[j + 1] = x
         return
+    if largest < BITMAP_SLOTS and (largest >> 6) <= 2 * n:
+        memset(bits, 0, ((largest >> 6) + 1) * sizeof(uint64_t))
+        for i in range(n):
+            s = slot[i]
+            dense[s] = value[i]
+            bits[s >> 6] |= (<uint64_t> 1) << (s & 63)
+        j = 0
+        for i in range((largest >> 6) + 1):
+            word = bits[i]
+            while word:
+                s = <int32_t> (64 * i + lowest_bit(word))
+                slot[j] = s
+                value[j] = dense[s]
+                j += 1
+                word &= word - 1
+        return
     shift = 0
     while (largest >> shift) != 0:
         memset(count, 0, sizeof(count))
@@ -35,12 +68,12 @@ cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
         start = 0
         for j in range(256 if (largest >> shift) > 255 else (largest >> shift) + 1):
             i = count[j]
-            count[j] = start
+            count[j] = <uint32_t> start
             start += i
         for i in range(n):
             digit = (slot[i] >> shift) & 255
             j = count[digit]
-            count[digit] = j + 1
+            count[digit] += 1
             slot2[j] = slot[i]
             value2[j] = value[i]
         memcpy(slot, slot2, n * sizeof(int32_t))

@@ -22,33 +22,42 @@ cdef class Scaler:
     cdef void forget(self, int32_t slot) noexcept nogil
 
 
+cdef inline double absorb_standard(Stat* s, double x, double w, double clip) noexcept nogil:
+    """Let x join mean and deviation (Welford), then standardise it by them."""
+    cdef double weight = s.weight + w
+    cdef double d = x - s.a
+    cdef double mean = s.a + d * (w / weight)
+    cdef double left = x - mean
+    cdef double m2 = s.b + d * w * left
+    cdef double z
+    m2 = m2 if m2 < 1e300 else 1e300
+    s.weight = weight
+    s.a = mean
+    s.b = m2
+    if m2 <= 0.0:
+        return 0.0
+    z = left * sqrt(weight / m2)
+    z = z if z < clip else clip
+    return z if z > -clip else -clip
+
+
+cdef inline double absorb_minmax(Stat* s, double x, double w) noexcept nogil:
+    """Let x join the range, then place it in it."""
+    if s.weight == 0.0:
+        s.a = x
+        s.b = x
+    elif x < s.a:
+        s.a = x
+    elif x > s.b:
+        s.b = x
+    s.weight += w
+    return (x - s.a) / (s.b - s.a) if s.b > s.a else 0.0
+
+
 cdef inline double absorb(Stat* s, double x, double w, int kind, double clip) noexcept nogil:
     """Let x join the statistics, then scale it by them."""
-    cdef double d, z
     if kind == STANDARD:
-        s.weight += w
-        d = x - s.a
-        s.a += d * (w / s.weight)
-        d *= w
-        s.b += d * (x - s.a)
-        if s.b > 1e300:
-            s.b = 1e300
-        if s.b <= 0.0:
-            return 0.0
-        z = (x - s.a) * sqrt(s.weight / s.b)
-        if z > clip:
-            return clip
-        if z < -clip:
-            return -clip
-        return z
+        return absorb_standard(s, x, w, clip)
     if kind == MINMAX:
-        if s.weight == 0.0:
-            s.a = x
-            s.b = x
-        elif x < s.a:
-            s.a = x
-        elif x > s.b:
-            s.b = x
-        s.weight += w
-        return (x - s.a) / (s.b - s.a) if s.b > s.a else 0.0
+        return absorb_minmax(s, x, w)
     return x
