@@ -23,7 +23,7 @@ from varifold._core.names cimport (
 )
 from varifold._core.order cimport BITMAP_SLOTS, sort_pairs, sort_unique
 from varifold._core.scaler cimport NONE, STANDARD, Scaler, Stat, absorb, absorb_standard
-from varifold._core.space cimport Seen, Space
+from varifold._core.space cimport Seen, Space, seen_last, seen_touch
 from varifold._core.view cimport View
 
 from varifold._core.block import plain_label
@@ -268,9 +268,9 @@ cdef class Engine:
         if needed > room:
             candidates = [i for i in space.live() if i not in spared]
             if self.lightest:
-                candidates.sort(key=lambda i: (self.model.magnitude(i), space.seen[<int32_t> i].last, i))
+                candidates.sort(key=lambda i: (self.model.magnitude(i), seen_last(&space.seen[<int32_t> i]), i))
             else:
-                candidates.sort(key=lambda i: (space.seen[<int32_t> i].last, i))
+                candidates.sort(key=lambda i: (seen_last(&space.seen[<int32_t> i]), i))
             for i in candidates[:max(needed - room, self.max_features // 16)]:
                 if self.binding is not None and self.binding.slots > i:
                     self.binding.slot[self.binding.source[i]] = 0
@@ -321,9 +321,9 @@ cdef class Engine:
                     stat[s] = passing
         memset(self.fresh, 0, n + 1)
         if admitted:
-            self.fresh[0] = seen[0].count == 0
+            self.fresh[0] = seen[0].packed_first == 0
             for i in range(1, n + 1):
-                self.fresh[i] = seen[self.slots[i]].count == 0
+                self.fresh[i] = seen[self.slots[i]].packed_first == 0
         v.n = n + 1 if self.intercept else n
         i = 0 if self.intercept else 1
         v.slot = self.slots + i
@@ -377,27 +377,17 @@ cdef class Engine:
         """Learn the presented instance as label y."""
         cdef Py_ssize_t i
         cdef Seen* seen = self.space.seen
-        cdef Seen* s
         cdef int64_t now = self.step + 1
         if self.n > 0 or self.model.sees_empty:
             self.model.learn(&self.view, y, w)
-            seen[0].count += 1
+            seen_touch(&seen[0], now)
         for i in range(1, self.n + 1):
-            s = &seen[self.slots[i]]
-            if s.count == 0:
-                s.first = now
-            s.last = now
-            s.count += 1
+            seen_touch(&seen[self.slots[i]], now)
         if self.n_heads:
             self.n_heads = sort_unique(self.n_heads, self.heads)
             for i in range(self.n_heads):
-                if self.space.kind[self.heads[i]] & NUMERIC:
-                    continue
-                s = &seen[self.heads[i]]
-                if s.count == 0:
-                    s.first = now
-                s.last = now
-                s.count += 1
+                if not self.space.kind[self.heads[i]] & NUMERIC:
+                    seen_touch(&seen[self.heads[i]], now)
         self.counts[y] += w
         self.step = now
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from varifold._core.names cimport NameTable
 
@@ -45,16 +45,21 @@ cdef class Space(NameTable):
         """(first, last, count) by slot, as an int64 array of three columns."""
         out = np.zeros((self.size, 3), dtype=np.int64)
         cdef int64_t[:, ::1] view = out
-        if self.size:
-            memcpy(&view[0, 0], self.seen, self.size * sizeof(Seen))
+        cdef Py_ssize_t i
+        for i in range(self.size):
+            view[i, 0] = seen_first(&self.seen[i])
+            view[i, 1] = seen_last(&self.seen[i])
+            view[i, 2] = seen_count(&self.seen[i])
         return out
 
     def restore_seen(self, table):
         """Take what seen_table() gave."""
         cdef int64_t[:, ::1] view = np.ascontiguousarray(table, dtype=np.int64)
+        cdef Py_ssize_t i
         if view.shape[0] != self.size or view.shape[1] != 3:
             raise ValueError("the table of seen features does not fit the names")
-        memcpy(self.seen, &view[0, 0], self.size * sizeof(Seen))
+        for i in range(self.size):
+            seen_set(&self.seen[i], view[i, 0], view[i, 1], view[i, 2])
 
     def nbytes(self):
         """Bytes held for names and counts, the name objects themselves not counted."""
