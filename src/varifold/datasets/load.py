@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def _read(entry: Entry) -> Block:
     if len(contents) < len(entry.files) or not contents:
         raise DataError(f"the files of data set {entry.name!r} are not here; set VARIFOLD_DATA to their directory")
     if entry.format == "matlab":
-        return _matlab(entry, contents[0])
+        return _matlab(found[0][1])
     texts = [data.decode("utf-8") for data in contents]
     if entry.format == "libsvm":
         return build.from_sparse(entry, parse.sparse(texts))
@@ -89,10 +89,10 @@ def _read(entry: Entry) -> Block:
     return build.from_table(entry, readers[entry.format](entry, texts))
 
 
-def _matlab(entry: Entry, data: bytes) -> Block:
+def _matlab(path: Path | None) -> Block:
     from scipy.io import loadmat
 
-    table = np.asarray(loadmat(io.BytesIO(data))["data"], dtype=np.float64)
+    table = np.asarray(loadmat(str(path))["data"], dtype=np.float64)
     labels = Labels([-1, 1])
     names = [f"F{j}" for j in range(1, table.shape[1])]
     block = to_block(table[:, 1:], names=names)

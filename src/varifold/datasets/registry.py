@@ -65,7 +65,8 @@ class Entry:
 
 def _entry(raw: dict[str, Any]) -> Entry:
     files = tuple(File(**f) for f in raw.pop("file", []))
-    return Entry(files=files, **{key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()})
+    fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()}
+    return Entry(files=files, **fields)
 
 
 @cache

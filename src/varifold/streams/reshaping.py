@@ -64,11 +64,10 @@ def mixed(state: State, order: str = "", bins: str = "equal") -> State:
 
 def _converted(values: np.ndarray[Any, Any], kind: str, bins: str) -> np.ndarray[Any, Any]:
     low, high = values.min(), values.max()
-    unit = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    unit: np.ndarray[Any, Any] = (values - low) / (high - low) if high > low else np.zeros_like(values)
     if kind == "c":
         return unit
     parts = 2 if kind == "b" else 5
     cuts = np.arange(1, parts) / parts
-    edges = cuts if bins == "equal" else np.quantile(unit, cuts)
-    side = "left" if kind == "b" else "right"
-    return np.searchsorted(edges, unit, side=side).astype(np.float64)
+    edges: np.ndarray[Any, Any] = cuts if bins == "equal" else np.quantile(unit, cuts)
+    return np.searchsorted(edges, unit, side="left" if kind == "b" else "right").astype(np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from varifold.errors import ParameterError
-from varifold.streams import masking, reshaping
+from varifold.streams import evolving, lifetimes, masking, reshaping
 from varifold.streams.spec import Scenario
 from varifold.streams.state import State
 
@@ -34,6 +34,10 @@ def _table() -> dict[str, Scenario]:
         masking.capricious,
         masking.informative,
         masking.uninformative,
+        evolving.evolvable,
+        lifetimes.outage,
+        lifetimes.rotating,
+        lifetimes.bursts,
         delay,
     ]
     found = [Scenario(f.__name__, f, before=True) for f in before] + [Scenario(f.__name__, f) for f in after]
