@@ -181,11 +181,12 @@ cdef class BinaryRule(Model):
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
+        cdef double f
         if self.problems == 1:
-            out[0] = 0.0
+            f = self.score(v, 0)
+            out[0] = -f
             if self.classes == 2:
-                out[1] = self.score(v, 0)
-                out[0] = -out[1]
+                out[1] = f
         else:
             for c in range(self.problems):
                 out[c] = self.score(v, c)

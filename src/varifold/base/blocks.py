@@ -129,7 +129,7 @@ def _from_frame(
 ) -> Block:
     columns: list[tuple[Any, Any]] = []
     for name in X.columns:
-        series = X[name]
+        series = X.get_column(name)
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns.append((vocabulary.add(name), _as_floats(series)))
         elif series.dtype in (nw.String, nw.Categorical, nw.Enum):

@@ -32,8 +32,9 @@ class VaryingClassifier(river_base.Classifier):
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features and labels are never
     declared: both are met on the way. A learner is for one thread at a time; to predict from many, give each a copy.
 
-    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one, and
-    ``_model`` (its compiled mathematics).
+    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one,
+    ``_model`` (its compiled mathematics) and, when it has forms to be checked besides the default, river's hook
+    ``_unit_test_params`` (yields their parameters).
 
     Parameters
     ----------

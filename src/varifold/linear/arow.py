@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from varifold._core.arow import AROWRule
 from varifold.base.classifier import VaryingClassifier
@@ -73,6 +74,10 @@ class AROW(VaryingClassifier):
         super().__init__(
             scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
         )
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield from ({}, {"covariance": "full"}, {"scale": "none", "fit_intercept": False})
 
     def _model(self) -> AROWRule:
         return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from varifold._core.olvf import OLVFRule
 from varifold.base.classifier import VaryingClassifier
@@ -92,6 +93,10 @@ class OLVF(VaryingClassifier):
         super().__init__(
             scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
         )
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield from ({}, {"B": 0.5}, {"variant": "printed", "scale": "minmax", "C": 1.0})
 
     def _model(self) -> OLVFRule:
         return OLVFRule(self.C, self.C_bar, self.lam, self.B, self.variant == "kkt")

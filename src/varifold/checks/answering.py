@@ -1,0 +1,191 @@
+"""Checks of what a learner answers: labels, probabilities, weights, explanations, and that it learns."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+from varifold.checks.material import (
+    answers,
+    arrays,
+    assert_same,
+    assert_sound,
+    clear_stream,
+    learn,
+    state,
+    stream,
+)
+
+
+def check_cold_start(learner: Any) -> None:
+    """Before any label there is no answer, and asking is no error."""
+    model = learner.clone()
+    for x in ({}, {"a": 1.0}, {"a": None, "b": "level"}):
+        assert model.predict_one(x) is None, f"predict_one({x}) before any label must give None"
+        assert not model.predict_proba_one(x), f"predict_proba_one({x}) before any label must be empty"
+
+
+def check_probabilities(learner: Any) -> None:
+    """Probabilities are sound after every step and name every label learned so far."""
+    model = learner.clone()
+    seen = set()
+    for x, y in stream(80):
+        model.learn_one(x, y)
+        seen.add(y)
+        assert_sound(model, x, seen)
+
+
+def check_single_class(learner: Any) -> None:
+    """With one label seen, that label is the answer, for certain."""
+    model = learner.clone()
+    for x, _ in stream(30):
+        model.learn_one(x, "only")
+        assert model.predict_one(x) == "only"
+        assert model.predict_proba_one({}) == {"only": 1.0}
+
+
+def check_empty_instance(learner: Any) -> None:
+    """An instance without features can be learned and answered, first, last and in between."""
+    model = learner.clone()
+    model.learn_one({}, "no")
+    assert model.predict_one({}) == "no"
+    for t, (x, y) in enumerate(stream(60)):
+        model.learn_one({} if t % 5 == 0 else x, y)
+        assert_sound(model, {}, {"no", "yes"} if "yes" in model.predict_proba_one({}) else {"no"})
+    learn(model, [({}, "yes")] * 300)
+    assert model.predict_one({}) == "yes", "300 empty instances of one label must make it the answer to an empty one"
+
+
+def check_predict_is_pure(learner: Any) -> None:
+    """Asking changes nothing: not the state, not the instance, not what is learned later."""
+    asked, left = learner.clone(), learner.clone()
+    pairs = stream(90)
+    for x, y in pairs[:60]:
+        asked.learn_one(x, y)
+        left.learn_one(x, y)
+    before, shown = state(asked), dict(pairs[70][0])
+    for x, _ in [*pairs[55:], ({"unheard of": 1.0}, None), ({}, None), ({"f0": "a level"}, None)]:
+        asked.predict_one(x)
+        asked.predict_proba_one(x)
+        for extra in ("margins_one", "explain_one"):
+            if hasattr(asked, extra):
+                getattr(asked, extra)(x)
+    if hasattr(asked, "predict_many"):
+        asked.predict_many([x for x, _ in pairs[55:]])
+        asked.predict_proba_many([x for x, _ in pairs[55:]])
+    assert state(asked) == before, "predict changed the state"
+    assert pairs[70][0] == shown, "predict changed the instance"
+    learn(asked, pairs[60:])
+    learn(left, pairs[60:])
+    assert_same(left, asked, pairs, "a learner that was asked went another way")
+
+
+def check_same_twice(learner: Any) -> None:
+    """Two learners of the same parameters (and seed) fed alike are alike."""
+    pairs = stream(90)
+    one, other = learner.clone(), learner.clone()
+    for x, y in pairs:
+        assert one.predict_proba_one(x) == other.predict_proba_one(x), "two runs differ"
+        one.learn_one(x, y)
+        other.learn_one(x, y)
+    assert_same(one, other, pairs, "two runs differ")
+
+
+def check_late_class(learner: Any) -> None:
+    """Labels that come late, of other types too, join the answers and are learned."""
+    model = learn(learner.clone(), clear_stream(60))
+    late = [({"t": 5.0 + 0.1 * (i % 3), "g0": 0.1 * (i % 5)}, 3) for i in range(80)]
+    other = clear_stream(80, seed=4)
+    for pair_a, pair_b in zip(late, other, strict=True):
+        learn(model, [pair_a, pair_b])
+        assert_sound(model, pair_a[0], {"no", "yes", 3})
+    hits = sum(model.predict_one(x) == 3 for x, _ in late)
+    assert hits > len(late) // 2, f"a label that came late is answered {hits} times of {len(late)}"
+    model.learn_one({"u": 1.0}, ("a", 4))
+    assert_sound(model, {"u": 1.0, "g1": 0.0}, {"no", "yes", 3, ("a", 4)})
+
+
+def check_weights(learner: Any) -> None:
+    """A weight of 0 does nothing, 1 is the default, 3 is more than 1; others are refused."""
+    pairs = stream(60)
+    plain, ones = learn(learner.clone(), pairs), learner.clone()
+    for x, y in pairs:
+        ones.learn_one(x, y, w=1.0)
+        before = state(ones)
+        ones.learn_one({"never kept": 1.0}, "never learned", w=0.0)
+        assert state(ones) == before, "a weight of 0 changed the state"
+    assert_same(plain, ones, pairs, "w=1.0 is not the default")
+    heavy = learner.clone()
+    for x, y in pairs:
+        heavy.learn_one(x, y, w=3.0)
+    assert_sound(heavy, pairs[0][0], {"no", "yes"})
+    if arrays(heavy) is not None:
+        assert state(heavy) != state(plain), "a weight of 3 left the state of a weight of 1"
+    for bad in (-1.0, math.nan, math.inf):
+        before = state(plain)
+        with contextlib.suppress(ValueError):
+            plain.learn_one(pairs[0][0], "yes", w=bad)
+            raise AssertionError(f"a weight of {bad} must raise a ValueError")
+        assert state(plain) == before, f"a refused weight of {bad} changed the state"
+
+
+def check_labels(learner: Any) -> None:
+    """A label that is missing or cannot be hashed raises and leaves the state."""
+    model = learn(learner.clone(), stream(20))
+    before = state(model)
+    for bad in (None, math.nan, ["a list"], {"a": "dict"}):
+        with contextlib.suppress(ValueError, TypeError):
+            model.learn_one({"a": 1.0, "new one": 2.0}, bad)
+            raise AssertionError(f"the label {bad!r} must raise a ValueError or TypeError")
+        assert state(model) == before, f"the refused label {bad!r} changed the state"
+
+
+def check_delayed_labels(learner: Any) -> None:
+    """Labels that arrive 40 instances late are learned as if they had come in time."""
+    pairs = stream(120)
+    late, plain = learner.clone(), learner.clone()
+    for t in range(len(pairs) + 40):
+        if t < len(pairs):
+            late.predict_one(pairs[t][0])
+        if t >= 40:
+            late.learn_one(*pairs[t - 40])
+    assert_same(learn(plain, pairs), late, pairs, "late labels")
+
+
+def check_explanation(learner: Any) -> None:
+    """What the features add to a label's score sums to that score."""
+    model = learner.clone()
+    assert model.explain_one({"a": 1.0}) == {}, "there is nothing to explain before any label"
+    for t, (x, y) in enumerate(stream(90, labels=("a", "b", "c"))):
+        model.learn_one(x, y)
+        if t % 3:
+            continue
+        for label, margin in model.margins_one(x).items():
+            total = math.fsum(model.explain_one(x, label).values())
+            assert math.isclose(total, margin, rel_tol=1e-9, abs_tol=1e-9), f"{total} explains a score of {margin}"
+        named = {k for k in model.explain_one(x) if k != "(intercept)"}
+        known = {*x, *(f"{k}={v}" for k, v in x.items() if isinstance(v, str))}
+        assert named <= known, f"features {named - known} are explained though they are absent"
+
+
+def check_learns(learner: Any) -> None:
+    """On two well separated classes it beats the majority class by far."""
+    model = learner.clone()
+    pairs = clear_stream(600)
+    hits = total = 0
+    for t, (x, y) in enumerate(pairs):
+        if t >= 300:
+            hits += model.predict_one(x) == y
+            total += 1
+        model.learn_one(x, y)
+    majority = max(sum(y == label for _, y in pairs[300:]) for label in ("no", "yes"))
+    assert hits > majority + 0.1 * total, f"{hits} of {total} right where the majority class gives {majority}"
+
+
+def check_answers_are_plain(learner: Any) -> None:
+    """Answers are the labels as given and Python floats, so that they can go into any file."""
+    model = learn(learner.clone(), stream(30, labels=(True, False)))
+    for label, proba in answers(model, stream(10, seed=2)):
+        assert type(label) is bool, f"the label came back as {type(label).__name__}"
+        assert all(type(p) is float for p in proba.values()), "probabilities must be Python floats"

@@ -1,0 +1,154 @@
+"""Checks of the second door (many instances at once) and of every way to keep and copy a learner."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from varifold.base import to_block
+from varifold.checks.material import assert_same, learn, stream
+
+NUMERIC = ["f0", "f1", "f2", "f3"]
+
+
+def check_many_is_one(learner: Any) -> None:
+    """`learn_many`, in pieces of any size, leaves the state of `learn_one` to the last bit."""
+    pairs = stream(150, labels=("a", "b", "c"))
+    one = learn(learner.clone(), pairs)
+    for size in (150, 37, 1):
+        many = learner.clone()
+        for lo in range(0, len(pairs), size):
+            part = pairs[lo : lo + size]
+            many.learn_many([x for x, _ in part], [y for _, y in part])
+        assert_same(one, many, pairs, f"learn_many in pieces of {size}")
+
+
+def check_many_answers(learner: Any) -> None:
+    """`predict_many` and `predict_proba_many` answer what their single forms answer, before any label too."""
+    pairs = stream(60, labels=("a", "b", "c"))
+    rows = [x for x, _ in stream(30, seed=2)] + [{}, {"unknown": 1.0}]
+    model = learner.clone()
+    assert model.predict_many(rows) == [None] * len(rows)
+    assert model.predict_proba_many(rows) == [{}] * len(rows)
+    learn(model, pairs)
+    assert model.predict_many(rows) == [model.predict_one(x) for x in rows]
+    assert model.predict_proba_many(rows) == [model.predict_proba_one(x) for x in rows]
+
+
+def check_blocks(learner: Any) -> None:
+    """A block in pieces and weighted, with dicts in between, through `predict_learn_many`: as one by one."""
+    pairs = stream(120)
+    weights = [(0.0, 0.5, 1.0, 2.0)[t % 4] for t in range(120)]
+    one, many = learner.clone(), learner.clone()
+    block = to_block([x for x, _ in pairs], [y for _, y in pairs], weights)
+    expected, told = [], []
+    for t, (x, y) in enumerate(pairs):
+        expected.append(one.predict_one(x))
+        one.learn_one(x, y, w=weights[t])
+    for lo in range(0, 120, 40):
+        told += many.predict_learn_many(block[lo : lo + 20])
+        for t in range(lo + 20, lo + 40):
+            told.append(many.predict_one(pairs[t][0]))
+            many.learn_one(*pairs[t], w=weights[t])
+    assert told == expected, "predict_learn_many answers otherwise than predict_one"
+    assert_same(one, many, pairs, "blocks and dicts in turn")
+
+
+def check_schedule(learner: Any) -> None:
+    """`run_block` with labels that come late does what the two calls in that order do."""
+    pairs = stream(60)
+    plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
+    one, many = learner.clone(), learner.clone()
+    codes, _ = many.run_block(to_block([x for x, _ in pairs], [y for _, y in pairs]), np.array(plan))
+    expected = []
+    for s in plan:
+        if s > 0:
+            expected.append(one.predict_one(pairs[s - 1][0]))
+        else:
+            one.learn_one(*pairs[-s - 1])
+    assert [None if c < 0 else many.classes[c] for c in codes] == expected
+    assert_same(one, many, pairs, "a schedule")
+
+
+def check_frames(learner: Any) -> None:
+    """Arrays, sparse matrices and every kind of data frame lead to the state of the dicts."""
+    pairs = [({k: v for k, v in x.items() if k in NUMERIC}, y) for x, y in stream(60, numeric=True)]
+    y = [label for _, label in pairs]
+    plain = learn(learner.clone(), pairs)
+    for kind, table in _tables([x for x, _ in pairs]).items():
+        model = learner.clone()
+        if kind in ("array", "CSR"):
+            model.learn_many(to_block(table, y, names=NUMERIC))
+        else:
+            model.learn_many(table, y)
+        assert_same(plain, model, pairs, kind)
+
+
+def _tables(rows: list[dict[str, float]]) -> dict[str, Any]:
+    import pandas as pd
+    from scipy import sparse
+
+    full = pd.DataFrame(rows, columns=NUMERIC)
+    dense = full.to_numpy()
+    cells = [(i, NUMERIC.index(k), v) for i, x in enumerate(rows) for k, v in x.items()]
+    i, j, v = (np.array(part) for part in zip(*cells, strict=True))
+    tables: dict[str, Any] = {
+        "pandas": full,
+        "pandas, columns reversed": full[NUMERIC[::-1]],
+        "array": dense,
+        "CSR": sparse.csr_array((v, (i, j)), shape=dense.shape),
+    }
+    if importlib.util.find_spec("polars"):
+        tables["polars"] = importlib.import_module("polars").DataFrame(rows, schema=dict.fromkeys(NUMERIC, float))
+    if importlib.util.find_spec("pyarrow"):
+        tables["pyarrow"] = importlib.import_module("pyarrow").Table.from_pylist(
+            [{k: x.get(k) for k in NUMERIC} for x in rows]
+        )
+    return tables
+
+
+def check_changing_columns(learner: Any) -> None:
+    """Data frames whose columns change from one to the next, strings among them, equal the dicts."""
+    import pandas as pd
+
+    pairs = stream(120)
+    model = learner.clone()
+    for lo in range(0, 120, 24):
+        part = pairs[lo : lo + 24]
+        model.learn_many(pd.DataFrame([x for x, _ in part]), [y for _, y in part])
+    assert_same(learn(learner.clone(), pairs), model, pairs, "frames with changing columns")
+
+
+def check_copies(learner: Any) -> None:
+    """Pickled, deep-copied and cloned: copies continue to the last bit for 200 steps, clones start anew."""
+    pairs = stream(260, labels=("a", "b", "c"))
+    model = learn(learner.clone(), pairs[:60])
+    twins = {"pickle": pickle.loads(pickle.dumps(model)), "deepcopy": copy.deepcopy(model)}
+    for twin in twins.values():
+        learn(twin, pairs[60:])
+    learn(model, pairs[60:])
+    for how, twin in twins.items():
+        assert_same(model, twin, pairs[:40], f"after {how}")
+    assert model.clone().predict_one(pairs[0][0]) is None, "a clone must start from nothing"
+    assert model.clone()._get_params() == model._get_params(), "a clone must keep the parameters"
+
+
+def check_saved(learner: Any) -> None:
+    """Saved and loaded, with features given up on the way, it continues to the last bit for 200 steps."""
+    pairs = stream(260, labels=("a", "b", "c"))
+    model = learn(learner.clone(), pairs[:60])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model without suffix"
+        model.save(path)
+        assert [p.name for p in Path(folder).iterdir()] == [path.name], "save must write just the path given"
+        again = type(model).load(path)
+    assert again._get_params() == model._get_params(), "the parameters changed on the way"
+    learn(model, pairs[60:])
+    learn(again, pairs[60:])
+    assert_same(model, again, pairs[:40], "after save and load")

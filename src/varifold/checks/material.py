@@ -1,0 +1,120 @@
+"""What the checks share: made streams, and ways to look at a learner without changing it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pickle
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+Pair = tuple[dict[Any, Any], Any]
+LEVELS = ("red", "green", "blue")
+
+
+def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), numeric: bool = False) -> list[Pair]:
+    """Labelled instances whose features come late, vanish and return; some are strings unless `numeric`."""
+    rng = random.Random(seed)
+    pairs: list[Pair] = []
+    for t in range(n):
+        kind = rng.randrange(len(labels))
+        x: dict[Any, Any] = {}
+        for j in range(4):
+            if rng.random() < 0.7:
+                x[f"f{j}"] = 10.0**j * (rng.gauss(0, 1) + (1.5 if j % len(labels) == kind else 0.0))
+        if t >= n // 3 and rng.random() < 0.6:
+            x["late"] = rng.gauss(kind, 1)
+        if not n // 2 <= t < 3 * n // 4 and rng.random() < 0.8:
+            x[7] = float(kind) + rng.random()
+        if not numeric and rng.random() < 0.5:
+            x["colour"] = LEVELS[kind % 3] if rng.random() < 0.8 else rng.choice(LEVELS)
+        pairs.append((x, labels[kind]))
+    return pairs
+
+
+def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), share: float = 0.55) -> list[Pair]:
+    """Two or more well separated classes over four features, each present four times out of five."""
+    rng = random.Random(seed)
+    pairs: list[Pair] = []
+    for _ in range(n):
+        kind = 0 if rng.random() < share else rng.randrange(1, len(labels))
+        x = {
+            f"g{j}": rng.gauss(3.0 if j % len(labels) == kind else 0.0, 1.0) for j in range(4) if rng.random() < 0.8
+        }
+        pairs.append((x, labels[kind]))
+    return pairs
+
+
+def learn(learner: Any, pairs: Iterable[Pair]) -> Any:
+    """Learn every pair and return the learner."""
+    for x, y in pairs:
+        learner.learn_one(x, y)
+    return learner
+
+
+def state(learner: Any) -> str:
+    """A digest of all the learner holds, equal for learners in the same state to the bit."""
+    digest = hashlib.sha256()
+    for part in _parts(learner):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(learner: Any) -> Iterable[bytes]:
+    found = arrays(learner)
+    if found is None:
+        yield pickle.dumps(learner)
+        return
+    names, labels, _ = learner.__getstate__()["engine"]
+    yield repr((names, labels)).encode("utf-8", "backslashreplace")
+    for key in sorted(found):
+        yield f"{key} {found[key].dtype} {found[key].shape}".encode()
+        yield found[key].tobytes()
+
+
+def arrays(learner: Any) -> dict[str, np.ndarray[Any, Any]] | None:
+    """Every array of the state of one of this library's learners; None for a stranger's."""
+    kept = learner.__getstate__() if hasattr(learner, "__getstate__") else None
+    if isinstance(kept, dict) and isinstance(kept.get("engine"), tuple):
+        held: dict[str, np.ndarray[Any, Any]] = kept["engine"][2]
+        return held
+    return None
+
+
+def answers(learner: Any, pairs: Iterable[Pair]) -> list[tuple[Any, dict[Any, float]]]:
+    """Label and probabilities of every instance."""
+    return [(learner.predict_one(x), learner.predict_proba_one(x)) for x, _ in pairs]
+
+
+def assert_same(one: Any, other: Any, pairs: Sequence[Pair], what: str) -> None:
+    """Both learners answer alike to the last bit, and so do their states when they can be told."""
+    for (x, _), a, b in zip(pairs, answers(one, pairs), answers(other, pairs), strict=True):
+        assert a == b, f"{what}: {a} became {b} on {x}"
+    if arrays(one) is not None and arrays(other) is not None:
+        differing = [k for k, v in (arrays(one) or {}).items() if _bytes(v) != _bytes((arrays(other) or {}).get(k))]
+        assert state(one) == state(other), f"{what}: the states differ in {differing or 'names or labels'}"
+
+
+def _bytes(array: Any) -> bytes | None:
+    return None if array is None else array.tobytes()
+
+
+def assert_sound(learner: Any, x: dict[Any, Any], labels: Iterable[Any]) -> None:
+    """The answer to x is one of the labels, and the probabilities are probabilities of just these labels."""
+    labels = set(labels)
+    label, proba = learner.predict_one(x), learner.predict_proba_one(x)
+    assert label in labels, f"predict_one({x}) gave {label!r}, which is none of the labels {labels}"
+    assert set(proba) == labels, f"predict_proba_one({x}) names {set(proba)}, the labels learned are {labels}"
+    assert all(math.isfinite(p) and 0.0 <= p <= 1.0 for p in proba.values()), f"{proba} are not probabilities"
+    assert math.isclose(sum(proba.values()), 1.0, abs_tol=1e-9), f"{proba} sum to {sum(proba.values())}"
+    assert proba[label] >= max(proba.values()) - 1e-9, f"the answer {label!r} is not the likeliest of {proba}"
+
+
+def assert_finite(learner: Any) -> None:
+    """No array of the state holds NaN or infinity."""
+    for name, array in (arrays(learner) or {}).items():
+        if array.dtype.kind == "f":
+            assert np.isfinite(array).all(), f"the state array {name!r} holds {array[~np.isfinite(array)][0]}"

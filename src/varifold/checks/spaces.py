@@ -1,0 +1,243 @@
+"""Checks of the feature space: names, values, absence, growth, and what hostile instances may not do."""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import inspect
+import math
+import os
+import pickle
+import random
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+from varifold.checks.material import (
+    Pair,
+    arrays,
+    assert_finite,
+    assert_same,
+    assert_sound,
+    learn,
+    state,
+    stream,
+)
+
+
+def check_key_order(learner: Any) -> None:
+    """The order of the keys does not matter, to the last bit."""
+    pairs = stream(100)
+    rng = random.Random(5)
+    shuffled = [(dict(rng.sample(list(x.items()), len(x))), y) for x, y in pairs]
+    assert_same(learn(learner.clone(), pairs), learn(learner.clone(), shuffled), pairs, "key order")
+
+
+_CHILD = """
+import pickle, sys
+from varifold.checks.spaces import outcome
+print(outcome(pickle.load(sys.stdin.buffer)))
+"""
+
+
+def outcome(learner: Any) -> str:
+    """The end of a run over sets of names, as text; another process with another hash seed must print the same."""
+    model = learner.clone()
+    told = []
+    for x, y in stream(60, labels=("a", "b", "c")):
+        names = {f"word {ord(c)}" for c in repr(sorted(x.items(), key=repr))}
+        model.learn_one({**x, **dict.fromkeys(names, 1.0)}, y)
+        told.append(sorted(model.predict_proba_one(x).items()))
+    return state(model) if arrays(model) is not None else repr(told)
+
+
+def check_hash_seed(learner: Any) -> None:
+    """Another process with another hash seed comes to the same state."""
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    path = os.pathsep.join(p for p in sys.path if p)
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=pickle.dumps(learner.clone()),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+        check=True,
+    )
+    assert child.stdout.decode().strip() == outcome(learner), "another hash seed leads to another state"
+
+
+def check_changing_features(learner: Any) -> None:
+    """Features may come, vanish, return, or change altogether from one instance to the next."""
+    model = learner.clone()
+    seen = set()
+    for t in range(120):
+        names = [f"phase {t // 30} {j}" for j in range(4)] if t < 90 else [f"phase {t % 2} {j}" for j in range(4)]
+        x = {name: math.sin(t + j) + (t % 2) for j, name in enumerate(names)}
+        model.learn_one(x, t % 2)
+        seen.add(t % 2)
+        assert_sound(model, x, seen)
+        assert_sound(model, {"never seen": 1.0}, seen)
+    assert_finite(model)
+
+
+def check_unknown_features(learner: Any) -> None:
+    """Names and string values that were never learned change no answer."""
+    model = learn(learner.clone(), stream(80))
+    for x, _ in stream(20, seed=2):
+        more = {**x, "unknown": 3.5, 12345: 1.0, "unknown column": "a level"}
+        assert model.predict_proba_one(more) == model.predict_proba_one(x), f"unknown features changed {x}"
+
+
+def check_constant_feature(learner: Any) -> None:
+    """A feature that never varies, even a huge one, does no harm."""
+    model = learner.clone()
+    for x, y in stream(60):
+        x = {**x, "constant": 1e9, "zero": 0.0}
+        model.learn_one(x, y)
+    assert_sound(model, {"constant": 1e9, "f0": 1.0}, {"no", "yes"})
+    assert_finite(model)
+
+
+def check_absent(learner: Any) -> None:
+    """A missing key, None and NaN are one and the same."""
+    pairs = stream(80)
+    every = sorted({k for x, _ in pairs for k in x}, key=repr)
+    plain = learn(learner.clone(), pairs)
+    for nothing in (None, math.nan, np.float64("nan"), decimal.Decimal("nan")):
+        filled = [({**dict.fromkeys(every, nothing), **x}, y) for x, y in pairs]
+        assert_same(plain, learn(learner.clone(), filled), filled, f"{nothing!r} is not taken as absent")
+
+
+def check_zero_is_a_value(learner: Any) -> None:
+    """0.0 is observed: the feature becomes known by it."""
+    pairs = [({**x, "meter": 0.0}, y) for x, y in stream(40)]
+    model = learn(learner.clone(), pairs)
+    assert_sound(model, {"meter": 0.0}, {"no", "yes"})
+    if hasattr(model, "features"):
+        assert "meter" in model.features, "an observed zero must make a feature known"
+        assert model.features["meter"].count == 40, "an observed zero must count as seen"
+
+
+BAD_VALUES = (math.inf, -math.inf, np.float64("inf"), decimal.Decimal("-Infinity"), 10**400, b"bytes", [1.0], {}, 1j)
+BAD_NAMES = (("a", "tuple"), None, 1.5, b"bytes", True, frozenset())
+
+
+def check_refuses(learner: Any) -> None:
+    """Values and names that have no meaning raise, say where, and leave the state as it was."""
+    model = learn(learner.clone(), stream(40))
+    before = state(model)
+    for value in BAD_VALUES:
+        for x in ({"f0": 1.0, "pressure": value}, {"pressure": value, "brand new": 1.0}):
+            told = _refused(model, x, before)
+            assert "pressure" in told, f"the message {told!r} does not name the feature"
+    for name in BAD_NAMES:
+        _refused(model, {"f0": 1.0, name: 1.0}, before)
+
+
+def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
+    told = ""
+    for call in (lambda: model.learn_one(x, "yes"), lambda: model.predict_one(x), lambda: model.predict_proba_one(x)):
+        with contextlib.suppress(ValueError, TypeError):
+            call()
+            raise AssertionError(f"{x} must raise a ValueError or TypeError")
+        try:
+            call()
+        except (ValueError, TypeError) as error:
+            told = str(error)
+    assert state(model) == before, f"the refused instance {x} changed the state"
+    return told
+
+
+def check_name_clash(learner: Any) -> None:
+    """A feature named 'f=v' beside the string value v of f is refused, whichever comes first."""
+    for first, second in (({"a": "b"}, {"a=b": 1.0}), ({"a=b": 1.0}, {"a": "b"})):
+        model = learner.clone()
+        model.learn_one({**first, "c": 1.0}, "no")
+        before = state(model)
+        with contextlib.suppress(ValueError, TypeError):
+            model.learn_one({**second, "d": 1.0}, "yes")
+            raise AssertionError(f"{second} after {first} must be refused")
+        assert state(model) == before, f"{second}, refused after {first}, changed the state"
+    model = learner.clone()
+    with contextlib.suppress(ValueError, TypeError):
+        model.learn_one({"a": "b", "a=b": 1.0}, "no")
+        raise AssertionError("'a=b' as value and as feature in one instance must be refused")
+
+
+def check_extreme_values(learner: Any) -> None:
+    """1e308, 5e-324 and their like leave a finite state and sound probabilities."""
+    extremes = (1e308, -1e308, 5e-324, -5e-324, 1e-300, 1e155, -1e155, 1e16, 0.0, -0.0, 10**30)
+    model = learner.clone()
+    seen = set()
+    for t in range(110):
+        x = {f"e{j}": extremes[(t * (j + 3) + j) % len(extremes)] for j in range(4)} | {"plain": float(t % 2)}
+        model.learn_one(x, t % 2)
+        seen.add(t % 2)
+        assert_sound(model, x, seen)
+    assert_finite(model)
+
+
+def check_finite_state(learner: Any) -> None:
+    """After an ordinary stream every number held is finite."""
+    model = learn(learner.clone(), stream(150))
+    assert_finite(model)
+
+
+def check_numpy_types(learner: Any) -> None:
+    """NumPy's scalars and names, bool and Decimal are the numbers they stand for."""
+    pairs = stream(80)
+    turned = [({_numpy_name(k): _numpy_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
+    exact = [({k: _plain_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
+    assert_same(learn(learner.clone(), exact), learn(learner.clone(), turned), exact, "NumPy types")
+
+
+def _numpy_name(name: Any) -> Any:
+    return np.str_(name) if isinstance(name, str) else np.int64(name)
+
+
+def _numpy_value(value: Any, t: int) -> Any:
+    if isinstance(value, str):
+        return np.str_(value)
+    kinds: tuple[Any, ...] = (np.float64, np.float32, decimal.Decimal, lambda v: np.bool_(v > 0), lambda v: np.int16(v))
+    return kinds[t % 5](value if t % 5 < 3 else min(max(value, -3e4), 3e4))
+
+
+def _plain_value(value: Any, t: int) -> Any:
+    turned = _numpy_value(value, t)
+    return str(turned) if isinstance(turned, str) else float(turned)
+
+
+def check_features(learner: Any) -> None:
+    """`features` tells first and last sight and how often, string values as indicators."""
+    model = learner.clone()
+    rows = [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}, {"b": "x", 5: 0.0}, {}, {"a": None, "b": math.nan}]
+    for t, x in enumerate(rows):
+        model.learn_one(x, t % 2)
+    known = {k: (f.first_seen, f.last_seen, f.count) for k, f in model.features.items()}
+    assert known == {"a": (1, 2, 2), "b=x": (1, 3, 2), "b=y": (2, 2, 1), 5: (3, 3, 1)}, known
+    assert all(math.isfinite(f.weight) and f.weight >= 0.0 for f in model.features.values())
+
+
+def check_bounded_memory(learner: Any) -> None:
+    """With max_features the state stops growing, whichever features go first."""
+    for evict in ("oldest", "lightest"):
+        model = type(learner)(**{**learner._get_params(), "max_features": 24, "evict": evict})
+        sizes = []
+        for t in range(240):
+            x = {f"word {(t * 7 + j * j) % 1000}": 1.0 for j in range(5)} | {"kept": float(t % 2)}
+            model.learn_one(x, t % 2)
+            assert len(model.features) <= 24, f"{len(model.features)} features kept under a bound of 24"
+            if t in (120, 239):
+                sizes.append(sum(model.state_bytes().values()))
+        assert sizes[0] == sizes[1], f"{sizes[0]} bytes of state became {sizes[1]} under a bound"
+        assert_sound(model, {"kept": 1.0}, {0, 1})
+        assert_finite(model)
+    wide: list[Pair] = [({f"w {i} {j}": 1.0 for j in range(60)}, i % 2) for i in range(4)]
+    model = learn(type(learner)(**{**learner._get_params(), "max_features": 24}), wide)
+    assert len(model.features) <= 24, "one instance wider than the bound broke it"
+
+
+def takes_bound(learner: Any) -> bool:
+    """Whether the learner can be told how many features to keep."""
+    return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)

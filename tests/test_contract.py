@@ -1,0 +1,150 @@
+"""Every registered learner, in every form it wants checked, keeps the contract; and the checks can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from river import base as river_base
+from river import checks as river_checks
+
+import varifold
+from varifold import checks
+
+
+def forms() -> Iterator[Any]:
+    for name, cls in varifold.models.items():
+        for params in cls._unit_test_params():
+            shown = ",".join(f"{k}={v}" for k, v in params.items())
+            yield pytest.param(cls(**params), id=f"{name}:{shown}" if shown else name)
+
+
+@pytest.mark.parametrize("learner", list(forms()))
+def test_our_checks(learner: Any) -> None:
+    for check in checks.yield_checks(learner):
+        try:
+            check(learner)
+        except Exception as error:
+            error.add_note(f"in {check.__name__} of {learner!r}")
+            raise
+
+
+@pytest.mark.parametrize("learner", list(forms()))
+def test_rivers_checks(learner: Any) -> None:
+    assert not learner._unit_test_skips()
+    for check in river_checks.yield_checks(learner):
+        try:
+            check(learner.clone())
+        except Exception as error:
+            error.add_note(f"in river's {check.__name__} of {learner!r}")
+            raise
+
+
+# ---------------------------------------------------------------- learners of a third party
+
+
+class Stranger(river_base.Classifier):
+    """A river classifier with the three calls and nothing else; how it works inside is its own affair."""
+
+    def __init__(self, r: float = 1.0) -> None:
+        self.r = r
+        self._inside = varifold.AROW(r)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        self._inside.learn_one(x, y, w)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        return self._inside.predict_one(x)
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        return self._inside.predict_proba_one(x)
+
+
+class Mutating(varifold.AROW):
+    """Learns from what it is asked."""
+
+    def predict_one(self, x: Any) -> Any:
+        answer = super().predict_one(x)
+        if answer is not None:
+            self.learn_one(x, answer)
+        return answer
+
+
+class Forgetting(varifold.AROW):
+    """Loses its weights when pickled."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "engine": self._make_engine().dump()}
+
+
+class Fragile(varifold.AROW):
+    """Dies on an instance without features."""
+
+    def predict_one(self, x: Any) -> Any:
+        return super().predict_one(x) if sum(1 for _ in x) / len(x) else None
+
+
+class ZeroIsAbsent(varifold.AROW):
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one({k: v for k, v in x.items() if not isinstance(v, float) or v != 0.0}, y, w)
+
+
+class Ordered(varifold.AROW):
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one({**x, "first": float(len(repr(next(iter(x), ""))))}, y, w)
+
+
+class Unweighted(varifold.AROW):
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one(x, y, 1.0)
+
+
+class OneDoor(varifold.AROW):
+    def learn_many(self, X: Any, y: Any = None, w: Any = None) -> None:
+        super().learn_many(X, y, w)
+        self.learn_one({}, self.classes[0])
+
+
+class Stubborn(varifold.AROW):
+    def predict_one(self, x: Any) -> Any:
+        return self.classes[0] if self.classes else None
+
+
+BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
+    (Mutating, checks.answering.check_predict_is_pure, AssertionError),
+    (Forgetting, checks.doors.check_copies, AssertionError),
+    (Fragile, checks.answering.check_empty_instance, ZeroDivisionError),
+    (Fragile, checks.answering.check_cold_start, ZeroDivisionError),
+    (ZeroIsAbsent, checks.spaces.check_zero_is_a_value, AssertionError),
+    (Ordered, checks.spaces.check_key_order, AssertionError),
+    (Unweighted, checks.answering.check_weights, AssertionError),
+    (OneDoor, checks.doors.check_many_is_one, AssertionError),
+    (Stubborn, checks.answering.check_learns, AssertionError),
+    (Stubborn, checks.answering.check_probabilities, AssertionError),
+]
+
+
+@pytest.mark.parametrize(("cls", "check", "error"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_broken_learner_is_found(cls: type[Any], check: Callable[[Any], None], error: type[Exception]) -> None:
+    check(varifold.AROW())
+    with pytest.raises(error):
+        check(cls())
+
+
+def test_check_learner_finds_it_too() -> None:
+    with pytest.raises(ZeroDivisionError):
+        checks.check_learner(Fragile())
+
+
+def test_a_strangers_learner() -> None:
+    names = {check.__name__ for check in checks.yield_checks(Stranger())}
+    assert "check_saved" not in names
+    assert "check_learns" in names
+    for check in checks.yield_checks(Stranger()):
+        if check is not checks.spaces.check_hash_seed:  # a class of a test module cannot be sent to another process
+            check(Stranger())
