@@ -86,7 +86,7 @@ class DictDriver:
     def run(self, plan: Plan) -> Answers:
         """Predict and learn as planned."""
         block = plan.piece.block
-        rows = list(block.rows(True)) if plan.piece.rows is None else plan.piece.rows
+        rows: list[Mapping[Any, Any]] = list(block.rows(True)) if plan.piece.rows is None else plan.piece.rows
         labels = self._labels(block.labels)
         targets = [labels[c] if c >= 0 else None for c in block.codes.tolist()]
         n = len(block)

@@ -48,7 +48,8 @@ def prequential(
     scored_from
         Index of the first instance that counts; a prepared stream brings its own.
     positive
-        Label that f1 is about. By default the less frequent of two; with more labels f1 is the mean over them.
+        Label that f1 is about, or its text. By default the less frequent of two; with more labels f1 is the mean
+        over them.
     track
         ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
         point of the curve.
@@ -157,9 +158,11 @@ class _Run:
 
 def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int | None:
     if positive is not None:
-        if positive not in labels:
-            raise UnknownNameError(f"the positive label {positive!r} is not in the stream; it has {labels!r}")
-        return labels.index(positive)
+        texts: list[Any] = [str(y) for y in labels]
+        for found in (labels, texts):
+            if positive in found:
+                return found.index(positive)
+        raise UnknownNameError(f"the positive label {positive!r} is not in the stream; it has {labels!r}")
     if len(labels) > 2 or not labels:
         return None
     return int(len(labels) - 1 - counts[::-1].argmin())

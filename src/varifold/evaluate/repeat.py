@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any
 
 from varifold.base import Block
@@ -10,11 +11,12 @@ from varifold.errors import MissingExtraError, ParameterError
 from varifold.evaluate.late import Delay
 from varifold.evaluate.prequential import prequential
 from varifold.evaluate.result import Result, Summary
+from varifold.streams import prepare, zscore
 
 
 def repeat(
     make_learner: Callable[[], Any],
-    block: Block,
+    data: Any,
     *,
     scenario: str = "none",
     repeats: int = 10,
@@ -33,8 +35,8 @@ def repeat(
     ----------
     make_learner
         Makes a learner, a class for one; called once a repeat.
-    block
-        The data set.
+    data
+        The data set: a Block, or what ``datasets.load`` gives.
     scenario, shuffle
         How the set is made to vary, and whether its rows are permuted: see `streams.prepare`. The same seed gives
         every learner the same stream.
@@ -49,18 +51,18 @@ def repeat(
         Called with the number of repeats done.
 
     """
-    from varifold.streams import prepare, zscore
-
     if repeats < 1:
         raise ParameterError(f"repeats must be an int >= 1. Got {repeats!r} instead.")
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":
-        block = zscore(block)
+        data = zscore(data) if isinstance(data, Block) else replace(data, block=zscore(data.block))
+    if positive is None:
+        positive = getattr(data, "positive", None)
     seeds = [seed + r for r in range(repeats)]
 
     def one(number: int) -> tuple[Result, Any]:
-        stream = prepare(block, scenario, seed=number, shuffle=shuffle)
+        stream = prepare(data, scenario, seed=number, shuffle=shuffle)
         learner = make_learner()
         result = prequential(learner, stream, delay=delay, positive=positive, curve_points=curve_points)
         return result, learner if number == seed else None

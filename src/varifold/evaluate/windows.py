@@ -108,7 +108,8 @@ class Windows:
 
 def _share(part: Floats, whole: Floats) -> Floats:
     share = np.full(len(part), np.nan)
-    return np.divide(part, whole, out=share, where=whole > 0)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share
 
 
 def _either(a: Bits, b: Bits) -> Bits:

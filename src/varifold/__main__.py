@@ -1,0 +1,8 @@
+"""``python -m varifold`` is the command ``varifold``."""
+
+import sys
+
+from varifold.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The command line. A subcommand is a module with ``add_parser(subparsers)`` and ``run(args) -> int``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from varifold.base.registry import nearest
+from varifold.errors import ParameterError, UnknownNameError, VarifoldError
+
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
+
+COMMANDS = ["run", "models", "inspect", "demo"]
+"""Modules of this package, in the order in which --help shows them."""
+
+USAGE, DATA = 2, 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code: 0 well, 1 data at fault, 2 wrong usage."""
+    if argv is None:
+        sys.excepthook = _one_line
+        argv = sys.argv[1:]
+    try:
+        return _dispatch(list(argv))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DATA
+    except KeyboardInterrupt:
+        return _complain("stopped", 130)
+    except (UnknownNameError, ParameterError) as error:
+        return _complain(str(error), USAGE)
+    except VarifoldError as error:
+        return _complain(str(error), DATA)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{name}{error.strerror or error}", DATA)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    modules = {name: importlib.import_module(f"varifold.cli.{name}") for name in COMMANDS}
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in modules:
+        raise UnknownNameError(f"there is no command {arguments[0]!r}{nearest(arguments[0], COMMANDS)}")
+    parser, commands = _parsers(modules)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        options = [o for action in commands[args.command]._actions for o in action.option_strings]
+        return _complain(f"{args.command} does not know {unknown[0]!r}{nearest(unknown[0], options)}", USAGE)
+    code: int = modules[args.command].run(args)
+    return code
+
+
+def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    import argparse
+
+    from varifold import __version__
+
+    class Parser(argparse.ArgumentParser):
+        """Says what is wrong in one line."""
+
+        def error(self, message: str) -> None:  # type: ignore[override]
+            raise ParameterError(f"{message} (see {self.prog} --help)")
+
+    parser = Parser(
+        prog="varifold",
+        description="Learn, one instance at a time, from streams whose features appear and vanish.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"varifold {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for module in modules.values():
+        module.add_parser(subparsers)
+    return parser, dict(subparsers.choices)
+
+
+def _complain(message: str, code: int) -> int:
+    print("varifold: " + re.sub(r"\s+", " ", message), file=sys.stderr)
+    return code
+
+
+def _one_line(kind: type[BaseException], error: BaseException, trace: object) -> None:
+    """What nothing above expects, still in one line; VARIFOLD_TRACEBACK=1 shows where it came from."""
+    if os.environ.get("VARIFOLD_TRACEBACK"):
+        sys.__excepthook__(kind, error, error.__traceback__)
+        return
+    _complain(f"unexpected {kind.__name__}: {error} (VARIFOLD_TRACEBACK=1 shows where)", DATA)

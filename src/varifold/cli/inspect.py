@@ -1,0 +1,74 @@
+"""``varifold inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from varifold.base import Feature, VaryingClassifier, load
+from varifold.cli.output import print_json, shorten, table
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "inspect",
+        help="show a model file",
+        description="Show what a model file holds: method, parameters, labels, features with their weights.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
+    parser.add_argument("--top", type=int, default=20, metavar="N", help="features shown, heaviest first (default 20)")
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is inside."""
+    learner = load(args.file)
+    features = sorted(learner.features.items(), key=lambda item: (-item[1].weight, item[1].first_seen, str(item[0])))
+    if args.format == "json":
+        print_json(_facts(learner, args.file) | {"features": [{"name": n, **asdict(f)} for n, f in features]})
+        return 0
+    for key, value in _facts(learner, args.file).items():
+        print(f"{key:<11} {_spelled(value)}")
+    if features:
+        print()
+        print(_feature_table(features[: args.top]))
+    if len(features) > args.top:
+        print(f"... and {len(features) - args.top:,} lighter ones (--top {len(features)} shows all)")
+    return 0
+
+
+def _facts(learner: VaryingClassifier, path: str) -> dict[str, Any]:
+    header = learner._header()
+    return {
+        "file": path,
+        "bytes": Path(path).stat().st_size,
+        "method": header["method"],
+        "params": header["params"],
+        "steps": learner.steps,
+        "labels": learner.classes,
+        "known": len(learner.features),
+        "notes": list(learner.traits.notes),
+    }
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={v!r}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value) or "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _feature_table(features: list[tuple[str | int, Feature]]) -> str:
+    roles = any(f.role for _, f in features)
+    rows = [
+        [shorten(str(n), 40), f"{f.weight:.4g}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]
+        + ([f.role] if roles else [])
+        for n, f in features
+    ]
+    header = ["feature", "weight", "seen", "first", "last"] + (["role"] if roles else [])
+    return table(header, rows)

@@ -1,0 +1,54 @@
+"""Plain text: tables, JSON and CSV on standard output."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def print_json(found: Any) -> None:
+    """One JSON document; NaN becomes null."""
+    print(json.dumps(_plain(found), indent=2, ensure_ascii=False, default=str))
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {str(k): _plain(v) for k, v in found.items()}
+    if isinstance(found, list | tuple):
+        return [_plain(v) for v in found]
+    if isinstance(found, float) and not math.isfinite(found):
+        return None
+    return found
+
+
+def print_csv(rows: Sequence[dict[str, Any]]) -> None:
+    """Rows that all have the first one's keys."""
+    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Columns aligned with spaces; the first `left` to the left, the others to the right."""
+    cells = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
+    lines = [
+        "  ".join(c.ljust(w) if j < left else c.rjust(w) for j, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in cells
+    ]
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:]])
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A metric: fixed digits, a dash when there is none."""
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def shorten(text: str, width: int) -> str:
+    """Text cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,314 @@
+"""``varifold run``: one learner on a file or a data set, predicted before learned."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from varifold._core.block import concatenate
+from varifold.base import Block, models
+from varifold.cli.output import number, print_csv, print_json, table
+from varifold.cli.progress import progress
+from varifold.cli.spec import ModelSpec, parse_model
+from varifold.errors import DataError, ParameterError
+from varifold.evaluate import METRICS, Summary, prequential, repeat
+
+_SHOWN = ("cer", "accuracy", "f1", "balanced_accuracy", "log_loss", "brier", "calibration_error")
+_SPREAD = _SHOWN
+"""Metrics given with mean and standard deviation; the others are given as means."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "run",
+        help="run a learner over a file or a data set",
+        description="Predict, score and learn every instance of a stream, and say how well it went.",
+        allow_abbrev=False,
+    )
+    source = parser.add_argument_group("what to learn from")
+    source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
+    source.add_argument("--target", metavar="COL", help="column that holds the label (needed with FILE)")
+    source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
+    source.add_argument("--types", metavar="COL=KIND,...", help="numeric, category or text, where not as inferred")
+    source.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
+    how = parser.add_argument_group("how")
+    default = "auto" if "auto" in models else "olvf"
+    how.add_argument(
+        "--model",
+        default=default,
+        metavar="NAME[:KEY=VALUE,...]",
+        help=f"a name from `varifold models`, or package.module:Class (default {default})",
+    )
+    how.add_argument("--scenario", default="none", metavar="SPEC", help="how features come and go, such as vfs:0.5")
+    how.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs with the seeds S, S+1, ...")
+    how.add_argument("--seed", type=_natural, default=0, metavar="S", help="seed of permutation and scenario")
+    how.add_argument(
+        "--scale",
+        choices=["standard", "minmax", "none", "paper"],
+        help="online scaling; paper: z-scores of the whole set and no intercept (looks ahead)",
+    )
+    how.add_argument(
+        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: --data yes, FILE no)"
+    )
+    how.add_argument("--delay", metavar="K|COL", help="labels come K instances late, or as many as a column says")
+    how.add_argument("--positive", metavar="LABEL", help="label that f1 is about (default: the rarer of two)")
+    how.add_argument("--jobs", type=_positive, default=1, metavar="N", help="repeats at a time")
+    out = parser.add_argument_group("what comes out")
+    out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
+    out.add_argument("--plot", metavar="FILE.png", help="picture of the error and the features over time")
+    out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
+
+
+def _positive(text: str) -> int:
+    return _whole(text, 1)
+
+
+def _natural(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isdigit() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, not {text!r}")
+    return int(text)
+
+
+@dataclass
+class Source:
+    """Where the instances come from: a whole set, or a stream that is read as it is learned."""
+
+    name: str
+    whole: Any = None
+    stream: Any = None
+    columns: int | None = None
+
+    def block(self) -> Block:
+        """All of it in memory."""
+        if self.whole is not None:
+            found: Block = getattr(self.whole, "block", self.whole)
+            return found
+        blocks = list(self.stream.blocks())
+        if not blocks:
+            raise DataError(f"{self.name} has no instances")
+        return concatenate(blocks)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate, print, and write what was asked for."""
+    spec = _scaled(parse_model(args.model), args.scale)
+    _check(args, spec)
+    source = _source(args)
+    summary = _evaluate(args, spec, source)
+    facts = _facts(args, spec, source, summary)
+    if args.format == "json":
+        print_json(facts)
+    elif args.format == "csv":
+        print_csv(_lines(args, summary))
+    else:
+        print(_page(facts, summary))
+    if args.save:
+        summary.learner.save(args.save)
+        print(f"learner written to {args.save}", file=sys.stderr)
+    if args.plot:
+        from varifold.report.curves import plot_summary
+
+        plot_summary(summary, args.plot, title=_title(facts))
+        print(f"picture written to {args.plot}", file=sys.stderr)
+    return 0
+
+
+def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
+    """What can be known to be wrong before anything is read."""
+    if bool(args.files) == bool(args.data):
+        raise ParameterError("run needs either FILE with --target COL or --data NAME (`varifold run --help`)")
+    if args.files and not args.target:
+        raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
+    if args.data and (args.target or args.types):
+        raise ParameterError("--target and --types are for files; a data set knows its own")
+    if args.save and not hasattr(spec.cls, "save"):
+        raise ParameterError(f"--save: {spec.cls.__name__} has no save()")
+    for path in (args.save, args.plot):
+        if path and not Path(path).absolute().parent.is_dir():
+            raise ParameterError(f"the folder of {path} does not exist")
+    if args.plot:
+        from varifold.report.style import pyplot
+
+        pyplot()
+
+
+def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
+    if scale is None:
+        return spec
+    if not spec.takes("scale"):
+        raise ParameterError(f"--scale: {spec.cls.__name__} has no parameter 'scale'")
+    if scale != "paper":
+        return spec.having(scale=scale)
+    return spec.having(scale="none", fit_intercept=False)
+
+
+def _source(args: argparse.Namespace) -> Source:
+    if args.data:
+        from varifold import datasets
+
+        found = datasets.load(args.data)
+        return Source(args.data, whole=found, columns=found.columns)
+    from varifold import streams
+
+    types = _types(args.types)
+    stream = streams.read(args.files, target=args.target, types=types, on_error=args.on_error)
+    return Source(" ".join(args.files), stream=stream)
+
+
+def _types(text: str | None) -> dict[str, str]:
+    found = {}
+    for part in text.split(",") if text else []:
+        column, equals, kind = part.rpartition("=")
+        if not equals or kind not in ("numeric", "category", "text"):
+            raise ParameterError(f"--types {part!r} is not of the form COL=numeric|category|text")
+        found[column] = kind
+    return found
+
+
+def _delay(text: str | None) -> float | str | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _evaluate(args: argparse.Namespace, spec: ModelSpec, source: Source) -> Summary:
+    shuffle = bool(args.data) if args.shuffle is None else args.shuffle
+    as_it_comes = args.repeats == 1 and args.scenario == "none" and not shuffle and args.scale != "paper"
+    if source.stream is not None and as_it_comes:
+        learner = spec()
+        with progress(f"{spec.name} on {source.name}", None, "instances") as report:
+            result = prequential(
+                learner, source.stream, delay=_delay(args.delay), positive=args.positive, progress=report
+            )
+        return Summary([result], [args.seed], learner)
+    source.whole = source.block() if source.whole is None else source.whole
+    with progress(f"{spec.name} on {source.name}", args.repeats, "repeats") as report:
+        return repeat(
+            spec,
+            source.whole,
+            scenario=args.scenario,
+            repeats=args.repeats,
+            seed=args.seed,
+            shuffle=shuffle,
+            scale="paper" if args.scale == "paper" else None,
+            delay=_delay(args.delay),
+            positive=args.positive,
+            jobs=args.jobs,
+            progress=report,
+        )
+
+
+def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: Summary) -> dict[str, Any]:
+    first = summary.results[0]
+    learner = summary.learner
+    metrics = summary.metrics()
+    params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
+    return {
+        "model": spec.name,
+        "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
+        "data": source.name,
+        "scenario": args.scenario,
+        "scale": args.scale or params.get("scale"),
+        "instances": first.instances,
+        "features": _columns(source, first.names),
+        "names": max(r.names for r in summary.results),
+        "classes": len(first.labels),
+        "labels": first.labels,
+        "repeats": len(summary.results),
+        "seed": args.seed,
+        "delay": _delay(args.delay),
+        "scored_from": first.scored_from,
+        "unlabelled": first.unlabelled,
+        "skipped": getattr(source.stream, "skipped", 0),
+        "empty": _count(summary.mean("empty")),
+        **{name: metrics[name] for name in _SPREAD},
+        "positive": first.positive,
+        "majority_cer": summary.mean("majority_cer"),
+        "majority_share": summary.mean("majority_share"),
+        "us_per_instance": summary.mean("us_per_instance"),
+        "seconds": float(summary.values("seconds").sum()),
+        "peak_memory": first.peak_memory,
+        "versions": _versions(),
+    }
+
+
+def _columns(source: Source, names: int) -> int:
+    """Columns before indicators: as the data set says, or counted."""
+    if source.columns is not None:
+        return source.columns
+    counted = getattr(source.stream, "columns", None)
+    return len(source.block().vocabulary.columns()) if counted is None else int(counted)
+
+
+def _count(mean: float) -> float | int:
+    """A mean count, as an int when it is one."""
+    return int(mean) if mean == int(mean) else mean
+
+
+def _versions() -> dict[str, str]:
+    from varifold import __version__
+
+    found = {"varifold": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "river"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {"model": args.model, "data": args.data or " ".join(args.files), "scenario": args.scenario, "seed": seed}
+        | {"instances": result.instances, "empty": result.empty}
+        | {name: getattr(result, name) for name in METRICS}
+        for seed, result in zip(summary.seeds, summary.results, strict=True)
+    ]
+
+
+def _title(facts: dict[str, Any]) -> str:
+    scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
+    return f"{facts['model']} on {facts['data']}{scenario}"
+
+
+def _page(facts: dict[str, Any], summary: Summary) -> str:
+    several = facts["repeats"] > 1
+    runs = f", {facts['repeats']} repeats" if several else ""
+    head = (
+        f"{_title(facts)}: {facts['instances']:,} instances{runs}, {facts['features']:,} features "
+        f"({facts['names']:,} names), {facts['classes']} classes"
+    )
+    rows = []
+    for name in _SHOWN:
+        label = f"f1 of {facts['positive']!r}" if name == "f1" and facts["positive"] is not None else name
+        spread = [number(facts[name]["std"])] if several else []
+        rows.append([label.replace("_", " "), number(facts[name]["mean"]), *spread])
+    rows.append(["majority class cer", number(facts["majority_cer"]), *[""] * several])
+    rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])
+    notes = [
+        f"{facts[key]:g} {text}"
+        for key, text in (
+            (
+                "empty",
+                "instances without any feature (mean of the repeats)" if several else "instances without any feature",
+            ),
+            ("unlabelled", "instances without a label, not scored"),
+            ("skipped", "rows could not be read and were skipped"),
+        )
+        if facts[key]
+    ]
+    body = table(["", "mean", "std"] if several else ["", ""], rows)
+    return "\n".join([head, "", body, *([""] if notes else []), *notes])

@@ -1,0 +1,134 @@
+"""The demonstration's picture: error of each way above a map of which sensor was there when."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import numpy as np
+
+from varifold.evaluate import Curve
+from varifold.evaluate.metrics import Floats
+from varifold.report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, label_ends, pyplot, quiet, write
+
+_WAYS = (BLUE, ORANGE, "#555555")
+_GROUPS = (ORANGE, BLUE, GREEN, SKY, PURPLE, "#8C6D1F", "#777777")
+_SMOOTH = 12
+
+
+class Readings(Protocol):
+    """Sensors over time, NaN where absent, with the group of each."""
+
+    @property
+    def groups(self) -> list[str]:
+        """Group by column."""
+
+    @property
+    def readings(self) -> Floats:
+        """Instances x sensors."""
+
+    def outages(self) -> list[tuple[str, int, int]]:
+        """(group, first, end) of every silence of a whole group."""
+
+
+def plot_demo(made: Readings, curves: list[tuple[str, Curve]], path: str | os.PathLike[str]) -> None:
+    """Draw and write it."""
+    plt = pyplot()
+    figure, (top, bottom) = plt.subplots(
+        2, 1, figsize=(10.5, 8.2), sharex=True, height_ratios=[1, 1.05], gridspec_kw={"hspace": 0.09}
+    )
+    n = len(made.readings)
+    for _, lo, hi in made.outages():
+        top.axvspan(lo, hi, color="#F3F1EC", linewidth=0, zorder=0)
+    _errors(top, curves, n)
+    _presence(bottom, made, n)
+    bottom.set_xlim(0, n)
+    bottom.set_xlabel("instances", color=INK)
+    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    figure.text(
+        0.125, 0.955, "Sensors fail, retire and are replaced: the error stays down", fontsize=15, fontweight="bold"
+    )
+    figure.text(
+        0.125,
+        0.92,
+        "Error of one learner under three treatments of absent values; shaded: a group of sensors is silent",
+        fontsize=10.5,
+        color=GREY,
+    )
+    write(figure, path)
+
+
+def _errors(ax: Any, curves: list[tuple[str, Curve]], n: int) -> None:
+    quiet(ax)
+    ends = []
+    for (name, curve), colour in zip(curves, _WAYS, strict=True):
+        smooth = _trailing(curve.window_cer, _SMOOTH)
+        ax.plot(curve.at, smooth, color=colour, linewidth=2.6 if colour == BLUE else 1.8, zorder=3)
+        text = name.replace(", ", ",\n")
+        ends.append((float(smooth[-1]), f"{text}\n{100 * curve.cer[-1]:.1f} % overall", colour))
+    top = 1.08 * max(float(np.nanmax(_trailing(c.window_cer, _SMOOTH)[2:])) for _, c in curves)
+    ax.set_ylim(0, top)
+    ax.set_ylabel("share of wrong answers,\nlast 480 instances")
+    ax.yaxis.set_major_formatter(lambda v, _: f"{100 * v:.0f} %")
+    label_ends(ax, ends, n, 0.2 * top)
+
+
+def _trailing(values: Any, width: int) -> Any:
+    """Mean of the last `width` entries at each place."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    lo = np.maximum(0, np.arange(1, len(values) + 1) - width)
+    hi = np.arange(1, len(values) + 1)
+    return (sums[hi] - sums[lo]) / (hi - lo)
+
+
+def _remarks(ax: Any, there: Any, y: float) -> None:
+    """Words where a whole group is not there: not yet, for a while, or no more."""
+    n = len(there)
+    changes = np.flatnonzero(np.diff(np.concatenate([[1], there.astype(int), [1]])))
+    for lo, hi in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
+        if hi - lo < n // 50:
+            continue
+        x, text, side = (lo + hi) / 2, "silent", "center"
+        if lo == 0:
+            x, text, side = hi - n // 100, "added", "right"
+        elif hi == n:
+            x, text, side = lo + n // 100, "taken away", "left"
+        ax.text(x, y, text, ha=side, va="center", fontsize=9, style="italic", color=GREY)
+
+
+def _presence(ax: Any, made: Readings, n: int) -> None:
+    """One line a sensor, as dark as it is often there."""
+    from matplotlib.colors import to_rgb
+
+    bins = 250
+    edges = np.linspace(0, n, bins + 1).astype(int)
+    there = ~np.isnan(made.readings)
+    share = np.add.reduceat(there, edges[:-1], axis=0) / np.diff(edges)[:, None]
+    groups = list(dict.fromkeys(made.groups))
+    picture, places, y = [], [], 0.0
+    for group, colour in zip(groups, _GROUPS, strict=True):
+        rows = [j for j, g in enumerate(made.groups) if g == group]
+        tint = share[:, rows].T[:, :, None]
+        picture.append(1.0 - tint * (1.0 - np.array(to_rgb(colour))) * 0.92)
+        picture.append(np.ones((1, bins, 3)))
+        if group != groups[-1]:
+            _remarks(ax, there[:, rows].any(axis=1), y + len(rows) / 2)
+        places.append((y + len(rows) / 2, group, colour))
+        y += len(rows) + 1
+    ax.imshow(np.concatenate(picture), aspect="auto", extent=(0, n, y, 0), interpolation="nearest")
+    for place, group, colour in places:
+        ax.annotate(
+            group,
+            (n, place),
+            xytext=(8, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontweight="bold",
+            annotation_clip=False,
+        )
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.set_yticks([])
+    ax.tick_params(length=0)
+    ax.set_ylabel("sensors present")

@@ -1,0 +1,77 @@
+"""How every picture looks: colours that colour-blind readers can tell apart, quiet axes, labels at the lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from varifold.errors import MissingExtraError, ParameterError
+
+BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#B2182B"
+LINES = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
+INK, GREY, FAINT = "#222222", "#767676", "#E4E4E4"
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot without a display; says how to install it when it is missing."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("pictures need matplotlib; install it with: pip install 'varifold[plot]'") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update(
+        {
+            "font.family": "DejaVu Sans",
+            "font.size": 10,
+            "text.color": INK,
+            "axes.edgecolor": GREY,
+            "axes.labelcolor": INK,
+            "axes.titlelocation": "left",
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "figure.facecolor": "white",
+        }
+    )
+    return plt
+
+
+def quiet(ax: Any) -> None:
+    """No box, faint horizontal grid."""
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(length=0)
+    ax.grid(axis="y", color=FAINT, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: float) -> None:
+    """Names at the right ends of lines, (y, text, colour), moved apart by at least `gap`."""
+    placed: list[list[Any]] = [[y, y, text, colour] for y, text, colour in sorted(ends)]
+    for below, above in pairwise(placed):
+        above[0] = max(above[0], below[0] + gap)
+    drift = sum(p[0] - p[1] for p in placed) / max(1, len(placed))
+    for y, _, text, colour in placed:
+        ax.annotate(
+            text,
+            (x, y - drift),
+            xytext=(8, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontweight="bold",
+            annotation_clip=False,
+        )
+
+
+def write(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a picture; the ending of the name says the format."""
+    kinds = figure.canvas.get_supported_filetypes()
+    ending = os.path.splitext(os.fspath(path))[1][1:].lower()
+    if ending not in kinds:
+        raise ParameterError(f"{os.fspath(path)!r} does not end in a picture format; use .png, .svg or .pdf")
+    figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.25)
+    pyplot().close(figure)

@@ -1,0 +1,60 @@
+"""The demonstration shows what it says: less error than filling, in the outages and after the replacement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from varifold.cli import main
+from varifold.cli.demo import _filled
+from varifold.cli.sensors import GROUPS, plant
+
+
+def test_table_and_picture(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "demo.png"
+    assert main(["demo", "--model", "arow", "--plot", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "absent stays absent" in out
+    assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("model", ["arow", "olvf"])
+@pytest.mark.parametrize("seed", ["7", "8"])
+def test_absence_beats_filling(capsys, tmp_path, monkeypatch, model, seed):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--model", model, "--seed", seed, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert "pip install 'varifold[plot]'" in err
+    ours, zeros, fixed, growing = json.loads(out)
+    for key in ("cer", "cer_last_quarter"):
+        assert ours[key] < 0.8 * zeros[key]
+        assert ours[key] < 0.9 * fixed[key]
+    assert ours["cer"] < 1.1 * growing["cer"]
+    assert ours["cer"] < 0.5 * ours["majority_cer"]
+    assert ours["made_up"] == 0 < fixed["made_up"] < growing["made_up"] == zeros["made_up"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plant_does_what_it_says():
+    made = plant(2000, seed=3)
+    again = plant(2000, seed=3)
+    np.testing.assert_array_equal(made.readings, again.readings)
+    for group, lo, hi in made.outages():
+        columns = [j for j, g in enumerate(made.groups) if g == group]
+        assert np.isnan(made.readings[lo:hi, columns]).all()
+        assert not np.isnan(made.readings[:, columns]).all()
+    for group in GROUPS:
+        columns = [j for j, g in enumerate(made.groups) if g == group.name]
+        assert np.isnan(made.readings[: int(group.since * 2000), columns]).all()
+        assert np.isnan(made.readings[int(group.until * 2000) :, columns]).all()
+    rows = made.rows()
+    assert len(rows) == len(made.labels) == 2000
+    assert sum(map(len, rows)) == (~np.isnan(made.readings)).sum()
+
+
+def test_filling_is_the_plain_loop():
+    readings = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 3.0], [4.0, np.nan]])
+    np.testing.assert_array_equal(_filled(readings, True), [[np.nan, 1.0], [2.0, 1.0], [2.0, 3.0], [4.0, 2.0]])
+    np.testing.assert_array_equal(_filled(readings, False), [[np.nan, 1.0], [2.0, 0.0], [0.0, 3.0], [4.0, 0.0]])

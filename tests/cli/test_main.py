@@ -1,0 +1,108 @@
+"""What the command says and returns when it is used wrongly, and when all is well."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import varifold
+from varifold.cli import COMMANDS, main
+
+
+def fails(capsys, *argv):
+    code = main(list(argv))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("varifold: ")
+    assert err.count("\n") == 1, err
+    return code, err
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "COMMAND"),
+        (["rnu"], "did you mean run"),
+        (["run"], "--data NAME"),
+        (["run", "--modle", "olvf"], "did you mean --model"),
+        (["run", "a.csv"], "--target"),
+        (["run", "a.csv", "--target", "y", "--data", "german"], "either"),
+        (["run", "--data", "german", "--target", "y"], "for files"),
+        (["run", "--data", "synthetc"], "synthetic"),
+        (["run", "--data", "synthetic", "--model", "olfv"], "did you mean olvf"),
+        (["run", "--data", "synthetic", "--model", "olvf:c_bar=1"], "did you mean C_bar"),
+        (["run", "--data", "synthetic", "--model", "olvf:C=-1"], "must be a float > 0"),
+        (["run", "--data", "synthetic", "--model", "olvf:C"], "key=value"),
+        (["run", "--data", "synthetic", "--model", "olvf:C=(1"], "left open"),
+        (["run", "--data", "synthetic", "--model", "nowhere.at_all:Thing"], "nowhere"),
+        (["run", "--data", "synthetic", "--model", "river.linear_model:LogisticRegresion"], "LogisticRegression"),
+        (["run", "--data", "synthetic", "--model", "river.preprocessing:StandardScaler"], "learn_one"),
+        (["run", "--data", "synthetic", "--model", "river.naive_bayes:GaussianNB", "--save", "x"], "save"),
+        (["run", "--data", "synthetic", "--model", "river.naive_bayes:GaussianNB", "--scale", "none"], "scale"),
+        (["run", "--data", "synthetic", "--scenario", "vsf:0.5"], "vfs"),
+        (["run", "--data", "synthetic", "--scenario", "vfs:2"], "0 and 1"),
+        (["run", "--data", "synthetic", "--repeats", "0"], ">= 1"),
+        (["run", "--data", "synthetic", "--seed", "x"], ">= 0"),
+        (["run", "--data", "synthetic", "--format", "xml"], "xml"),
+        (["run", "--data", "synthetic", "--save", "no/such/folder/x"], "folder"),
+        (["run", "--data", "synthetic", "--positive", "9"], "positive"),
+        (["run", "a.csv", "--target", "y", "--types", "a=number"], "numeric|category|text"),
+        (["models", "olv"], "olvf"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(capsys, argv, says):
+    code, err = fails(capsys, *argv)
+    assert says in err
+    assert code == 2
+
+
+def test_wrong_data_is_one_line_and_code_1(capsys, tmp_path):
+    broken = tmp_path / "model"
+    broken.write_bytes(b"nonsense")
+    for argv, says in (
+        (["inspect", str(tmp_path / "missing")], "No such file"),
+        (["inspect", str(broken)], "not a varifold model file"),
+        (["inspect", str(tmp_path)], "directory"),
+        (["run", "--data", "synthetic", "--save", str(tmp_path)], ""),
+    ):
+        code = main(argv)
+        err = capsys.readouterr().err
+        assert (code, err.count("\n")) == (1, 1), err
+        assert says in err
+
+
+def test_a_bug_is_still_one_line(tmp_path):
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n"
+        "    def learn_one(self, x, y): raise RuntimeError('two\\nlines')\n"
+        "    def predict_one(self, x): ...\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(varifold.__file__).parents[1])}
+    command = [sys.executable, "-m", "varifold", "run", "--data", "synthetic", "--model", "odd:Odd"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "varifold: unexpected RuntimeError: two lines (VARIFOLD_TRACEBACK=1 shows where)\n"
+
+
+def test_help_and_version(capsys):
+    for argv in (["--help"], ["--version"], *[[name, "--help"] for name in COMMANDS]):
+        with pytest.raises(SystemExit) as stop:
+            main(argv)
+        assert stop.value.code == 0
+        assert capsys.readouterr().out
+
+
+def test_models_lists_every_registered_learner(capsys):
+    assert main(["models"]) == 0
+    out = capsys.readouterr().out
+    assert main(["models", "--format", "json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert [e["name"] for e in entries] == list(varifold.models)
+    for entry in entries:
+        assert entry["summary"]
+        assert entry["summary"] in out
+    assert main(["models", "olvf"]) == 0
+    assert "C_bar" in capsys.readouterr().out

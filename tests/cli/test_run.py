@@ -1,0 +1,179 @@
+"""``varifold run`` on data sets: what it prints, writes and computes."""
+
+import csv
+import io
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import varifold
+from varifold import datasets
+from varifold.cli import main, progress
+from varifold.evaluate import METRICS, repeat
+
+
+def run_json(capsys, *argv):
+    assert main(["run", *argv, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_has_every_key_and_the_numbers_of_the_library(capsys):
+    found = run_json(capsys, "--data", "synthetic", "--model", "olvf:C=0.05", "--scenario", "vfs:0.5", "--repeats", "3")
+    expected = repeat(lambda: varifold.OLVF(C=0.05), datasets.load("synthetic"), scenario="vfs:0.5", repeats=3, seed=0)
+    for metric in ("cer", "accuracy", "f1"):
+        assert found[metric] == {"mean": expected.mean(metric), "std": expected.std(metric)}
+    assert found["majority_cer"] == expected.mean("majority_cer")
+    assert (found["model"], found["data"], found["scenario"]) == ("olvf", "synthetic", "vfs:0.5")
+    assert (found["instances"], found["repeats"], found["seed"], found["classes"]) == (2000, 3, 0, 2)
+    assert (found["features"], found["names"], found["scored_from"]) == (18, expected.results[0].names, 0)
+    assert found["params"]["C"] == 0.05
+    assert found["empty"] == expected.mean("empty")
+    assert found["us_per_instance"] > 0
+    assert {"varifold", "python", "numpy", "scipy", "river"} <= set(found["versions"])
+
+
+def test_seed_shuffle_and_jobs(capsys):
+    first = run_json(capsys, "--data", "synthetic", "--repeats", "2", "--seed", "5")
+    again = run_json(capsys, "--data", "synthetic", "--repeats", "2", "--seed", "5", "--jobs", "2")
+    assert first["cer"] == again["cer"]
+    assert run_json(capsys, "--data", "synthetic", "--repeats", "2", "--no-shuffle")["cer"]["std"] == 0.0
+
+
+def test_csv_has_a_line_a_repeat(capsys):
+    assert main(["run", "--data", "synthetic", "--model", "arow", "--repeats", "3", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["seed"] for row in rows] == ["0", "1", "2"]
+    assert set(METRICS) <= set(rows[0])
+
+
+def test_table_shows_the_metrics(capsys):
+    assert main(["run", "--data", "synthetic", "--scenario", "vfs:0.9", "--repeats", "2"]) == 0
+    out = capsys.readouterr().out
+    for word in ("cer", "f1 of", "majority class", "us per instance", "without any feature", "2 repeats"):
+        assert word in out
+
+
+def test_scale(capsys):
+    for scale in ("minmax", "none"):
+        assert run_json(capsys, "--data", "synthetic", "--scale", scale)["params"]["scale"] == scale
+    paper = run_json(capsys, "--data", "synthetic", "--scale", "paper")
+    assert (paper["scale"], paper["params"]["scale"], paper["params"]["fit_intercept"]) == ("paper", "none", False)
+    expected = repeat(
+        lambda: varifold.OLVF(scale="none", fit_intercept=False),
+        datasets.load("synthetic"),
+        repeats=1,
+        scale="paper",
+    )
+    default = "olvf" if "auto" not in varifold.models else "auto"
+    if paper["model"] == default == "olvf":
+        assert paper["cer"]["mean"] == expected.cer
+
+
+def test_delay(capsys):
+    late = run_json(capsys, "--data", "synthetic", "--model", "olvf", "--delay", "300")
+    assert late["delay"] == 300
+    assert late["cer"]["mean"] > run_json(capsys, "--data", "synthetic", "--model", "olvf")["cer"]["mean"]
+    by_scenario = run_json(capsys, "--data", "synthetic", "--model", "olvf", "--scenario", "delay:300")
+    assert by_scenario["cer"] == late["cer"]
+
+
+def test_saved_learner_is_the_first_repeat_and_can_be_inspected(capsys, tmp_path):
+    path = tmp_path / "model.vf"
+    base = ["run", "--data", "synthetic", "--model", "olvf"]
+    assert main([*base, "--repeats", "2", "--save", str(path)]) == 0
+    capsys.readouterr()
+    learner = varifold.load(path)
+    expected = repeat(varifold.OLVF, datasets.load("synthetic"), repeats=1).learner
+    assert learner.features == expected.features
+    assert main(["inspect", str(path), "--top", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "olvf" in out
+    assert "2,000" in out
+    assert "and 13 lighter ones" in out
+    assert main(["inspect", str(path), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["method"], found["steps"], found["known"]) == ("olvf", 2000, 18)
+    weights = [f["weight"] for f in found["features"]]
+    assert weights == sorted(weights, reverse=True)
+    assert {f["name"]: f["weight"] for f in found["features"]} == {n: f.weight for n, f in expected.features.items()}
+
+
+def test_third_party_and_river_classes(capsys, tmp_path, monkeypatch):
+    (tmp_path / "mine_for_test.py").write_text(
+        "from varifold import OLVF\n\nclass Mine(OLVF):\n    '''Mine.'''\n\n"
+        "    def __init__(self, C=0.5):\n        super().__init__(C=C)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = run_json(capsys, "--data", "synthetic", "--model", "mine_for_test:Mine:C=0.25")
+    assert found["params"]["C"] == 0.25
+    assert found["cer"] == run_json(capsys, "--data", "synthetic", "--model", "olvf:C=0.25")["cer"]
+    river = run_json(capsys, "--data", "synthetic", "--model", "river.naive_bayes:GaussianNB")
+    assert river["cer"]["mean"] < river["majority_cer"]
+
+
+def test_plot_is_a_picture(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "curve.png"
+    argv = ["run", "--data", "synthetic", "--scenario", "trapezoidal", "--repeats", "2", "--plot", str(path)]
+    assert main(argv) == 0
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert main([*argv[:-1], str(tmp_path / "curve.xyz")]) == 2
+
+
+def test_plot_without_matplotlib_says_how_to_get_it(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    assert main(["run", "--data", "synthetic", "--plot", str(tmp_path / "x.png")]) == 1
+    assert "pip install 'varifold[plot]'" in capsys.readouterr().err
+
+
+def test_progress_goes_to_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    found = run_json(capsys, "--data", "synthetic", "--repeats", "2")
+    assert found["repeats"] == 2
+    with progress.progress("olvf on x", None, "instances") as report:
+        report(12_000)
+    assert capsys.readouterr().err == "olvf on x: 12,000 instances\n"
+
+
+def test_progress_bar_on_a_terminal(monkeypatch):
+    pytest.importorskip("rich")
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress.progress("olvf on x", 3, "repeats") as report:
+        report(1)
+    assert "olvf on x" in terminal.getvalue()
+
+
+@pytest.mark.real_data
+def test_figures_on_the_original_sets(capsys):
+    base = ["--repeats", "10"]
+    assert run_json(capsys, "--data", "german", "--model", "olvf", "--scenario", "vfs:0.5", *base)["cer"]["mean"] < 0.30
+    assert (
+        run_json(capsys, "--data", "german", "--model", "arow", "--scenario", "vfs:0.5", *base)["cer"]["mean"] < 0.297
+    )
+    spam = run_json(capsys, "--data", "spambase", "--model", "olvf", "--scenario", "vfs:0.25", *base)
+    assert spam["cer"]["mean"] < 0.125
+
+
+def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
+    block = datasets.load("synthetic").block
+    blocks = [block[lo : lo + 300] for lo in range(0, 2000, 300)]
+    asked = {}
+
+    def read(paths, **options):
+        asked.update(paths=paths, **options)
+        return SimpleNamespace(blocks=lambda: iter(blocks), skipped=4)
+
+    monkeypatch.setattr("varifold.streams.read", read, raising=False)
+    argv = ["a.csv", "b.csv", "--target", "y", "--types", "zip=category", "--on-error", "skip", "--model", "olvf"]
+    found = run_json(capsys, *argv)
+    assert asked == {"paths": ["a.csv", "b.csv"], "target": "y", "types": {"zip": "category"}, "on_error": "skip"}
+    assert (found["data"], found["skipped"], found["features"]) == ("a.csv b.csv", 4, 18)
+    expected = varifold.evaluate.prequential(varifold.OLVF(), block)
+    assert found["cer"]["mean"] == expected.cer
+    varied = run_json(capsys, *argv, "--scenario", "vfs:0.5", "--repeats", "2")
+    assert varied["cer"]["std"] > 0
+    assert np.isclose(run_json(capsys, *argv, "--repeats", "2")["cer"]["mean"], expected.cer)

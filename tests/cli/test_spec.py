@@ -1,0 +1,92 @@
+"""Spelling of learners: values keep their kind, learners nest, mistakes are named."""
+
+import pickle
+
+import pytest
+
+import varifold
+from varifold.cli.spec import Nested, _value, parse_model
+from varifold.errors import ParameterError, UnknownNameError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-2", -2),
+        ("0.5", 0.5),
+        ("1e-3", 0.001),
+        ("true", True),
+        ("False", False),
+        ("None", None),
+        ("none", "none"),
+        ("adaptive", "adaptive"),
+        ("'1'", "1"),
+        ('"a,b"', "a,b"),
+    ],
+)
+def test_values(text, value):
+    found = _value(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_parameters_reach_the_learner():
+    learner = parse_model("olvf:C=0.5,B=0.25,variant=printed,scale=none,fit_intercept=false,max_features=None")()
+    assert isinstance(learner, varifold.OLVF)
+    assert (learner.C, learner.B, learner.variant, learner.scale) == (0.5, 0.25, "printed", "none")
+    assert (learner.fit_intercept, learner.max_features) == (False, None)
+
+
+def test_each_call_makes_a_new_learner_and_specs_travel():
+    spec = pickle.loads(pickle.dumps(parse_model("arow:r=3")))
+    assert spec() is not spec()
+    assert spec().r == 3
+    assert spec.having(r=4)().r == 4
+    assert spec.takes("r")
+    assert not spec.takes("C")
+
+
+class Around:
+    """A learner made of another."""
+
+    def __init__(self, base="olvf", eta=0.1):
+        self.base, self.eta = base, eta
+
+    def learn_one(self, x, y): ...
+
+    def predict_one(self, x): ...
+
+
+def test_nested(monkeypatch):
+    monkeypatch.setattr(varifold, "Around", Around, raising=False)
+    plain = parse_model("varifold:Around:base=ftrladp,eta=adaptive")()
+    assert (plain.base, plain.eta) == ("ftrladp", "adaptive")
+    spec = parse_model("varifold:Around:base=(olvf:C=0.5,B=0.5),eta=0.2")
+    assert isinstance(dict(spec.params)["base"], Nested)
+    first, second = spec(), spec()
+    assert (first.base.C, first.base.B, first.eta) == (0.5, 0.5, 0.2)
+    assert first.base is not second.base
+    deep = parse_model("varifold:Around:base=(varifold:Around:base=(arow:r=2)),eta=1")()
+    assert deep.base.base.r == 2
+
+
+def test_river_class_with_parameters():
+    assert parse_model("river.linear_model:LogisticRegression:l2=0.1")().l2 == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("olv", UnknownNameError, "did you mean olvf"),
+        ("olvf:Cbar=1", ParameterError, "did you mean C_bar"),
+        ("olvf:,C=x", ParameterError, "must be a float"),
+        ("olvf:=1", ParameterError, "key=value"),
+        ("river.multiclass:OneVsRestClassifier", ParameterError, "needs classifier"),
+        ("varifold:errors", ParameterError, "no class"),
+        ("varifold:OLFV", UnknownNameError, "did you mean OLVF"),
+    ],
+)
+def test_mistakes(text, error, says):
+    with pytest.raises(error, match=says):
+        parse_model(text)
