@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from varifold.base.classifier import VaryingClassifier
 
 _WHERE: dict[str, str] = {
+    "additive": "varifold.linear.additive:Additive",
     "arow": "varifold.linear.arow:AROW",
     "olvf": "varifold.linear.olvf:OLVF",
 }

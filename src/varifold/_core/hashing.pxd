@@ -1,0 +1,12 @@
+from libc.stdint cimport uint64_t
+
+# Random draws as a hash of what they are for: no generator state to keep, and predict stays pure.
+cdef inline uint64_t mix(uint64_t z) noexcept nogil:
+    z += 0x9E3779B97F4A7C15ULL
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
+    return z ^ (z >> 31)
+
+cdef inline uint64_t draw(uint64_t seed, uint64_t a, uint64_t b) noexcept nogil:
+    """64 random bits for (seed, a, b)."""
+    return mix(mix(mix(seed) ^ a) ^ b)
