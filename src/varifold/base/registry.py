@@ -19,6 +19,7 @@ _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
     "arow": "varifold.linear.arow:AROW",
     "olvf": "varifold.linear.olvf:OLVF",
+    "orf3v": "varifold.forest.orf3v:ORF3V",
 }
 
 

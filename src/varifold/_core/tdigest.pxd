@@ -1,0 +1,50 @@
+from libc.stdint cimport int32_t
+from libc.stdlib cimport realloc
+
+# A merging t-digest in one flat array: centroids ascending, then values not yet merged in order of arrival.
+cdef enum:
+    BUFFER = 32        # values held back before they are merged
+
+cdef struct Point:
+    double at
+    double mass        # below zero: a centroid of unequal values, |mass| in weight
+
+cdef struct Digest:
+    Point* point
+    double total       # weight added so far
+    double lo
+    double hi
+    int32_t n          # centroids
+    int32_t held       # values waiting behind them
+    int32_t room
+
+cdef void digest_clear(Digest* d) noexcept nogil
+cdef void digest_flush(Digest* d, double compression) noexcept nogil
+cdef void digest_merge(Digest* d, Digest* other, double compression) noexcept nogil
+cdef void digest_sums(Digest* d, double* sums) noexcept nogil
+cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil
+cdef double digest_at(Digest* d, double weight) noexcept nogil
+cdef int digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
+
+
+cdef inline void digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
+    """Add a value; it is merged once BUFFER of them wait."""
+    cdef Point* p
+    if d.n + d.held == d.room:
+        digest_reserve(d, 4 if d.room == 0 else 2 * d.room)
+    p = &d.point[d.n + d.held]
+    p.at = x
+    p.mass = w
+    if d.total == 0.0 or x < d.lo:
+        d.lo = x
+    if d.total == 0.0 or x > d.hi:
+        d.hi = x
+    d.held += 1
+    d.total += w
+    if d.held == BUFFER:
+        digest_flush(d, compression)
+
+
+cdef class TDigest:
+    cdef Digest d
+    cdef readonly double compression

@@ -1,0 +1,294 @@
+"""The merging t-digest: a small sketch of a distribution, exact on the values that repeat.
+
+Centroids follow Dunning and Ertl's k1 scale. Two things differ. Nothing is merged before there are more than
+``compression + BUFFER`` distinct values, and a centroid all of whose values are equal stays a point: the distribution
+function jumps there instead of sloping, so that counts, codes and 0/1 features are described exactly.
+"""
+
+import numpy as np
+
+from libc.math cimport asin, fabs, isfinite, pi, sin
+from libc.stdint cimport int32_t
+from libc.stdio cimport fprintf, stderr
+from libc.stdlib cimport abort, free, realloc
+from libc.string cimport memcpy, memset
+
+from varifold.errors import DataError, ParameterError
+
+
+cdef int digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
+    """Room for this many points. There is no way on without it: a failure ends the process, as it says."""
+    if room <= d.room:
+        return 0
+    d.point = <Point*> realloc(d.point, room * sizeof(Point))
+    if d.point == NULL:
+        fprintf(stderr, "varifold: out of memory while learning\n")
+        abort()
+    d.room = <int32_t> room
+    return 0
+
+
+cdef void digest_clear(Digest* d) noexcept nogil:
+    free(d.point)
+    memset(d, 0, sizeof(Digest))
+
+
+cdef void sort_points(Point* p, int32_t n) noexcept nogil:
+    cdef int32_t i, j
+    cdef Point moved
+    for i in range(1, n):
+        moved = p[i]
+        j = i - 1
+        while j >= 0 and p[j].at > moved.at:
+            p[j + 1] = p[j]
+            j -= 1
+        p[j + 1] = moved
+
+
+cdef void join_equals(Digest* d) noexcept nogil:
+    """One point for each distinct value."""
+    cdef int32_t i, k = 0
+    cdef Point* p = d.point
+    cdef double mass
+    for i in range(1, d.n):
+        if p[i].at == p[k].at:
+            mass = fabs(p[k].mass) + fabs(p[i].mass)
+            p[k].mass = mass if p[k].mass > 0.0 and p[i].mass > 0.0 else -mass
+        else:
+            k += 1
+            p[k] = p[i]
+    if d.n:
+        d.n = k + 1
+
+
+cdef double reach(double before, double total, double compression) noexcept nogil:
+    """Largest weight at which a centroid that starts after `before` may end: one unit of k1 further on."""
+    cdef double q = 2.0 * before / total - 1.0
+    cdef double k = asin(q if q < 1.0 else 1.0) + 2.0 * pi / compression
+    return total if k >= 0.5 * pi else total * 0.5 * (sin(k) + 1.0)
+
+
+cdef void compress(Digest* d, double compression) noexcept nogil:
+    """Merge neighbours as far as the scale lets them, from the left."""
+    cdef int32_t i, k = 0
+    cdef Point* p = d.point
+    cdef double before = 0.0, end, mass, more
+    end = reach(0.0, d.total, compression)
+    for i in range(1, d.n):
+        mass = fabs(p[k].mass)
+        more = fabs(p[i].mass)
+        if before + mass + more <= end:
+            p[k].at += (p[i].at - p[k].at) * (more / (mass + more))
+            p[k].mass = -(mass + more)
+        else:
+            before += mass
+            end = reach(before, d.total, compression)
+            k += 1
+            p[k] = p[i]
+    d.n = k + 1
+
+
+cdef void absorb_points(Digest* d, Point* sorted, int32_t m, double compression) noexcept nogil:
+    """Merge m ascending points (not those of d itself) into the centroids; d has room for all."""
+    cdef int32_t i = d.n - 1, j = m - 1, k = d.n + m - 1
+    cdef Point* p = d.point
+    while j >= 0:
+        if i >= 0 and p[i].at > sorted[j].at:
+            p[k] = p[i]
+            i -= 1
+        else:
+            p[k] = sorted[j]
+            j -= 1
+        k -= 1
+    d.n += m
+    join_equals(d)
+    if d.n > compression + BUFFER:
+        compress(d, compression)
+
+
+cdef void digest_flush(Digest* d, double compression) noexcept nogil:
+    """Merge the waiting values."""
+    cdef Point fresh[BUFFER]
+    cdef int32_t m = d.held
+    if m == 0:
+        return
+    memcpy(fresh, d.point + d.n, m * sizeof(Point))
+    sort_points(fresh, m)
+    d.held = 0
+    absorb_points(d, fresh, m, compression)
+
+
+cdef void digest_merge(Digest* d, Digest* other, double compression) noexcept nogil:
+    """Add all that another digest holds; the other one's waiting values are merged there first."""
+    if other.total == 0.0:
+        return
+    digest_flush(d, compression)
+    digest_flush(other, compression)
+    digest_reserve(d, d.n + other.n)
+    if d.total == 0.0 or other.lo < d.lo:
+        d.lo = other.lo
+    if d.total == 0.0 or other.hi > d.hi:
+        d.hi = other.hi
+    d.total += other.total
+    absorb_points(d, other.point, other.n, compression)
+
+
+cdef void digest_sums(Digest* d, double* sums) noexcept nogil:
+    """sums[i] = weight of the centroids before i, for i = 0 .. n; the digest is flushed."""
+    cdef int32_t i
+    cdef double total = 0.0
+    for i in range(d.n):
+        sums[i] = total
+        total += fabs(d.point[i].mass)
+    sums[d.n] = total
+
+
+cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil:
+    """Weight of the values below x, given digest_sums().
+
+    Half of a mixed centroid lies evenly between its neighbour on the left and itself, half towards the right.
+    """
+    cdef int32_t low = 0, high = d.n, middle
+    cdef double a, b, t, below
+    cdef Point* p = d.point
+    if d.n == 0 or x <= d.lo:
+        return 0.0
+    if x > d.hi:
+        return sums[d.n]
+    while low < high:
+        middle = (low + high) >> 1
+        if p[middle].at < x:
+            low = middle + 1
+        else:
+            high = middle
+    below = sums[low]
+    a = p[low - 1].at if low > 0 else d.lo
+    b = p[low].at if low < d.n else d.hi
+    t = (x - a) / (b - a) if b > a else 0.0
+    if low > 0 and p[low - 1].mass < 0.0:
+        below += 0.5 * p[low - 1].mass * (1.0 - t)
+    if low < d.n and p[low].mass < 0.0:
+        below -= 0.5 * p[low].mass * t
+    return below
+
+
+cdef double digest_at(Digest* d, double weight) noexcept nogil:
+    """The value with this much weight below it: the inverse of digest_below(); the digest is flushed."""
+    cdef int32_t i
+    cdef double last = d.lo, slope, carried = 0.0
+    cdef Point* p = d.point
+    for i in range(d.n):
+        slope = carried + (-0.5 * p[i].mass if p[i].mass < 0.0 else 0.0)
+        if weight < slope:
+            return last + (p[i].at - last) * (weight / slope)
+        weight -= slope
+        carried = 0.0
+        if p[i].mass > 0.0:
+            if weight < p[i].mass:
+                return p[i].at
+            weight -= p[i].mass
+        else:
+            carried = -0.5 * p[i].mass
+        last = p[i].at
+    if carried > 0.0 and weight < carried:
+        return last + (d.hi - last) * (weight / carried)
+    return d.hi
+
+
+cdef class TDigest:
+    """A sketch of one distribution.
+
+    Parameters
+    ----------
+    compression
+        About the number of centroids kept; the rank error falls with its square at the ends of the distribution.
+
+    """
+
+    def __cinit__(self, double compression=100.0):
+        if not compression >= 10.0:
+            raise ParameterError(f"The 'compression' parameter of TDigest must be a float >= 10. Got {compression!r} instead.")
+        self.compression = compression
+
+    def __dealloc__(self):
+        digest_clear(&self.d)
+
+    def add(self, double x, double w=1.0):
+        """Add a finite value with weight w > 0."""
+        if not isfinite(x) or not (isfinite(w) and w > 0.0):
+            raise DataError(f"a digest takes finite values with weights above 0, not {x!r} with {w!r}")
+        digest_add(&self.d, x, w, self.compression)
+
+    def update(self, values):
+        """Add many values."""
+        cdef const double[::1] xs = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        cdef Py_ssize_t i
+        if not np.isfinite(xs).all():
+            raise DataError("a digest takes finite values only")
+        with nogil:
+            for i in range(xs.shape[0]):
+                digest_add(&self.d, xs[i], 1.0, self.compression)
+
+    def merge(self, TDigest other not None):
+        """Add all that another digest holds."""
+        if other is self:
+            raise DataError("a digest cannot be merged into itself")
+        digest_merge(&self.d, &other.d, self.compression)
+
+    def cdf(self, values):
+        """Share of the weight strictly below each value."""
+        cdef const double[::1] xs = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        out = np.zeros(xs.shape[0])
+        cdef double[::1] share = out
+        cdef Py_ssize_t i
+        digest_flush(&self.d, self.compression)
+        cdef double[::1] sums = np.zeros(self.d.n + 1)
+        digest_sums(&self.d, &sums[0])
+        for i in range(xs.shape[0]):
+            share[i] = digest_below(&self.d, &sums[0], xs[i]) / self.d.total if self.d.total > 0.0 else 0.0
+        return out
+
+    def quantile(self, q):
+        """The value below which the share q lies, for each q in [0, 1]."""
+        cdef const double[::1] qs = np.ascontiguousarray(q, dtype=np.float64).ravel()
+        out = np.full(qs.shape[0], np.nan)
+        cdef double[::1] value = out
+        cdef Py_ssize_t i
+        digest_flush(&self.d, self.compression)
+        for i in range(qs.shape[0]):
+            if not 0.0 <= qs[i] <= 1.0:
+                raise DataError(f"a share lies between 0 and 1, not {qs[i]!r}")
+            if self.d.n:
+                value[i] = digest_at(&self.d, qs[i] * self.d.total)
+        return out
+
+    @property
+    def total(self):
+        """Weight added so far."""
+        return self.d.total
+
+    def __len__(self):
+        digest_flush(&self.d, self.compression)
+        return self.d.n
+
+    def centroids(self):
+        """(values, weights, whether all values of the centroid are equal), ascending."""
+        digest_flush(&self.d, self.compression)
+        at = np.array([self.d.point[i].at for i in range(self.d.n)])
+        mass = np.array([self.d.point[i].mass for i in range(self.d.n)])
+        return at, np.abs(mass), mass > 0.0
+
+    def __getstate__(self):
+        points = [(self.d.point[i].at, self.d.point[i].mass) for i in range(self.d.n + self.d.held)]
+        return (self.compression, self.d.total, self.d.lo, self.d.hi, self.d.n, points)
+
+    def __setstate__(self, state):
+        self.compression, self.d.total, self.d.lo, self.d.hi, self.d.n, points = state
+        digest_reserve(&self.d, len(points))
+        self.d.held = <int32_t> (len(points) - self.d.n)
+        for i, (at, mass) in enumerate(points):
+            self.d.point[i].at = at
+            self.d.point[i].mass = mass
+
+    def __reduce__(self):
+        return TDigest, (self.compression,), self.__getstate__()

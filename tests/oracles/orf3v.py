@@ -1,0 +1,257 @@
+"""ORF3V by its equations: every known feature looked at in every round, nothing amortised."""
+
+from __future__ import annotations
+
+import math
+
+from tests.oracles.tdigest import DigestOracle
+
+TIE = 1e-12
+MASK = 2**64 - 1
+
+
+def scramble(z: int) -> int:
+    z = (z + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def chance(seed: int, *numbers: int) -> float:
+    z = scramble(seed)
+    for number in numbers:
+        z = scramble(z ^ (number & MASK))
+    return (z >> 11) / 2**53
+
+
+def argmax(values: list[float]) -> int:
+    best = 0
+    for c, value in enumerate(values):
+        if value > values[best] + TIE:
+            best = c
+    return best
+
+
+class Feature:
+    """One forest: a number's, or a string column's."""
+
+    def __init__(self, slot: int, t: int) -> None:
+        self.slot, self.first, self.weight = slot, t, 1.0
+        self.rounds: list[int] = []
+        self.digests: dict[int, DigestOracle] = {}
+        self.numbers = self.texts = self.serial = self.refreshed = 0
+        self.stumps: list[tuple[float, int]] | None = None
+        self.sides: list[tuple[float, list[float], list[float]]] = []
+        self.priors: list[float] = []
+        self.levels: dict[str, list[float]] = {}
+        self.level_priors: dict[str, list[float]] = {}
+
+
+class ORF3VOracle:
+    def __init__(
+        self, J=10, K=10, grace=5, r=50, r_start=3, alpha=0.01, window=200, delta=1e-6, prune="hoeffding+gap",
+        replace="oldest", thresholds="uniform", vote="prior", temper=True, smoothing=1.0, compression=100.0, seed=0,
+    ) -> None:  # fmt: skip
+        self.__dict__.update({k: v for k, v in locals().items() if k != "self"})
+        self.epsilon = math.sqrt(math.log(1 / delta) / (2 * window))
+        self.features: dict = {}
+        self.slots: dict = {}
+        self.labels: list = []
+        self.mass: list[float] = []
+        self.t = 0
+        self.b, self.certainty = 1.0, 1.0
+        self.pruned = 0
+
+    # what a forest says
+
+    def shares(self, name, value) -> tuple[list[float], list[float]] | None:
+        """P_i and the class prior it was built with; None when the feature does not vote."""
+        f = self.features.get(name)
+        if f is None:
+            return None
+        if isinstance(value, str):
+            if f.texts < self.grace or value not in f.levels:
+                return None
+            counts, prior = f.levels[value], f.level_priors[value]
+            n = sum(counts)
+            return [(counts[c] + self.smoothing * p) / (n + self.smoothing) for c, p in enumerate(prior)], prior
+        if f.stumps is None:
+            return None
+        sides = [above if value >= edge else below for edge, below, above in f.sides]
+        return [sum(s[c] for s in sides) / len(sides) for c in range(len(f.priors))], f.priors
+
+    def ballots(self, x) -> dict:
+        """By feature: (weight, vote by class, class favoured)."""
+        out = {}
+        for name, value in x.items():
+            found = self.shares(name, value)
+            if found is None:
+                continue
+            share, prior = found
+            if self.vote == "paper":
+                ballot = list(share)
+            else:
+                ballot = [math.log(p / q) for p, q in zip(share, prior, strict=True)]
+            ballot += [0.0] * (len(self.labels) - len(ballot))
+            out[name] = (self.features[name].weight, ballot, argmax(share))
+        return out
+
+    def scores(self, x) -> list[float]:
+        ballots = self.ballots(x).values()
+        k = range(len(self.labels))
+        evidence = [sum(w * v[c] for w, v, _ in ballots) for c in k]
+        total = sum(self.mass)
+        if self.vote == "paper":
+            return evidence if ballots else [m / total for m in self.mass]
+        return [math.log(self.mass[c] / total) + self.b * evidence[c] for c in k]
+
+    def proba(self, x) -> list[float]:
+        scores = self.scores(x)
+        if self.vote == "prior":
+            scores = [math.exp(s - max(scores)) for s in scores]
+        return [s / sum(scores) for s in scores]
+
+    # learning
+
+    def learn(self, x, y, w=1.0) -> None:
+        self.t += 1
+        x = {name: float(v) if not isinstance(v, str) else v for name, v in x.items()}
+        self.name_slots(x)
+        if y not in self.labels:
+            self.labels.append(y)
+            self.mass.append(0.0)
+        y = self.labels.index(y)
+        self.judge(x, y, w)
+        self.mass[y] += w
+        for name, value in x.items():
+            self.see(name)
+            self.learn_level(name, value, y, w) if isinstance(value, str) else self.learn_number(name, value, y, w)
+        for name in [n for n in self.features if self.vanished(self.features[n])]:
+            del self.features[name]
+            self.pruned += 1
+
+    def name_slots(self, x) -> None:
+        """Slots as the space hands them out: new names sorted, a column just before its first level."""
+        new = sorted(
+            ((f"{n}={v}", n) if isinstance(v, str) else (n, None) for n, v in x.items()),
+            key=lambda e: (isinstance(e[0], str), e[0]),
+        )
+        for full, column in new:
+            for name in (column, full):
+                if name is not None and name not in self.slots:
+                    self.slots[name] = len(self.slots) + 1
+
+    def judge(self, x, y, w) -> None:
+        ballots = self.ballots(x)
+        if self.vote == "prior" and self.temper and ballots and self.mass[y] > 0:
+            self.adjust([sum(wt * v[c] for wt, v, _ in ballots.values()) for c in range(len(self.labels))], y, w)
+        for name, (weight, _, favoured) in ballots.items():
+            a = self.alpha * w
+            self.features[name].weight = (2 * a * (favoured == y) + weight) / (1 + a)
+
+    def adjust(self, evidence, y, w) -> None:
+        """A Newton step of -log p(y) in b, the curvatures being added up."""
+        known = [c for c in range(len(self.labels)) if self.mass[c] > 0]
+        scores = {c: math.log(self.mass[c] / sum(self.mass)) + self.b * evidence[c] for c in known}
+        top = max(scores.values())
+        weight = {c: math.exp(s - top) for c, s in scores.items()}
+        p = {c: v / sum(weight.values()) for c, v in weight.items()}
+        mean = sum(p[c] * evidence[c] for c in known)
+        self.certainty += w * (sum(p[c] * evidence[c] ** 2 for c in known) - mean**2)
+        self.b = min(max(self.b + w * (evidence[y] - mean) / self.certainty, 0.01), 2.0)
+
+    def see(self, name) -> None:
+        if name not in self.features:
+            self.features[name] = Feature(self.slots[name], self.t)
+        self.features[name].rounds.append(self.t)
+
+    def prior(self) -> list[float]:
+        return [m / sum(self.mass) for m in self.mass]
+
+    def learn_level(self, name, level, y, w) -> None:
+        f = self.features[name]
+        f.texts += 1
+        counts = f.levels.setdefault(level, [])
+        counts += [0.0] * (len(self.labels) - len(counts))
+        counts[y] += w
+        f.level_priors[level] = self.prior()
+
+    def learn_number(self, name, x, y, w) -> None:
+        f = self.features[name]
+        f.digests.setdefault(y, DigestOracle(self.compression)).add(x, w)
+        f.numbers += 1
+        interval = self.r_start if self.t <= 1500 else self.r
+        if f.numbers >= self.grace and (f.stumps is None or self.t - f.refreshed >= interval):
+            self.renew(f)
+
+    def renew(self, f) -> None:
+        if f.stumps is None:
+            f.stumps = []
+            for _ in range(self.J):
+                self.add_stump(f)
+        else:
+            if self.replace == "random":
+                f.stumps.pop(int(chance(self.seed, self.t, f.slot, -1) * self.J))
+            else:
+                f.stumps.remove(min(f.stumps, key=lambda s: s[1]))
+            self.add_stump(f)
+        f.refreshed = self.t
+        f.priors = self.prior()
+        f.sides = [(edge, *self.side_distributions(f, edge)) for edge, _ in f.stumps]
+
+    def add_stump(self, f) -> None:
+        best, lowest = 0.0, 2.0
+        for k in range(self.K):
+            edge = self.candidate(f, chance(self.seed, self.t, f.slot, f.serial * self.K + k))
+            impurity = self.impurity(f, edge)
+            if impurity < lowest - TIE:
+                best, lowest = edge, impurity
+        f.stumps = sorted([*f.stumps, (best, f.serial)], key=lambda s: s[0])
+        f.serial += 1
+
+    def candidate(self, f, u) -> float:
+        lo = min(d.lo for d in f.digests.values())
+        hi = max(d.hi for d in f.digests.values())
+        if self.thresholds == "uniform":
+            return lo + u * (hi - lo)
+        weight = u * sum(f.digests[c].total for c in sorted(f.digests))
+        for c in sorted(f.digests):
+            if weight < f.digests[c].total:
+                return f.digests[c].at(weight)
+            weight -= f.digests[c].total
+        return hi
+
+    def split(self, f, edge) -> tuple[list[float], list[float]]:
+        """Eq. 3 and 4 by class: expected weight below and above."""
+        k = range(len(self.labels))
+        below = [f.digests[c].below(edge) if c in f.digests else 0.0 for c in k]
+        above = [max(f.digests[c].total - below[c], 0.0) if c in f.digests else 0.0 for c in k]
+        return below, above
+
+    def impurity(self, f, edge) -> float:
+        """Eq. 2."""
+        purity, n = 0.0, 0.0
+        for side in self.split(f, edge):
+            if sum(side) > 0:
+                purity += sum(side) * sum((v / sum(side)) ** 2 for v in side)
+            n += sum(side)
+        return 1 - purity / n
+
+    def side_distributions(self, f, edge) -> list[list[float]]:
+        """Eq. 6, smoothed by the prior."""
+        a, prior = self.smoothing, self.prior()
+        return [
+            [(v + a * p) / (sum(side) + a) for v, p in zip(side, prior, strict=True)] for side in self.split(f, edge)
+        ]
+
+    def vanished(self, f) -> bool:
+        age, last, n = self.t - f.first + 1, f.rounds[-1], self.window
+        if last == self.t:
+            return False
+        if "hoeffding" in self.prune and age >= n:
+            recent = sum(s > self.t - n for s in f.rounds)
+            if len(f.rounds) / age - recent / n > self.epsilon:
+                return True
+        gap = self.t - last
+        share = len(f.rounds) / (last - f.first + 1 + n)
+        return "gap" in self.prune and gap >= n and gap * math.log1p(-share) < math.log(self.delta)
