@@ -52,20 +52,17 @@ class DigestOracle:
         return out
 
     def below(self, x: float) -> float:
-        """Weight below x: a point lies where it is, a mixed centroid half to either side up to its neighbours."""
+        """Weight below x: a point lies where it is, a mixed centroid half to either side up to the next mixed one."""
         self.flush()
         if not self.centroids or x <= self.lo:
             return 0.0
         if x > self.hi:
             return self.total
-        weight = 0.0
-        for i, (at, w, point) in enumerate(self.centroids):
-            left = self.centroids[i - 1][0] if i else self.lo
-            right = self.centroids[i + 1][0] if i + 1 < len(self.centroids) else self.hi
-            if point:
-                weight += w if at < x else 0.0
-            else:
-                weight += w / 2 * (share(x, left, at) + share(x, at, right))
+        weight = sum(w for at, w, point in self.centroids if point and at < x)
+        mixed = [(at, w) for at, w, point in self.centroids if not point]
+        ends = [self.lo, *(at for at, _ in mixed), self.hi]
+        for (at, w), left, right in zip(mixed, ends, ends[2:], strict=False):
+            weight += w / 2 * (share(x, left, at) + share(x, at, right))
         return weight
 
     def at(self, weight: float) -> float:

@@ -1,10 +1,7 @@
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from varifold._core.units import Units
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 class ORF3VModel(Units):
     candidates: int
@@ -38,7 +35,11 @@ class ORF3VModel(Units):
         tempered: bool,
         seed: int,
     ) -> None: ...
+    def notes(self) -> list[str]: ...
+    def role(self, slot: int) -> str: ...
     def unit_weights(self) -> dict[int, float]: ...
     def portrait(
         self, slot: int
-    ) -> tuple[Floats, list[tuple[Floats, Floats, np.ndarray[Any, np.dtype[np.bool_]]]]] | None: ...
+    ) -> (
+        tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]]] | None
+    ): ...

@@ -17,6 +17,7 @@ cdef struct Digest:
     int32_t n          # centroids
     int32_t held       # values waiting behind them
     int32_t room
+    int32_t mixed      # centroids of unequal values, as digest_sums() found them
 
 cdef void digest_clear(Digest* d) noexcept nogil
 cdef void digest_flush(Digest* d, double compression) noexcept nogil

@@ -137,18 +137,21 @@ cdef void digest_sums(Digest* d, double* sums) noexcept nogil:
     """sums[i] = weight of the centroids before i, for i = 0 .. n; the digest is flushed."""
     cdef int32_t i
     cdef double total = 0.0
+    d.mixed = 0
     for i in range(d.n):
         sums[i] = total
         total += fabs(d.point[i].mass)
+        d.mixed += d.point[i].mass < 0.0
     sums[d.n] = total
 
 
 cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil:
     """Weight of the values below x, given digest_sums().
 
-    Half of a mixed centroid lies evenly between its neighbour on the left and itself, half towards the right.
+    A point counts where it is. Half of a mixed centroid lies evenly between the mixed one before it (or the smallest
+    value) and itself, half towards the next (or the largest value).
     """
-    cdef int32_t low = 0, high = d.n, middle
+    cdef int32_t low = 0, high = d.n, middle, left, right
     cdef double a, b, t, below
     cdef Point* p = d.point
     if d.n == 0 or x <= d.lo:
@@ -162,36 +165,56 @@ cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil:
         else:
             high = middle
     below = sums[low]
-    a = p[low - 1].at if low > 0 else d.lo
-    b = p[low].at if low < d.n else d.hi
+    if d.mixed == 0:
+        return below
+    left = low - 1
+    while left >= 0 and p[left].mass > 0.0:
+        left -= 1
+    right = low
+    while right < d.n and p[right].mass > 0.0:
+        right += 1
+    a = p[left].at if left >= 0 else d.lo
+    b = p[right].at if right < d.n else d.hi
     t = (x - a) / (b - a) if b > a else 0.0
-    if low > 0 and p[low - 1].mass < 0.0:
-        below += 0.5 * p[low - 1].mass * (1.0 - t)
-    if low < d.n and p[low].mass < 0.0:
-        below -= 0.5 * p[low].mass * t
+    if left >= 0:
+        below += 0.5 * p[left].mass * (1.0 - t)
+    if right < d.n:
+        below -= 0.5 * p[right].mass * t
     return below
 
 
 cdef double digest_at(Digest* d, double weight) noexcept nogil:
     """The value with this much weight below it: the inverse of digest_below(); the digest is flushed."""
-    cdef int32_t i
-    cdef double last = d.lo, slope, carried = 0.0
+    cdef int32_t i, right = -1
+    cdef double last = d.lo, a = d.lo, b, half = 0.0, slope = 0.0, part
     cdef Point* p = d.point
-    for i in range(d.n):
-        slope = carried + (-0.5 * p[i].mass if p[i].mass < 0.0 else 0.0)
-        if weight < slope:
-            return last + (p[i].at - last) * (weight / slope)
-        weight -= slope
-        carried = 0.0
+    for i in range(d.n + 1):
+        if right < i:
+            right = i
+            while right < d.n and p[right].mass > 0.0:
+                right += 1
+            b = p[right].at if right < d.n else d.hi
+            half -= 0.5 * p[right].mass if right < d.n else 0.0
+            slope = half / (b - a) if b > a else 0.0
+            if b <= a and half > 0.0:
+                if weight < half:
+                    return b
+                weight -= half
+        b = p[i].at if i < d.n else d.hi
+        part = slope * (b - last)
+        if weight < part:
+            return last + weight / slope
+        weight -= part
+        last = b
+        if i == d.n:
+            break
         if p[i].mass > 0.0:
             if weight < p[i].mass:
-                return p[i].at
+                return b
             weight -= p[i].mass
         else:
-            carried = -0.5 * p[i].mass
-        last = p[i].at
-    if carried > 0.0 and weight < carried:
-        return last + (d.hi - last) * (weight / carried)
+            a = b
+            half = -0.5 * p[i].mass
     return d.hi
 
 

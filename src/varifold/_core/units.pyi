@@ -1,5 +1,12 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
 from varifold._core.model import Model
 
 class Units(Model):
     stumps: int
     pruned: int
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...

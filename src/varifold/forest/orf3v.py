@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varifold._core.orf3v import ORF3VModel
 from varifold.base.classifier import INTERCEPT, Instance, Name, VaryingClassifier
 from varifold.base.params import Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import UnknownNameError
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+Floats = NDArray[np.float64]
 
 
 class Portrait(NamedTuple):
@@ -19,7 +20,7 @@ class Portrait(NamedTuple):
 
     thresholds: Floats
     """Of the forest's stumps, ascending; none before the grace period is over."""
-    digests: dict[Any, tuple[Floats, Floats, np.ndarray[Any, np.dtype[np.bool_]]]]
+    digests: dict[Any, tuple[Floats, Floats, NDArray[np.bool_]]]
     """By label: values, weights, and whether all of a centroid's values are equal."""
 
 
@@ -188,14 +189,18 @@ class ORF3V(VaryingClassifier):
             seed=self.seed,
         )
 
+    @property
+    def _forests(self) -> ORF3VModel:
+        return cast(ORF3VModel, self._engine.model)
+
     def importances(self) -> dict[Name, float]:
         """Weight of every forest by feature, a string column being one; largest first.
 
         A weight lies between 0 and 2 and follows twice the share of the forest's own votes that were right: with two
         balanced labels 1 is worth nothing.
         """
-        space, model = self._engine.space, self._engine.model
-        weights = {space.name_of(u): w for u, w in model.unit_weights().items()}
+        space = self._engine.space
+        weights = {space.name_of(u): w for u, w in self._forests.unit_weights().items()}
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
 
     def votes_one(self, x: Instance) -> dict[Name, dict[Any, float]]:
@@ -209,7 +214,7 @@ class ORF3V(VaryingClassifier):
         """Thresholds and class-wise digests of a numeric feature, for a closer look or a picture."""
         space = self._engine.space
         slot = space.id_of(feature)
-        found = self._engine.model.portrait(slot) if slot > 0 else None
+        found = self._forests.portrait(slot) if slot > 0 else None
         if found is None:
             raise UnknownNameError(
                 f"no digest is held for the feature {feature!r}; a numeric feature has one from its first value until "

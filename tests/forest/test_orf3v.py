@@ -1,0 +1,210 @@
+"""ORF3V against its oracle, step by step; pruning, late labels, keeping, and what it says of itself."""
+
+import numpy as np
+import pytest
+
+from tests.oracles.orf3v import ORF3VOracle
+from varifold import ORF3V, load, to_block
+from varifold.errors import ParameterError, UnknownNameError
+
+
+def stream(n, seed=0, labels=("a", "b"), weights=False, late=None):
+    """Numbers of several kinds, a string column and a mixed one; features that come late, rarely, or vanish."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for t in range(n):
+        k = int(rng.choice(len(labels) if late is None or t > late else 2))
+        x = {
+            "normal": float(rng.normal(k)),
+            "wild": float(np.exp(3 * rng.normal() + 2 * k)),
+            "count": float(rng.poisson(2 + k)),
+            "flag": bool(rng.random() < 0.3 + 0.4 * (k == 1)),
+            "constant": 7.0,
+            "city": ["rome", "oslo", "bern"][int(rng.choice(3, p=[0.6, 0.3, 0.1] if k else [0.2, 0.3, 0.5]))],
+            "mixed": float(rng.normal(-k)) if rng.random() < 0.5 else ["low", "high"][int(rng.random() < 0.5)],
+        }
+        x = {name: v for name, v in x.items() if rng.random() < 0.8}
+        if t > n // 4 and rng.random() < 0.5:
+            x["late"] = float(rng.normal(k))
+        if t < n // 3 or t > 3 * n // 4:
+            x["vanishing"] = float(rng.normal(2 * k))
+            x["vanishing text"] = "pq"[int(rng.random() < 0.2 + 0.6 * k)]
+        if rng.random() < 0.03:
+            x[f"rare {int(rng.integers(4))}"] = float(rng.normal(k))
+        if rng.random() < 0.02:
+            x = {}
+        out.append((x, labels[k], float(rng.choice([0.5, 1.0, 2.5])) if weights else 1.0))
+    return out
+
+
+SETTINGS = {
+    "default": {},
+    "paper": {"vote": "paper", "thresholds": "quantile"},
+    "random": {"replace": "random", "temper": False, "alpha": 0.3, "seed": 11},
+    "small": {"J": 3, "K": 2, "grace": 1, "r": 7, "r_start": 1, "smoothing": 0.1, "compression": 12.0},
+    "prune": {"window": 40, "delta": 0.01},
+    "hoeffding": {"window": 70, "delta": 0.05, "prune": "hoeffding", "thresholds": "quantile"},
+    "gap": {"window": 30, "delta": 0.1, "prune": "gap"},
+    "kept": {"window": 30, "delta": 0.1, "prune": "none"},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(("weights", "labels"), [(False, ("a", "b")), (True, ("a", "b", "c"))])
+def test_follows_the_oracle(name, weights, labels):
+    settings = SETTINGS[name]
+    model, oracle = ORF3V(**settings), ORF3VOracle(**settings)
+    for t, (x, y, w) in enumerate(stream(220, labels=labels, weights=weights, late=120)):
+        if t:
+            assert list(model.margins_one(x).values()) == pytest.approx(oracle.scores(x), rel=1e-9, abs=1e-9), t
+            assert list(model.predict_proba_one(x).values()) == pytest.approx(oracle.proba(x), rel=1e-9, abs=1e-9)
+        model.learn_one(x, y, w)
+        oracle.learn(x, y, w)
+    assert model._engine.model.pruned == oracle.pruned
+    assert oracle.pruned > 0 or name not in ("prune", "hoeffding", "gap")
+    voting = {n: f.weight for n, f in oracle.features.items() if f.stumps is not None or f.texts >= oracle.grace}
+    assert model.importances() == pytest.approx(voting)
+
+
+def test_follows_the_oracle_past_the_first_rounds():
+    """The longer interval holds after round 1,500, and digests have been compressed by then."""
+    rng = np.random.default_rng(3)
+    settings = {"compression": 20.0, "thresholds": "quantile", "r": 60, "r_start": 20}
+    model, oracle = ORF3V(**settings), ORF3VOracle(**settings)
+    for t in range(1700):
+        k = int(rng.integers(2))
+        x = {name: float(rng.normal(k * j)) for j, name in enumerate("pq") if rng.random() < 0.7}
+        if t and t % 3 == 0:
+            assert list(model.margins_one(x).values()) == pytest.approx(oracle.scores(x), rel=1e-9, abs=1e-9), t
+        model.learn_one(x, k)
+        oracle.learn(x, k)
+
+
+def state(model):
+    names, labels, arrays = model._engine.dump()
+    return names, labels, {key: array.tobytes() for key, array in arrays.items()}
+
+
+@pytest.mark.parametrize("name", ["default", "paper", "prune", "gap"])
+def test_both_doors_lead_to_the_same_room(name):
+    rows = stream(600, seed=1, labels=("a", "b", "c"), weights=True, late=300)
+    one, many = ORF3V(**SETTINGS[name]), ORF3V(**SETTINGS[name])
+    answers = []
+    for x, y, w in rows:
+        answers.append(one.predict_one(x))
+        one.learn_one(x, y, w)
+    block = to_block([x for x, _, _ in rows], [y for _, y, _ in rows], [w for _, _, w in rows])
+    assert many.predict_learn_many(block) == answers
+    assert state(one) == state(many)
+
+
+@pytest.mark.parametrize("name", ["default", "prune"])
+@pytest.mark.parametrize("cut", [0, 3, 299])
+def test_kept_and_continued(name, cut, tmp_path):
+    rows = stream(600, seed=2, labels=("a", "b", "c"), late=150)
+    model = ORF3V(**SETTINGS[name])
+    for x, y, w in rows[:cut]:
+        model.learn_one(x, y, w)
+    model.save(tmp_path / "model")
+    other = load(tmp_path / "model")
+    for x, y, w in rows[cut:]:
+        assert model.predict_proba_one(x) == other.predict_proba_one(x)
+        model.learn_one(x, y, w)
+        other.learn_one(x, y, w)
+    assert state(model) == state(other)
+
+
+def test_predict_changes_nothing():
+    rows = stream(300, seed=4)
+    model = ORF3V()
+    for x, y, w in rows[:200]:
+        model.learn_one(x, y, w)
+    before = state(model)
+    for x, _, _ in rows[200:]:
+        model.predict_one({**x, "never seen": 1.0})
+        model.explain_one(x)
+        model.votes_one(x)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("vote", ["prior", "paper"])
+def test_votes_sum_to_the_score(vote):
+    model = ORF3V(vote=vote)
+    rows = stream(300, seed=5, labels=("a", "b", "c"))
+    for x, y, w in rows:
+        model.learn_one(x, y, w)
+    for x in [*(x for x, _, _ in rows[:50]), {}, {"never seen": 1.0}]:
+        votes = model.votes_one(x)
+        for label, margin in model.margins_one(x).items():
+            assert sum(model.explain_one(x, label).values()) == pytest.approx(margin)
+            assert sum(v[label] for v in votes.values()) == pytest.approx(margin)
+
+
+def test_a_vanished_feature_gives_its_memory_back_and_returns_as_new():
+    model = ORF3V(window=50, delta=0.01)
+    rng = np.random.default_rng(6)
+    for t in range(600):
+        x = {"stays": float(rng.normal(t % 2))}
+        if t < 200:
+            x |= {f"goes {j}": float(rng.normal(t % 2)) for j in range(30)}
+            x["text"] = "pq"[t % 2]
+        model.learn_one(x, t % 2)
+        if t == 199:
+            full = model.state_bytes()["model"]
+    assert model.features["goes 3"].role == "pruned"
+    assert model.features["text=p"].role == "pruned"
+    assert set(model.importances()) == {"stays"}
+    assert model.state_bytes()["model"] < full / 2
+    assert "31 features vanished" in model.traits.notes[0]
+    with pytest.raises(UnknownNameError, match="goes 3"):
+        model.portrait("goes 3")
+    model.learn_one({"goes 3": 1.0, "text": "p"}, 0)
+    assert model.features["goes 3"].role == "waiting"
+    assert model.portrait("goes 3").digests[0][1].sum() == 1.0
+    assert list(model.explain_one({"goes 3": 1.0, "text": "p"}, 0)) == ["goes 3", "text=p", "(intercept)"]
+    assert model.explain_one({"goes 3": 1.0, "text": "p"}, 0)["text=p"] == 0.0
+
+
+def test_evicted_features_leave_nothing_behind():
+    model = ORF3V(max_features=8, evict="lightest")
+    for x, y, w in stream(400, seed=7):
+        model.learn_one(x, y, w)
+    assert len(model.features) <= 8
+    rows = stream(500, seed=8)
+    one, many = ORF3V(max_features=6), ORF3V(max_features=6)
+    for x, y, w in rows:
+        one.learn_one(x, y, w)
+    many.learn_many([x for x, _, _ in rows], [y for _, y, _ in rows])
+    assert state(one) == state(many)
+
+
+def test_the_seed_decides_the_thresholds():
+    rows = stream(100, seed=9)
+    models = [ORF3V(seed=s) for s in (0, 0, 1)]
+    for model in models:
+        for x, y, w in rows:
+            model.learn_one(x, y, w)
+    thresholds = [model.portrait("normal").thresholds.tolist() for model in models]
+    assert thresholds[0] == thresholds[1] != thresholds[2]
+    assert len(thresholds[0]) == 10
+    assert models[0].traits.randomized
+    assert models[0].traits.multiclass == "native"
+
+
+def test_importance_follows_what_a_feature_tells():
+    model = ORF3V()
+    rng = np.random.default_rng(10)
+    for _ in range(2000):
+        k = int(rng.integers(2))
+        model.learn_one({"clear": rng.normal(3 * k), "dim": rng.normal(0.7 * k), "noise": rng.normal()}, k)
+    assert list(model.importances()) == ["clear", "dim", "noise"]
+    assert model.importances()["clear"] > 1.7
+    assert model.importances()["noise"] < 1.2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("J", 0), ("alpha", 0.0), ("delta", 0.0), ("vote", "loud"), ("window", 1), ("temper", 1)]
+)
+def test_parameters_are_checked(name, value):
+    with pytest.raises(ParameterError, match=name):
+        ORF3V(**{name: value})
