@@ -19,10 +19,10 @@ __version__ = "0.1.0"
 __all__ = ["Block", "VaryingClassifier", "Vocabulary", "__version__", "errors", "load", "models", "to_block"]
 
 if TYPE_CHECKING:
-    from varifold import checks as checks
-    from varifold import datasets as datasets
-    from varifold import evaluate as evaluate
-    from varifold import streams as streams
+    import varifold.checks as checks
+    import varifold.datasets as datasets
+    import varifold.evaluate as evaluate
+    import varifold.streams as streams
 
 _MODULES = ("checks", "datasets", "evaluate", "streams")
 

@@ -181,12 +181,11 @@ cdef class BinaryRule(Model):
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
-        cdef double f
         if self.problems == 1:
-            f = self.score(v, 0)
-            out[0] = -f
+            out[0] = 0.0
             if self.classes == 2:
-                out[1] = f
+                out[1] = self.score(v, 0)
+                out[0] = -out[1]
         else:
             for c in range(self.problems):
                 out[c] = self.score(v, c)
@@ -229,6 +228,8 @@ cdef class BinaryRule(Model):
         cdef Py_ssize_t i
         cdef int c = label if self.problems > 1 else 0
         cdef double sign = -1.0 if self.problems == 1 and label == 0 else 1.0
+        if self.classes < 2:
+            sign = 0.0
         for i in range(v.n):
             out[i] = sign * self.coefficient(v.slot[i], c) * v.x[i]
 

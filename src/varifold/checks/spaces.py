@@ -119,8 +119,9 @@ def check_zero_is_a_value(learner: Any) -> None:
         assert model.features["meter"].count == 40, "an observed zero must count as seen"
 
 
-BAD_VALUES = (math.inf, -math.inf, np.float64("inf"), decimal.Decimal("-Infinity"), 10**400, b"bytes", [1.0], {}, 1j)
-BAD_NAMES = (("a", "tuple"), None, 1.5, b"bytes", True, frozenset())
+INFINITE: tuple[Any, ...] = (math.inf, -math.inf, np.float64("inf"), decimal.Decimal("-Infinity"), 10**400)
+BAD_VALUES: tuple[Any, ...] = (*INFINITE, b"bytes", [1.0], {}, 1j)
+BAD_NAMES: tuple[Any, ...] = (("a", "tuple"), None, 1.5, b"bytes", True, frozenset())
 
 
 def check_refuses(learner: Any) -> None:
@@ -137,14 +138,14 @@ def check_refuses(learner: Any) -> None:
 
 def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
     told = ""
-    for call in (lambda: model.learn_one(x, "yes"), lambda: model.predict_one(x), lambda: model.predict_proba_one(x)):
-        with contextlib.suppress(ValueError, TypeError):
-            call()
-            raise AssertionError(f"{x} must raise a ValueError or TypeError")
+    calls: dict[str, tuple[Any, ...]] = {"learn_one": (x, "yes"), "predict_one": (x,), "predict_proba_one": (x,)}
+    for name, given in calls.items():
         try:
-            call()
+            getattr(model, name)(*given)
         except (ValueError, TypeError) as error:
             told = str(error)
+        else:
+            raise AssertionError(f"{name}({x}) must raise a ValueError or TypeError")
     assert state(model) == before, f"the refused instance {x} changed the state"
     return told
 
