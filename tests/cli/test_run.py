@@ -15,7 +15,8 @@ from varifold.evaluate import METRICS, repeat
 
 
 def run_json(capsys, *argv):
-    assert main(["run", *argv, "--format", "json"]) == 0
+    model = [] if "--model" in argv else ["--model", "olvf"]
+    assert main(["run", *argv, *model, "--format", "json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -66,9 +67,12 @@ def test_scale(capsys):
         repeats=1,
         scale="paper",
     )
-    default = "olvf" if "auto" not in varifold.models else "auto"
-    if paper["model"] == default == "olvf":
-        assert paper["cer"]["mean"] == expected.cer
+    assert paper["cer"]["mean"] == expected.cer
+
+
+def test_default_model(capsys):
+    assert main(["run", "--data", "synthetic", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == ("auto" if "auto" in varifold.models else "olvf")
 
 
 def test_delay(capsys):

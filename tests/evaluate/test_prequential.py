@@ -218,6 +218,13 @@ def test_sample_weights_reach_the_learner():
         prequential(naive_bayes.GaussianNB(), block)
 
 
+def test_columns_count_a_string_column_once():
+    pairs = made(100)
+    for stream in (pairs, as_block(pairs), Stream(pairs)):
+        result = prequential(varifold.OLVF(), stream)
+        assert (result.columns, result.names) == (7, 8)
+
+
 def test_empty_instances_and_empty_streams():
     pairs = made(100, missing=0.8)
     result = prequential(varifold.OLVF(), as_block(pairs))

@@ -223,7 +223,7 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: S
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
-        "features": _columns(source, first.names),
+        "features": _columns(source, summary),
         "names": max(r.names for r in summary.results),
         "classes": len(first.labels),
         "labels": first.labels,
@@ -245,12 +245,9 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: S
     }
 
 
-def _columns(source: Source, names: int) -> int:
-    """Columns before indicators: as the data set says, or counted."""
-    if source.columns is not None:
-        return source.columns
-    counted = getattr(source.stream, "columns", None)
-    return len(source.block().vocabulary.columns()) if counted is None else int(counted)
+def _columns(source: Source, summary: Summary) -> int:
+    """Columns before indicators: as the data set says, or as many as were met."""
+    return max(r.columns for r in summary.results) if source.columns is None else source.columns
 
 
 def _count(mean: float) -> float | int:

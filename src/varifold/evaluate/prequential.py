@@ -100,6 +100,7 @@ class _Run:
         self.majority = Majority()
         self.counts = np.zeros(0, dtype=np.int64)
         self.labels = Labels()
+        self.columns = np.zeros(0, dtype=np.int32)
         self.empty = 0
         self.unlabelled = 0
 
@@ -111,6 +112,8 @@ class _Run:
         block = plan.piece.block[len(plan.piece.block) - plan.new :]
         codes = block.codes
         self.labels = block.labels
+        if len(self.columns) < block.vocabulary.size:
+            self.columns = block.vocabulary.column_array()
         known = len(self.labels)
         majority = self.majority.answers(plan.learned, plan.before, known)
         labelled = codes >= 0
@@ -137,6 +140,7 @@ class _Run:
         instances = self.calendar.clock
         counts = self.tally.confusion.sum(axis=1)
         scored = int(counts.sum())
+        met = self.windows.met(len(self.columns))
         return Result(
             **self.tally.scores(code),
             majority_share=float(counts.max()) / scored if scored else float("nan"),
@@ -145,7 +149,8 @@ class _Run:
             scored_from=self.scored_from,
             unlabelled=self.unlabelled,
             empty=self.empty,
-            names=self.windows.names(),
+            names=int(met.sum()),
+            columns=len(np.unique(self.columns[met])),
             labels=labels,
             positive=None if code is None else labels[code],
             confusion=self.tally.confusion,

@@ -60,6 +60,8 @@ class Result:
     """Instances without any feature."""
     names: int
     """Feature names met."""
+    columns: int
+    """Columns met: as names, but the levels of a string column count once."""
     labels: list[Hashable]
     positive: Hashable | None
     """The label that f1 is about; None when it is the mean over labels."""

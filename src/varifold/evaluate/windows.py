@@ -79,9 +79,11 @@ class Windows:
             self.snapshots.pop()
         self.snapshots.append(importances)
 
-    def names(self) -> int:
-        """Feature names met so far."""
-        return _count(self._met()[-1]) if self.present else 0
+    def met(self, size: int) -> Bools:
+        """Which of the vocabulary's ids, up to `size`, were met."""
+        if not self.present:
+            return np.zeros(size, dtype=bool)
+        return np.unpackbits(self._met()[-1], count=size).astype(bool)
 
     def _met(self) -> list[Bits]:
         met: list[Bits] = []

@@ -56,5 +56,7 @@ def _features(ax: Any, at: Any, curves: list[Any], points: int) -> None:
     ax.set_ylim(0, 1.2 * max(1.0, float(alive.max(initial=0.0))))
     ax.set_ylabel("features")
     if len(at):
-        ends = [(float(present[-1]), "in an instance", BLUE), (float(alive[-1]), "alive", "#2b7fae")]
+        ends = [(float(alive[-1]), "alive", "#2B7FAE")]
+        if present[-1] < 0.97 * alive[-1]:
+            ends.append((float(present[-1]), "in an instance", BLUE))
         label_ends(ax, ends, float(at[-1]), 0.2 * ax.get_ylim()[1])

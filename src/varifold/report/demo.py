@@ -9,10 +9,11 @@ import numpy as np
 
 from varifold.evaluate import Curve
 from varifold.evaluate.metrics import Floats
-from varifold.report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, label_ends, pyplot, quiet, write
+from varifold.report.style import BLUE, GREY, INK, ORANGE, label_ends, pyplot, quiet, write
 
 _WAYS = (BLUE, ORANGE, "#555555")
-_GROUPS = (ORANGE, BLUE, GREEN, SKY, PURPLE, "#8C6D1F", "#777777")
+_GROUPS = ("#22384F", "#2F5773", "#3D7890", "#4F979B", "#5FA98A", "#7FB26F", "#8D8D8D")
+"""Dark to light, apart from the lines' colours."""
 _SMOOTH = 12
 
 
