@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
     "arow": "varifold.linear.arow:AROW",
+    "ftrladp": "varifold.linear.ftrladp:FTRLADP",
+    "gaussiannb": "varifold.linear.gaussiannb:GaussianNB",
+    "ogd": "varifold.linear.ogd:OGD",
     "olvf": "varifold.linear.olvf:OLVF",
     "orf3v": "varifold.forest.orf3v:ORF3V",
+    "pa": "varifold.linear.pa:PA",
 }
 
 

@@ -1,0 +1,7 @@
+from varifold._core.model import BinaryRule
+
+class FTRLADPRule(BinaryRule):
+    closed: bool
+    def __init__(
+        self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool
+    ) -> None: ...
