@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from oracles.experts import Experts
+from tests.oracles.experts import Experts
 from varifold._core.experts import Weights
 
 SETTINGS = [

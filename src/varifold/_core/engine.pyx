@@ -18,7 +18,8 @@ from libc.string cimport memcpy, memset
 from varifold._core.block cimport Block, Vocabulary
 from varifold._core.model cimport Model
 from varifold._core.names cimport (
-    ABSENT, BAD, COLUMN, INDICATOR, LEVEL, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, quick_find, quick_read,
+    ABSENT, BAD, COLUMN, FREE, INDICATOR, LEVEL, NUMBER, NUMERIC, canonical_name, conflict_error, name_error,
+    quick_find, quick_read,
     value_error,
 )
 from varifold._core.order cimport BITMAP_SLOTS, sort_pairs, sort_unique
@@ -261,6 +262,7 @@ cdef class Engine:
         A sixteenth of the bound goes at a time, so that an eviction's search is paid for by many new features.
         """
         cdef Py_ssize_t i, room
+        cdef int32_t head
         cdef Space space = self.space
         cdef set spared = {self.slots[i] for i in range(1, self.n + 1)}
         needed = min(needed, self.max_features - len(spared))
@@ -277,7 +279,10 @@ cdef class Engine:
                     self.binding.source[i] = 0
                 self.model.forget(<int32_t> i)
                 self.scaler.forget(<int32_t> i)
+                head = space.column[i]
                 space.remove(<int32_t> i)
+                if space.kind[head] == FREE:
+                    self.model.forget(head)  # a column went with its last level
             if self.binding is not None:
                 self.binding.evictions = space.evictions
         return max(needed, 0)

@@ -19,6 +19,20 @@ cdef inline double bounded(double e) noexcept nogil:
     return STRONGEST if e > STRONGEST else (-STRONGEST if e < -STRONGEST else e)
 
 
+cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
+    """The mean over all classes; exact where the values are all the same."""
+    cdef int c
+    cdef double origin = 0.0, shift = 0.0
+    for c in range(k):
+        if m[c].n > 0.0:
+            origin = m[c].mean
+            break
+    for c in range(k):
+        if m[c].n > 0.0:
+            shift += m[c].n / n * (m[c].mean - origin)
+    return origin + shift
+
+
 cdef class GaussianNBModel(Model):
     """Scores are log prior + sum over present features of log p(x | class) / p(x), so that 0 says nothing.
 
@@ -86,7 +100,7 @@ cdef class GaussianNBModel(Model):
         cdef Moments* m = self.table + slot * self.room
         cdef Moments* head
         cdef int c, k = self.classes
-        cdef double n = 0.0, mean = 0.0, m2 = 0.0, columns = 0.0, share, variance, own, d, weight
+        cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight
         for c in range(k):
             n += m[c].n
         if n == 0.0:
@@ -102,8 +116,7 @@ cdef class GaussianNBModel(Model):
                 own = (m[c].n + self.prior * share) / (head[c].column + self.prior)
                 out[c] += bounded(log(own / share))
             return
-        for c in range(k):
-            mean += m[c].n / n * m[c].mean
+        mean = common_mean(m, k, n)
         for c in range(k):
             d = m[c].mean - mean
             m2 += m[c].m2 + m[c].n * d * d
@@ -153,7 +166,7 @@ cdef class GaussianNBModel(Model):
         cdef Moments* m = self.table + slot * self.room
         cdef Moments* head = self.table + self.space.column[slot] * self.room
         cdef int c
-        cdef double n = 0.0, mean = 0.0, m2 = 0.0, total = 0.0, columns = 0.0
+        cdef double n = 0.0, mean, m2 = 0.0, total = 0.0, columns = 0.0
         for c in range(self.classes):
             n += m[c].n
             columns += head[c].column
@@ -164,8 +177,8 @@ cdef class GaussianNBModel(Model):
                 if head[c].column > 0.0 and columns > 0.0:
                     total += fabs(m[c].n / head[c].column - n / columns)
             return total
+        mean = common_mean(m, self.classes, n)
         for c in range(self.classes):
-            mean += m[c].n / n * m[c].mean
             m2 += m[c].m2
         for c in range(self.classes):
             if m[c].n > 0.0:

@@ -71,9 +71,7 @@ class AROW(VaryingClassifier):
         self.r = r
         self.covariance = covariance
         self.max_dense = max_dense
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

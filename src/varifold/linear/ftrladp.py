@@ -87,9 +87,7 @@ class FTRLADP(VaryingClassifier):
         self.decay = decay
         self.kappa = kappa
         self.per_coordinate = per_coordinate
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> FTRLADPRule:
         return FTRLADPRule(self.L1, self.L2, self.LP, self.decay, self.kappa, self.per_coordinate)

@@ -58,9 +58,7 @@ class GaussianNB(VaryingClassifier):
         evict: str = "oldest",
     ) -> None:
         self.prior = prior
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> GaussianNBModel:
         return GaussianNBModel(self.prior)

@@ -59,9 +59,7 @@ class OGD(VaryingClassifier):
         evict: str = "oldest",
     ) -> None:
         self.c = c
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> OGDRule:
         return OGDRule(self.c)

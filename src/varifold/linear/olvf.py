@@ -90,9 +90,7 @@ class OLVF(VaryingClassifier):
         self.lam = lam
         self.B = B
         self.variant = variant
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

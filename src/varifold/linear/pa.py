@@ -64,9 +64,7 @@ class PA(VaryingClassifier):
     ) -> None:
         self.C = C
         self.mode = mode
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> PARule:
         return PARule(self.mode, self.C)

@@ -1,0 +1,11 @@
+import pytest
+
+from tests.oracles.following import SETTINGS, walk
+from tests.oracles.ogd import PlainOGD
+from varifold import OGD
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("c", [1.0, 10.0])
+def test_follows_the_equations(c, setting):
+    walk(lambda **kw: OGD(c=c, **kw), lambda: PlainOGD(c), setting)

@@ -1,0 +1,26 @@
+"""Passive-aggressive learning, and OLSF's projection and truncation, as printed."""
+
+import math
+
+
+class PlainPA:
+    def __init__(self, mode, C):
+        self.mode, self.C, self.w = mode, C, {}
+
+    def negate(self):
+        self.w = {name: -w for name, w in self.w.items()}
+
+    def score(self, x):
+        return sum(self.w.get(name, 0.0) * value for name, value in x.items())
+
+    def learn(self, x, y, w, fresh):
+        loss = max(0.0, 1 - y * self.score(x))
+        norm = sum(value**2 for value in x.values())
+        if self.mode == "pa2":
+            tau = loss / (norm + 1 / (2 * self.C * w))
+        elif norm == 0:
+            tau = 0.0
+        else:
+            tau = min(self.C * w if self.mode == "pa1" else math.inf, loss / norm)
+        for name, value in x.items():
+            self.w[name] = self.w.get(name, 0.0) + tau * y * value
