@@ -8,5 +8,4 @@ from varifold.linear.ogd import OGD
 from varifold.linear.olvf import OLVF
 from varifold.linear.pa import PA
 
-__all__ = ["AROW", "OLVF", "Additive"]
-__all__ = ["AROW", "FTRLADP", "OGD", "OLVF", "PA", "GaussianNB"]
+__all__ = ["AROW", "FTRLADP", "OGD", "OLVF", "PA", "Additive", "GaussianNB"]
