@@ -1,7 +1,9 @@
 """Streams: how instances come in, and how a fixed data set is made to vary."""
 
 from varifold.streams.columns import zscore
+from varifold.streams.context import Chunk, Column
 from varifold.streams.prepare import Prepared, prepare
+from varifold.streams.read import Stream, read
 from varifold.streams.scenarios import scenarios
 
-__all__ = ["Prepared", "prepare", "scenarios", "zscore"]
+__all__ = ["Chunk", "Column", "Prepared", "Stream", "prepare", "read", "scenarios", "zscore"]
