@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.excepthook = _one_line
         argv = sys.argv[1:]
     try:
-        return _dispatch(list(argv))
+        code = _dispatch(list(argv))
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DATA
@@ -41,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         return _complain(f"{name}{error.strerror or error}", DATA)
+    return code
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -28,10 +28,11 @@ def run(args: argparse.Namespace) -> int:
     """Print what is inside."""
     learner = load(args.file)
     features = sorted(learner.features.items(), key=lambda item: (-item[1].weight, item[1].first_seen, str(item[0])))
+    facts = _facts(learner, args.file, len(features))
     if args.format == "json":
-        print_json(_facts(learner, args.file) | {"features": [{"name": n, **asdict(f)} for n, f in features]})
+        print_json(facts | {"features": [{"name": n, **asdict(f)} for n, f in features]})
         return 0
-    for key, value in _facts(learner, args.file).items():
+    for key, value in facts.items():
         print(f"{key:<11} {_spelled(value)}")
     if features:
         print()
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(learner: VaryingClassifier, path: str) -> dict[str, Any]:
+def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
     header = learner._header()
     return {
         "file": path,
@@ -50,7 +51,7 @@ def _facts(learner: VaryingClassifier, path: str) -> dict[str, Any]:
         "params": header["params"],
         "steps": learner.steps,
         "labels": learner.classes,
-        "known": len(learner.features),
+        "known": known,
         "notes": list(learner.traits.notes),
     }
 

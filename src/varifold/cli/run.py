@@ -137,9 +137,9 @@ def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
         if path and not Path(path).absolute().parent.is_dir():
             raise ParameterError(f"the folder of {path} does not exist")
     if args.plot:
-        from varifold.report.style import pyplot
+        from varifold.report.style import check_name
 
-        pyplot()
+        check_name(args.plot)
 
 
 def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
@@ -290,7 +290,9 @@ def _page(facts: dict[str, Any], summary: Summary) -> str:
     )
     rows = []
     for name in _SHOWN:
-        label = f"f1 of {facts['positive']!r}" if name == "f1" and facts["positive"] is not None else name
+        label = name
+        if name == "f1":
+            label = "f1 (mean over labels)" if facts["positive"] is None else f"f1 of {facts['positive']!r}"
         spread = [number(facts[name]["std"])] if several else []
         rows.append([label.replace("_", " "), number(facts[name]["mean"]), *spread])
     rows.append(["majority class cer", number(facts["majority_cer"]), *[""] * several])

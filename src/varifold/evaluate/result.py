@@ -88,6 +88,10 @@ class Result:
         """The metrics by name."""
         return {name: float(getattr(self, name)) for name in METRICS}
 
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {getattr(self, name):.4f}" for name in METRICS[:3])
+        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
+
 
 @dataclass(frozen=True)
 class Summary:

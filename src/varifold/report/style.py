@@ -67,11 +67,15 @@ def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: f
         )
 
 
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a file name whose ending is no picture format, and say so before any work is done."""
+    ending = os.path.splitext(os.fspath(path))[1][1:].lower()
+    if ending not in pyplot().Figure().canvas.get_supported_filetypes():
+        raise ParameterError(f"{os.fspath(path)!r} does not end in a picture format; use .png, .svg or .pdf")
+
+
 def write(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a picture; the ending of the name says the format."""
-    kinds = figure.canvas.get_supported_filetypes()
-    ending = os.path.splitext(os.fspath(path))[1][1:].lower()
-    if ending not in kinds:
-        raise ParameterError(f"{os.fspath(path)!r} does not end in a picture format; use .png, .svg or .pdf")
+    check_name(path)
     figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.25)
     pyplot().close(figure)
