@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from varifold._core.block import concatenate
-from varifold.base import Block, models
+from varifold.base import models
+from varifold.cli import source
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
 from varifold.cli.spec import ModelSpec, parse_model
@@ -31,12 +30,7 @@ def add_parser(subparsers: Any) -> None:
         description="Predict, score and learn every instance of a stream, and say how well it went.",
         allow_abbrev=False,
     )
-    source = parser.add_argument_group("what to learn from")
-    source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
-    source.add_argument("--target", metavar="COL", help="column that holds the label (needed with FILE)")
-    source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
-    source.add_argument("--types", metavar="COL=KIND,...", help="numeric, category or text, where not as inferred")
-    source.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
+    source.add_options(parser)
     how = parser.add_argument_group("how")
     default = "auto" if "auto" in models else "olvf"
     how.add_argument(
@@ -79,33 +73,14 @@ def _whole(text: str, least: int) -> int:
     return int(text)
 
 
-@dataclass
-class Source:
-    """Where the instances come from: a whole set, or a stream that is read as it is learned."""
-
-    name: str
-    whole: Any = None
-    stream: Any = None
-    columns: int | None = None
-
-    def block(self) -> Block:
-        """All of it in memory."""
-        if self.whole is not None:
-            found: Block = getattr(self.whole, "block", self.whole)
-            return found
-        blocks = list(self.stream.blocks())
-        if not blocks:
-            raise DataError(f"{self.name} has no instances")
-        return concatenate(blocks)
-
-
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print, and write what was asked for."""
     spec = _scaled(parse_model(args.model), args.scale)
     _check(args, spec)
-    source = _source(args)
-    summary = _evaluate(args, spec, source)
-    facts = _facts(args, spec, source, summary)
+    origin = source.open_source(args)
+    summary = _evaluate(args, spec, origin)
+    _tell(origin, summary)
+    facts = _facts(args, spec, origin, summary)
     if args.format == "json":
         print_json(facts)
     elif args.format == "csv":
@@ -125,12 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
     """What can be known to be wrong before anything is read."""
-    if bool(args.files) == bool(args.data):
-        raise ParameterError("run needs either FILE with --target COL or --data NAME (`varifold run --help`)")
-    if args.files and not args.target:
-        raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
-    if args.data and (args.target or args.types):
-        raise ParameterError("--target and --types are for files; a data set knows its own")
+    source.check(args)
     if args.save and not hasattr(spec.cls, "save"):
         raise ParameterError(f"--save: {spec.cls.__name__} has no save()")
     for path in (args.save, args.plot):
@@ -142,37 +112,28 @@ def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
         check_name(args.plot)
 
 
+def _tell(origin: source.Source, summary: Summary) -> None:
+    """Nothing to score is an error; rows that could not be read are shown on standard error."""
+    first = summary.results[0]
+    if first.instances == 0:
+        raise DataError(f"{origin.name} has no instances")
+    if first.scored == 0:
+        raise DataError(f"none of the {first.instances:,} instances of {origin.name} that count has a label")
+    for problem in origin.problems[:3]:
+        print(f"skipped: {problem}", file=sys.stderr)
+    if origin.skipped > 3:
+        print(f"skipped: {origin.skipped - 3:,} more", file=sys.stderr)
+
+
 def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
     if scale is None:
         return spec
-    if not spec.takes("scale"):
-        raise ParameterError(f"--scale: {spec.cls.__name__} has no parameter 'scale'")
+    for needed in ("scale", "fit_intercept") if scale == "paper" else ("scale",):
+        if not spec.takes(needed):
+            raise ParameterError(f"--scale {scale}: {spec.cls.__name__} has no parameter {needed!r}")
     if scale != "paper":
         return spec.having(scale=scale)
     return spec.having(scale="none", fit_intercept=False)
-
-
-def _source(args: argparse.Namespace) -> Source:
-    if args.data:
-        from varifold import datasets
-
-        found = datasets.load(args.data)
-        return Source(args.data, whole=found, columns=found.columns)
-    from varifold import streams
-
-    types = _types(args.types)
-    stream = streams.read(args.files, target=args.target, types=types, on_error=args.on_error)
-    return Source(" ".join(args.files), stream=stream)
-
-
-def _types(text: str | None) -> dict[str, str]:
-    found = {}
-    for part in text.split(",") if text else []:
-        column, equals, kind = part.rpartition("=")
-        if not equals or kind not in ("numeric", "category", "text"):
-            raise ParameterError(f"--types {part!r} is not of the form COL=numeric|category|text")
-        found[column] = kind
-    return found
 
 
 def _delay(text: str | None) -> float | str | None:
@@ -184,21 +145,21 @@ def _delay(text: str | None) -> float | str | None:
         return text
 
 
-def _evaluate(args: argparse.Namespace, spec: ModelSpec, source: Source) -> Summary:
+def _evaluate(args: argparse.Namespace, spec: ModelSpec, origin: source.Source) -> Summary:
     shuffle = bool(args.data) if args.shuffle is None else args.shuffle
     as_it_comes = args.repeats == 1 and args.scenario == "none" and not shuffle and args.scale != "paper"
-    if source.stream is not None and as_it_comes:
+    if origin.stream is not None and as_it_comes:
         learner = spec()
-        with progress(f"{spec.name} on {source.name}", None, "instances") as report:
+        with progress(f"{spec.name} on {origin.name}", None, "instances") as report:
             result = prequential(
-                learner, source.stream, delay=_delay(args.delay), positive=args.positive, progress=report
+                learner, origin.stream, delay=_delay(args.delay), positive=args.positive, progress=report
             )
         return Summary([result], [args.seed], learner)
-    source.whole = source.block() if source.whole is None else source.whole
-    with progress(f"{spec.name} on {source.name}", args.repeats, "repeats") as report:
+    data = origin.load()
+    with progress(f"{spec.name} on {origin.name}", args.repeats, "repeats") as report:
         return repeat(
             spec,
-            source.whole,
+            data,
             scenario=args.scenario,
             repeats=args.repeats,
             seed=args.seed,
@@ -211,7 +172,7 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, source: Source) -> Summ
         )
 
 
-def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: Summary) -> dict[str, Any]:
+def _facts(args: argparse.Namespace, spec: ModelSpec, origin: source.Source, summary: Summary) -> dict[str, Any]:
     first = summary.results[0]
     learner = summary.learner
     metrics = summary.metrics()
@@ -219,11 +180,11 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: S
     return {
         "model": spec.name,
         "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
-        "data": source.name,
+        "data": origin.name,
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
-        "features": _columns(source, summary),
+        "features": _columns(origin, summary),
         "names": max(r.names for r in summary.results),
         "classes": len(first.labels),
         "labels": first.labels,
@@ -232,7 +193,7 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: S
         "delay": _delay(args.delay),
         "scored_from": first.scored_from,
         "unlabelled": first.unlabelled,
-        "skipped": getattr(source.stream, "skipped", 0),
+        "skipped": origin.skipped,
         "empty": _count(summary.mean("empty")),
         **{name: metrics[name] for name in _SPREAD},
         "positive": first.positive,
@@ -245,9 +206,10 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, source: Source, summary: S
     }
 
 
-def _columns(source: Source, summary: Summary) -> int:
+def _columns(origin: source.Source, summary: Summary) -> int:
     """Columns before indicators: as the data set says, or as many as were met."""
-    return max(r.columns for r in summary.results) if source.columns is None else source.columns
+    known = origin.columns()
+    return max(r.columns for r in summary.results) if known is None else known
 
 
 def _count(mean: float) -> float | int:

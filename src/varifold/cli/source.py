@@ -1,0 +1,130 @@
+"""Where instances come from, as the command line says it: files with reading options, or a data set by name."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from varifold._core.block import concatenate
+from varifold.base import Block
+from varifold.errors import DataError, ParameterError
+
+_KINDS = ("numeric", "category", "text")
+_FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
+_OWN_LABELS = (".svm", ".svmlight", ".libsvm")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare FILE, --data and how files are read."""
+    source = parser.add_argument_group("what to learn from")
+    source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
+    source.add_argument("--target", metavar="COL", help="column that holds the label (svmlight files bring theirs)")
+    source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
+    reading = parser.add_argument_group("how files are read")
+    reading.add_argument(
+        "--types", type=_types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
+    )
+    reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
+    reading.add_argument("--weight", metavar="COL", help="column of sample weights")
+    reading.add_argument("--id", metavar="COL", help="column that identifies rows; no feature")
+    reading.add_argument("--time", metavar="COL", help="column of time stamps; no feature")
+    reading.add_argument("--ignore", type=_list, metavar="COL,...", help="columns to leave out")
+    reading.add_argument("--absent", type=_list, metavar="TEXT,...", help="cells that mean absent (beside empty ones)")
+    reading.add_argument("--omitted", choices=["absent", "zero"], help="what sparse rows leave out (default absent)")
+    reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content tell")
+    reading.add_argument("--encoding", metavar="NAME", help="of text files (default utf-8)")
+    reading.add_argument("--delimiter", metavar="CHAR", help="of CSV, where it is not found out")
+    reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="of CSV, where it is not found out")
+    reading.add_argument("--no-header", action="store_true", help="CSV without names: columns are c1, c2, ...")
+
+
+def _types(text: str) -> dict[str, str]:
+    found = {}
+    for part in text.split(","):
+        column, equals, kind = part.rpartition("=")
+        if not equals or kind not in _KINDS:
+            raise argparse.ArgumentTypeError(f"{part!r} is not of the form COL=numeric|category|text")
+        found[column] = kind
+    return found
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _reading(args: argparse.Namespace) -> dict[str, Any]:
+    """Options of `streams.read` that were given."""
+    given = {
+        "types": args.types,
+        "on_error": args.on_error,
+        "weight": args.weight,
+        "id": args.id,
+        "time": args.time,
+        "ignore": args.ignore,
+        "absent": None if args.absent is None else ("", *args.absent),
+        "omitted": args.omitted,
+        "format": args.input_format,
+        "encoding": args.encoding,
+        "delimiter": args.delimiter,
+        "decimal": args.decimal,
+        "header": False if args.no_header else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass
+class Source:
+    """A whole set in memory, or a stream that is read as it is learned."""
+
+    name: str
+    whole: Any = None
+    stream: Any = None
+
+    def load(self) -> Any:
+        """All of it: a data set, or a block of what the files hold."""
+        if self.whole is None:
+            blocks = list(self.stream.blocks())
+            if not blocks:
+                raise DataError(f"{self.name} has no instances")
+            self.whole = concatenate(blocks)
+        return self.whole
+
+    def columns(self) -> int | None:
+        """Columns before indicators and words, where the source knows."""
+        if self.stream is not None:
+            return len(self.stream.columns)
+        return None if isinstance(self.whole, Block) else int(self.whole.columns)
+
+    @property
+    def skipped(self) -> int:
+        """Rows that could not be read."""
+        return 0 if self.stream is None else int(self.stream.skipped)
+
+    @property
+    def problems(self) -> list[str]:
+        """What was wrong with the first of them."""
+        return [] if self.stream is None else list(self.stream.problems)
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot go together, before anything is read."""
+    if bool(args.files) == bool(args.data):
+        raise ParameterError(f"{args.command} needs either FILE with --target COL or --data NAME")
+    own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)
+    if args.files and not args.target and not own_labels:
+        raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
+    if args.data and (args.target or _reading(args)):
+        option = "target" if args.target else next(iter(_reading(args))).replace("_", "-")
+        raise ParameterError(f"--{option} is for files; a data set knows its own")
+
+
+def open_source(args: argparse.Namespace) -> Source:
+    """What `add_options` was told."""
+    if args.data:
+        from varifold import datasets
+
+        return Source(args.data, whole=datasets.load(args.data))
+    from varifold import streams
+
+    return Source(" ".join(args.files), stream=streams.read(args.files, target=args.target, **_reading(args)))
