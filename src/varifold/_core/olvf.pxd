@@ -16,4 +16,4 @@ cdef class OLVFRule(BinaryRule):
     cdef int refill_heaps(self) except -1
     cdef inline Heap* aim(self, int c) noexcept nogil
     cdef inline void clear(self, int32_t slot, int c) noexcept nogil
-    cdef inline void truncate(self, View* v, int c) noexcept nogil
+    cdef inline void truncate(self, Heap* h, Py_ssize_t known, int c) noexcept nogil

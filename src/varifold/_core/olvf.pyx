@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from varifold._core.heap cimport Heap, heap_down, heap_drop, heap_touch
+from varifold._core.heap cimport Heap, heap_drop, heap_order, heap_touch
 from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
@@ -140,6 +140,7 @@ cdef class OLVFRule(BinaryRule):
         cdef int32_t* slot = v.slot
         cdef uint8_t* fresh = v.fresh
         cdef bint sparse = self.sparse
+        cdef Heap* h = self.aim(c) if sparse else NULL
         for i in range(n):
             s = base + slot[i] * stride
             f += s[0] * x[i]
@@ -189,15 +190,16 @@ cdef class OLVFRule(BinaryRule):
             s[1] += delta
             if sparse:
                 mass += fabs(s[0]) * fabs(s[1])
-        if self.sparse:
+                if slot[i] != 0:
+                    heap_touch(h, slot[i])  # at once: a heap is set right after one changed key, not after several
+        if sparse:
             g[MASS] += mass * g[SCALE]
-            self.truncate(v, c)
+            self.truncate(h, v.known, c)
 
-    cdef inline void truncate(self, View* v, int c) noexcept nogil:
+    cdef inline void truncate(self, Heap* h, Py_ssize_t known, int c) noexcept nogil:
         """Project by one factor for all, then give up the smallest weights beyond the share kept."""
         cdef double* g = self.shared + c * self.globals
-        cdef Heap* h = self.aim(c)
-        cdef Py_ssize_t i, keep = <Py_ssize_t> (self.B * v.known)
+        cdef Py_ssize_t i, keep = <Py_ssize_t> (self.B * known)
         cdef int32_t slot
         if g[MASS] > self.lam:
             g[SCALE] *= self.lam / g[MASS]
@@ -206,9 +208,7 @@ cdef class OLVFRule(BinaryRule):
                 for i in range(self.capacity):
                     at(self, <int32_t> i, c)[0] *= g[SCALE]
                 g[SCALE] = 1.0
-        for i in range(v.n):
-            if v.slot[i] != 0:
-                heap_touch(h, v.slot[i])
+                heap_order(h)  # weights that vanished tie now
         if keep < 1:
             keep = 1
         while h.n > keep:

@@ -1,0 +1,66 @@
+"""AROW follows its equations step by step, diagonal and full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles.arow import PlainAROW
+from tests.oracles.common import follow, stream
+from varifold import AROW
+
+AROUND = [
+    {"scale": "standard"},
+    {"scale": "standard", "fit_intercept": False},
+    {"scale": "none", "fit_intercept": False},
+    {"scale": "minmax"},
+    {"scale": "none", "max_features": 6},
+    {"scale": "none", "max_features": 7, "evict": "lightest"},
+]
+RULES = [
+    {},
+    {"r": 0.1},
+    {"covariance": "full"},
+    {"covariance": "full", "r": 0.1},
+    {"covariance": "full", "max_dense": 8},
+]
+
+
+def twin(learner: AROW) -> Any:
+    return lambda: PlainAROW(learner.r, learner.covariance, learner.max_dense)
+
+
+@pytest.mark.parametrize("around", AROUND, ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_two_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
+    learner = AROW(**rule, **around)
+    follow(learner, twin(learner), stream(110, labels=2, weights=True, strings=True, seed=1))
+
+
+@pytest.mark.parametrize("around", AROUND[::2], ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_later_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
+    learner = AROW(**rule, **around)
+    follow(learner, twin(learner), stream(110, labels=4, weights=False, strings=True, seed=2))
+
+
+def test_the_covariance_grows_with_the_space() -> None:
+    learner = AROW(covariance="full")
+    follow(learner, twin(learner), stream(160, labels=3, weights=True, strings=True, seed=5, names=40))
+
+
+def test_too_many_features_make_it_diagonal_and_it_says_so() -> None:
+    learner = AROW(covariance="full", max_dense=4)
+    learner.learn_one({f"a{j}": 1.0 for j in range(4)}, 0)
+    assert not any("max_dense" in note for note in learner.traits.notes)
+    learner.learn_one({f"b{j}": 1.0 for j in range(4)}, 1)
+    assert any("max_dense=4" in note for note in learner.traits.notes)
+
+
+def test_huge_values_do_not_break_the_full_covariance() -> None:
+    learner = AROW(covariance="full", scale="none")
+    for t in range(60):
+        learner.learn_one({"a": 1e150 * (-1) ** t, "b": 1e-150, "c": float(t % 2)}, t % 2)
+    assert all(np.isfinite(m) for m in learner.margins_one({"a": 1.0, "b": 1.0, "c": 1.0}).values())

@@ -1,0 +1,82 @@
+"""OLVF follows its equations step by step, in every variant and with everything that can happen around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles.common import follow, stream
+from tests.oracles.olvf import PlainOLVF
+from varifold import OLVF
+
+AROUND = [
+    {"scale": "standard"},
+    {"scale": "standard", "fit_intercept": False},
+    {"scale": "none", "fit_intercept": False},
+    {"scale": "minmax", "clip": 1.0},
+    {"scale": "none", "max_features": 6},
+    {"scale": "none", "max_features": 7, "evict": "lightest"},
+]
+RULES = [
+    {},
+    {"variant": "printed"},
+    {"C": 0.5, "C_bar": 0.3},
+    {"B": 0.5, "lam": 0.02, "C": 0.2, "C_bar": 0.05},
+    {"B": 0.3, "lam": 0.01, "C": 0.4, "C_bar": 0.2, "variant": "printed"},
+    {"B": 0.05, "C": 0.3},
+]
+
+
+def twin(learner: OLVF) -> Any:
+    return lambda: PlainOLVF(learner.C, learner.C_bar, learner.lam, learner.B, learner.variant)
+
+
+@pytest.mark.parametrize("around", AROUND, ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_two_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
+    learner = OLVF(**rule, **around)
+    follow(learner, twin(learner), stream(110, labels=2, weights=True, strings=True, seed=6))
+
+
+@pytest.mark.parametrize("around", AROUND[::2], ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_later_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
+    learner = OLVF(**rule, **around)
+    follow(learner, twin(learner), stream(110, labels=4, weights=False, strings=True, seed=6))
+
+
+def test_the_projection_is_one_factor_even_when_it_runs_small() -> None:
+    learner = OLVF(B=0.9, lam=1e-9, C=10.0, C_bar=1.0, scale="none")
+    follow(learner, twin(learner), stream(200, labels=2, weights=False, strings=False, seed=3), tolerance=1e-8)
+
+
+def test_a_deep_heap_gives_up_the_right_weights() -> None:
+    learner = OLVF(B=0.5, lam=0.5, C=0.2, C_bar=0.05, scale="none")
+    follow(learner, twin(learner), stream(260, labels=3, weights=False, strings=False, seed=7, names=60))
+
+
+def test_sparse_keeps_its_share() -> None:
+    learner = OLVF(B=0.25, scale="none")
+    rng = np.random.default_rng(0)
+    for t in range(200):
+        learner.learn_one({f"w{j}": 1.0 + j for j in rng.choice(80, 6, replace=False)}, t % 2)
+        held = sum(feature.weight > 0 for feature in learner.features.values())
+        assert held <= max(1, int(0.25 * len(learner.features)))
+    assert held > 10
+
+
+def test_an_instance_of_zeros_moves_no_weight() -> None:
+    learner = OLVF(scale="none", fit_intercept=False)
+    for t in range(4):
+        learner.learn_one({"a": 0.0}, t % 2)
+    assert learner.features["a"].weight == 0.0
+
+
+def test_long_certainty_does_not_overflow() -> None:
+    learner = OLVF(C_bar=100.0, C=1.0)
+    for t in range(400):
+        learner.learn_one({"a": float(t % 2), "b": 1.0}, t % 2)
+    assert learner.predict_one({"a": 1.0}) == 1
+    assert np.isfinite(learner.margins_one({"a": 1.0})[1])
