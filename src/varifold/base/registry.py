@@ -24,6 +24,18 @@ _WHERE: dict[str, str] = {
     "olvf": "varifold.linear.olvf:OLVF",
     "orf3v": "varifold.forest.orf3v:ORF3V",
     "pa": "varifold.linear.pa:PA",
+    "cwfe": "varifold.evolving.cwfe:CWFE",
+    "ncw": "varifold.evolving.cwfe:NCW",
+    "rcwf": "varifold.evolving.cwfe:RCWf",
+    "rcwu": "varifold.evolving.cwfe:RCWu",
+    "fesl": "varifold.evolving.fesl:FESL",
+    "nogd": "varifold.evolving.fesl:NOGD",
+    "rogdf": "varifold.evolving.fesl:ROGDf",
+    "rogdu": "varifold.evolving.fesl:ROGDu",
+    "npad": "varifold.evolving.pafe:NPAd",
+    "pafe": "varifold.evolving.pafe:PAFE",
+    "rpaf": "varifold.evolving.pafe:RPAf",
+    "rpau": "varifold.evolving.pafe:RPAu",
 }
 
 

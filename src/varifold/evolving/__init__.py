@@ -1,0 +1,7 @@
+"""Learners for streams whose feature space is replaced: sensors swapped, forms redesigned."""
+
+from varifold.evolving.cwfe import CWFE, NCW, RCWf, RCWu
+from varifold.evolving.fesl import FESL, NOGD, ROGDf, ROGDu
+from varifold.evolving.pafe import PAFE, NPAd, RPAf, RPAu
+
+__all__ = ["CWFE", "FESL", "NCW", "NOGD", "PAFE", "NPAd", "RCWf", "RCWu", "ROGDf", "ROGDu", "RPAf", "RPAu"]

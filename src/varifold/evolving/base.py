@@ -1,0 +1,148 @@
+"""What FESL, PAFE, CWFE and their parts share: the phases, the map, and which models run after a switch."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from varifold._core.evolving import EvolvingModel
+from varifold._core.model import BinaryRule
+from varifold._core.phases import Phases
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.params import AnyOf, Constraint, Integer, Real
+from varifold.errors import ParameterError
+
+
+class EvolvingClassifier(VaryingClassifier):
+    """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
+
+    A method supplies ``_rule`` (the update), ``_part`` (what runs after a switch) and ``_loss`` (of a combination).
+
+    Parameters
+    ----------
+    switch
+        Learns after which only the new features come (T1), when that is known; None: the learner finds out.
+    overlap
+        Learns before `switch` that show old and new features together (B); only used with `switch`.
+    ridge
+        Ridge of the map's least squares; 0 gives the solution of least norm.
+    settle
+        Learns at the start of the stream during which a feature not seen before does not count as joining.
+    patience
+        Learns after which features that joined become ordinary ones when nothing has gone.
+    max_dense
+        Most features on a side of the map, and in a full covariance.
+    scale, fit_intercept, clip, max_features, evict
+        See `VaryingClassifier`.
+
+    Notes
+    -----
+    *Phases found.* A column that was never seen in the first `settle` learns joins; from then on instances that show
+    joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
+    likely than one in a million as the flicker they had shown before: all of them at once, or one by one. Columns
+    that go and come back with nothing new beside them are an outage. Columns present in less than half of the
+    instances say nothing by their absence. Without an overlap only the new model goes on (beside the old one if some
+    features stay).
+
+    *What the papers leave open.* A feature that is still seen is used as it is; only absent ones are recovered, and
+    from the joined ones alone. At a further switch the model with the larger weight is carried over, by a map learned
+    to what it saw, recovered values included. With an intercept the map has a constant, and an absent value counts as
+    the mean in the overlap (else as 0). With scaling the map takes values as given, in units of their spread in the
+    overlap, to scaled old values; those it recovers are clipped as scaled ones are. More than two labels: one problem
+    a label, one weight for all. A sample weight multiplies the losses of the combination and the rows of the map.
+
+    *Cost.* The overlap is kept as a triangular factor of at most (new + 1) (new + 1 + old) numbers, however long it
+    lasts; a row costs as much time. The map is solved once, at the switch.
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "switch": AnyOf(Integer(1), None),
+        "overlap": Integer(0),
+        "ridge": Real(0),
+        "settle": Integer(1),
+        "patience": Integer(2),
+        "max_dense": Integer(1, 8192),
+    }
+    _cost = "O(old x new features); covariance='full': also O(old^2 + new^2)"
+    _uses_absence = True
+    _part: ClassVar[str] = "mean"
+    _loss: ClassVar[str] = "hinge"
+    _transfer: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        switch: int | None = None,
+        overlap: int = 10,
+        ridge: float = 0.0,
+        settle: int = 30,
+        patience: int = 100,
+        max_dense: int = 512,
+        scale: str = "standard",
+        fit_intercept: bool = True,
+        clip: float = 3.0,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.switch = switch
+        self.overlap = overlap
+        self.ridge = ridge
+        self.settle = settle
+        self.patience = patience
+        self.max_dense = max_dense
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+
+    def _rule(self) -> BinaryRule:
+        """A new compiled rule of the method's update."""
+        raise NotImplementedError(f"{type(self).__name__} must define _rule()")
+
+    def _runs(self) -> tuple[str, int | None, int]:
+        """What runs after a switch, the horizon of its weights, and the seed of its draws."""
+        return self._part, None, 0
+
+    def _model(self) -> EvolvingModel:
+        if self.switch is not None and self.overlap > self.switch:
+            raise ParameterError(
+                f"The 'overlap' parameter of {type(self).__name__} must be at most switch={self.switch}. "
+                f"Got {self.overlap!r} instead."
+            )
+        part, horizon, seed = self._runs()
+        return EvolvingModel(
+            self._rule(),
+            self._rule(),
+            part,
+            phases=Phases(self.switch, self.overlap, self.settle, self.patience),
+            logistic=self._loss == "logistic",
+            transfer=self._transfer,
+            centred=self.fit_intercept,
+            spread=self.scale != "none",
+            ridge=self.ridge,
+            bound=self.clip if self.scale == "standard" else 0.0,
+            horizon=horizon,
+            max_dense=self.max_dense,
+            seed=seed,
+        )
+
+    @property
+    def _evolving(self) -> EvolvingModel:
+        model = self._engine.model
+        assert isinstance(model, EvolvingModel)
+        return model
+
+    @property
+    def switches(self) -> list[int]:
+        """Steps (learns, counted from 1) at which the learner found, or was told, that old features had gone."""
+        return self._evolving.switches()
+
+    @property
+    def mix(self) -> tuple[float, float] | None:
+        """Weights of the old and the new model in the answer; None while one runs alone."""
+        return self._evolving.mix()
+
+
+COMBINATION = {"c": "mean", "s": "drawn"}
+
+
+def combination(combine: str, select: str) -> str:
+    """What runs for a `combine` ("c" or "s") and a `select` ("draw" or "argmax")."""
+    return "heavier" if combine == "s" and select == "argmax" else COMBINATION[combine]
