@@ -271,5 +271,5 @@ def _page(facts: dict[str, Any], summary: Summary) -> str:
         )
         if facts[key]
     ]
-    body = table(["", "mean", "std"] if several else ["", ""], rows)
+    body = table(["metric", "mean", "std"] if several else ["metric", "value"], rows)
     return "\n".join([head, "", body, *([""] if notes else []), *notes])

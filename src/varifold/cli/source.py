@@ -122,9 +122,9 @@ def check(args: argparse.Namespace) -> None:
 def open_source(args: argparse.Namespace) -> Source:
     """What `add_options` was told."""
     if args.data:
-        from varifold import datasets
+        from varifold.datasets import load
 
-        return Source(args.data, whole=datasets.load(args.data))
-    from varifold import streams
+        return Source(args.data, whole=load(args.data))
+    from varifold.streams import read
 
-    return Source(" ".join(args.files), stream=streams.read(args.files, target=args.target, **_reading(args)))
+    return Source(" ".join(args.files), stream=read(args.files, target=args.target, **_reading(args)))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from varifold.evaluate import Summary
-from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, write
+from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, trailing, write
 
 
 def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
-    """The running CER (mean, and a band of one deviation over repeats) above the features present and known."""
+    """Error so far (mean, and a band of one deviation over repeats) and lately, above the features that are there."""
     plt = pyplot()
     figure, (top, bottom) = plt.subplots(
         2, 1, figsize=(9, 5.6), sharex=True, height_ratios=[3, 1.3], gridspec_kw={"hspace": 0.12}
@@ -20,7 +20,9 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     curves = [r.curve for r in summary.results]
     points = min(len(c.at) for c in curves)
     at = curves[0].at[:points]
-    _error(top, at, np.array([c.cer[:points] for c in curves]), summary)
+    lately = np.mean([trailing(np.nan_to_num(c.window_cer[:points]), 10) for c in curves], axis=0)
+    lately[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + 10] = np.nan
+    _error(top, at, np.array([c.cer[:points] for c in curves]), lately, summary)
     _features(bottom, at, curves, points)
     top.set_title(title, fontsize=13, fontweight="bold", pad=12)
     bottom.set_xlabel("instances")
@@ -29,22 +31,25 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     write(figure, path)
 
 
-def _error(ax: Any, at: Any, cer: Any, summary: Summary) -> None:
+def _error(ax: Any, at: Any, cer: Any, lately: Any, summary: Summary) -> None:
     quiet(ax)
     mean = cer.mean(axis=0)
     if len(cer) > 1:
         spread = cer.std(axis=0, ddof=1)
         ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
-    ax.plot(at, mean, color=BLUE, linewidth=2)
+    ax.plot(at, lately, color=SKY, linewidth=1.2)
+    ax.plot(at, mean, color=BLUE, linewidth=2.2)
     share = 1.0 - summary.mean("majority_share")
     ax.axhline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    settled = mean[len(mean) // 20 :]
+    settled = np.concatenate([mean[len(mean) // 20 :], lately])
     top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.02)
     ax.set_ylim(0, top)
-    ax.set_ylabel("error so far (CER)")
+    ax.set_ylabel("share of wrong answers")
     if len(at):
-        ends = [(float(mean[-1]), f"{mean[-1]:.3f}", BLUE), (share, f"majority class {share:.3f}", GREY)]
-        label_ends(ax, ends, float(at[-1]), 0.06 * top)
+        ends = [(float(mean[-1]), f"so far (CER) {mean[-1]:.3f}", BLUE), (share, f"majority class {share:.3f}", GREY)]
+        if np.isfinite(lately[-1]):
+            ends.append((float(lately[-1]), "lately", "#2B7FAE"))
+        label_ends(ax, ends, float(at[-1]), 0.065 * top)
 
 
 def _features(ax: Any, at: Any, curves: list[Any], points: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from varifold.evaluate import Curve
 from varifold.evaluate.metrics import Floats
-from varifold.report.style import BLUE, GREY, INK, ORANGE, label_ends, pyplot, quiet, write
+from varifold.report.style import BLUE, GREY, INK, ORANGE, label_ends, pyplot, quiet, trailing, write
 
 _WAYS = (BLUE, ORANGE, "#555555")
 _GROUPS = ("#22384F", "#2F5773", "#3D7890", "#4F979B", "#5FA98A", "#7FB26F", "#8D8D8D")
@@ -63,23 +63,15 @@ def _errors(ax: Any, curves: list[tuple[str, Curve]], n: int) -> None:
     quiet(ax)
     ends = []
     for (name, curve), colour in zip(curves, _WAYS, strict=True):
-        smooth = _trailing(curve.window_cer, _SMOOTH)
+        smooth = trailing(curve.window_cer, _SMOOTH)
         ax.plot(curve.at, smooth, color=colour, linewidth=2.6 if colour == BLUE else 1.8, zorder=3)
         text = name.replace(", ", ",\n")
         ends.append((float(smooth[-1]), f"{text}\n{100 * curve.cer[-1]:.1f} % overall", colour))
-    top = 1.08 * max(float(np.nanmax(_trailing(c.window_cer, _SMOOTH)[2:])) for _, c in curves)
+    top = 1.08 * max(float(np.nanmax(trailing(c.window_cer, _SMOOTH)[2:])) for _, c in curves)
     ax.set_ylim(0, top)
     ax.set_ylabel("share of wrong answers,\nlast 480 instances")
     ax.yaxis.set_major_formatter(lambda v, _: f"{100 * v:.0f} %")
     label_ends(ax, ends, n, 0.2 * top)
-
-
-def _trailing(values: Any, width: int) -> Any:
-    """Mean of the last `width` entries at each place."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    lo = np.maximum(0, np.arange(1, len(values) + 1) - width)
-    hi = np.arange(1, len(values) + 1)
-    return (sums[hi] - sums[lo]) / (hi - lo)
 
 
 def _remarks(ax: Any, there: Any, y: float) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from varifold.errors import MissingExtraError, ParameterError
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#B2182B"
@@ -65,6 +67,14 @@ def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: f
             fontweight="bold",
             annotation_clip=False,
         )
+
+
+def trailing(values: Any, width: int) -> Any:
+    """Mean of the last `width` entries at each place."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    lo = np.maximum(0, np.arange(1, len(values) + 1) - width)
+    hi = np.arange(1, len(values) + 1)
+    return (sums[hi] - sums[lo]) / (hi - lo)
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
