@@ -104,3 +104,17 @@ def test_damaged_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("VARIFOLD_DATA", str(tmp_path))
     with pytest.raises(DataError, match=r"wine\.data of data set 'wine' has sha256"):
         datasets.load("wine")
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not HERE, reason="VARIFOLD_DATA names no directory")
+@pytest.mark.parametrize("name", ["wdbc", "wine"])
+def test_the_copies_of_scikit_learn_are_the_same_rows(name, monkeypatch, tmp_path):
+    pytest.importorskip("sklearn")
+    ours = datasets.load(name).block
+    monkeypatch.setenv("VARIFOLD_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    theirs = datasets.load(name).block
+    assert sorted(zip(ours.y, map(str, ours.rows()), strict=True)) == sorted(
+        zip(theirs.y, map(str, theirs.rows()), strict=True)
+    )

@@ -1,6 +1,9 @@
 """Real data sets by name, as the papers use them."""
 
+from varifold.datasets.export import export
+from varifold.datasets.fetch import fetch
+from varifold.datasets.files import where
 from varifold.datasets.load import Dataset, load
 from varifold.datasets.registry import Entry, find, names
 
-__all__ = ["Dataset", "Entry", "find", "load", "names"]
+__all__ = ["Dataset", "Entry", "export", "fetch", "find", "load", "names", "where"]

@@ -12,7 +12,7 @@ from varifold.datasets.parse import Sparse, Table
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError
 
-__all__ = ["from_sparse", "from_table", "from_words"]
+__all__ = ["from_sparse", "from_table", "from_words", "labelled"]
 
 
 def _plain(label: str) -> str | int:
@@ -59,6 +59,11 @@ def _chosen(entry: Entry, block: Block) -> Block:
         rows = [draw.choice(np.flatnonzero(block.codes == c), m, replace=False) for c, m in enumerate(entry.draw)]
         return block.take(np.sort(np.concatenate(rows)))
     return block[: entry.first] if entry.first else block
+
+
+def labelled(entry: Entry, block: Block, y: list[Any]) -> Block:
+    """A block's cells with these labels, after the registry's rule."""
+    return _finished(entry, (block.indptr, block.indices, block.values), y, block.vocabulary)
 
 
 def from_table(entry: Entry, table: Table) -> Block:

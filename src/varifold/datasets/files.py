@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
 import os
 from pathlib import Path
 
 from varifold.datasets.registry import Entry, File
 from varifold.errors import DataError
 
-__all__ = ["cache_directory", "content", "directories", "locate"]
+__all__ = ["cache_directory", "content", "directories", "locate", "where"]
 
 
 def cache_directory() -> Path:
@@ -50,3 +51,15 @@ def content(entry: Entry, file: File, path: Path) -> bytes:
             "the file is damaged or another edition: put the right one there or delete it"
         )
     return data
+
+
+def where(entry: Entry) -> str:
+    """Where a set would be loaded from now: the directory, ``generated``, ``scikit-learn``, ``download`` or ``-``."""
+    if entry.format == "synthetic":
+        return "generated"
+    paths = [locate(file) for file in entry.files]
+    if paths and None not in paths:
+        return str(paths[0].parent) if paths[0] is not None else "-"
+    if entry.bundled and importlib.util.find_spec("sklearn") is not None:
+        return "scikit-learn"
+    return "download" if entry.files and all(file.url for file in entry.files) else "-"

@@ -10,9 +10,9 @@ import numpy as np
 from varifold._core.block import Block, Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
+from varifold.datasets.fetch import fetch
 from varifold.datasets.registry import Entry, find
 from varifold.datasets.synthetic import synthetic
-from varifold.errors import DataError
 
 __all__ = ["Dataset", "load"]
 
@@ -74,12 +74,15 @@ def load(name: str) -> Dataset:
 def _read(entry: Entry) -> Block:
     if entry.format == "synthetic":
         return synthetic(entry.rows)
-    found = [(file, files.locate(file)) for file in entry.files]
-    contents = [files.content(entry, file, path) for file, path in found if path is not None]
-    if len(contents) < len(entry.files) or not contents:
-        raise DataError(f"the files of data set {entry.name!r} are not here; set VARIFOLD_DATA to their directory")
+    found = [files.locate(file) for file in entry.files]
+    if entry.bundled and None in found:
+        bundled = _bundled(entry)
+        if bundled is not None:
+            return bundled
+    paths = fetch(entry.name) if not found or None in found else [path for path in found if path is not None]
+    contents = [files.content(entry, file, path) for file, path in zip(entry.files, paths, strict=True)]
     if entry.format == "matlab":
-        return _matlab(found[0][1])
+        return _matlab(paths[0])
     texts = [data.decode("utf-8") for data in contents]
     if entry.format == "libsvm":
         return build.from_sparse(entry, parse.sparse(texts))
@@ -89,7 +92,20 @@ def _read(entry: Entry) -> Block:
     return build.from_table(entry, readers[entry.format](entry, texts))
 
 
-def _matlab(path: Path | None) -> Block:
+def _bundled(entry: Entry) -> Block | None:
+    """The copy that scikit-learn carries, when that is installed."""
+    try:
+        from sklearn import datasets as carried
+    except ImportError:
+        return None
+    data = getattr(carried, entry.bundled or "")()
+    names = [name for name in entry.columns if name != entry.target and name not in entry.ignore]
+    label = {"load_breast_cancer": ("M", "B"), "load_wine": (1, 2, 3)}[entry.bundled or ""]
+    block = to_block(data.data, names=names)
+    return build.labelled(entry, block, [label[k] for k in data.target])
+
+
+def _matlab(path: Path) -> Block:
     from scipy.io import loadmat
 
     table = np.asarray(loadmat(str(path))["data"], dtype=np.float64)

@@ -59,7 +59,7 @@ def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
     return _phased(state, columns, phase, group == np.arange(spaces)[:, None])
 
 
-def bursts(state: State, life: float = 0.3, zipf: float = 1.0) -> State:
+def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
     """Each column lives for a while, popular or rare, as words and products do.
 
     Life spans are exponential with mean `life` (a share of the stream) and start anywhere; while it lives, the column

@@ -1,0 +1,190 @@
+"""``varifold data``: the data sets, and what a stream looks like."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from varifold.cli.output import print_json, shorten, table
+from varifold.errors import DataError, ParameterError, UnknownNameError
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command and its parts."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "data",
+        help="list, fetch, export and look at data sets",
+        description="Data sets by name, and what a stream looks like.",
+        allow_abbrev=False,
+    )
+    parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
+    found = parts.add_parser("list", help="every registered set", allow_abbrev=False)
+    found.add_argument("--format", choices=["table", "json"], default="table")
+    info = parts.add_parser("info", help="all that is known of a set", allow_abbrev=False)
+    info.add_argument("name", metavar="NAME")
+    info.add_argument("--format", choices=["table", "json"], default="table")
+    fetch = parts.add_parser("fetch", help="download sets into the cache, checked", allow_abbrev=False)
+    fetch.add_argument("names", nargs="+", metavar="NAME")
+    fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without an answer")
+    export = parts.add_parser("export", help="write a set as a file", allow_abbrev=False)
+    export.add_argument("name", metavar="NAME")
+    export.add_argument("--to", choices=["csv", "jsonl"], default="csv", help="format")
+    export.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
+    export.add_argument("--scenario", default=None, metavar="SPEC", help="after a scenario, such as vfs:0.5")
+    export.add_argument("--seed", type=int, default=0, metavar="S")
+    _show_options(parts.add_parser("show", help="which features live when", allow_abbrev=False))
+
+
+def _show_options(show: argparse.ArgumentParser) -> None:
+    show.add_argument("what", nargs="+", metavar="NAME|FILE", help="a registered set, or files")
+    show.add_argument("--target", metavar="COL", help="column of the label, for files")
+    show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
+    show.add_argument("--seed", type=int, default=0, metavar="S")
+    show.add_argument("--types", default="", metavar="COL=KIND,...", help="numeric, category or text")
+    show.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
+    show.add_argument("--plot", metavar="FILE.png", help="picture of it")
+    show.add_argument("--format", choices=["table", "json"], default="table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do one part."""
+    parts = {"list": _list, "info": _info, "fetch": _fetch, "export": _export, "show": _show}
+    return parts[args.part](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    import varifold.datasets as datasets
+
+    entries = [datasets.find(name) for name in datasets.names()]
+    if args.format == "json":
+        print_json([{**_facts(entry), "found": datasets.where(entry)} for entry in entries])
+        return 0
+    rows = [
+        [
+            e.name,
+            shorten(e.licence, 30),
+            shorten(datasets.where(e), 40),
+            f"{e.rows:,}",
+            f"{e.features:,}",
+            str(e.classes),
+        ]
+        for e in entries
+    ]
+    print(table(["name", "licence", "found", "rows", "features", "classes"], rows, left=3))
+    return 0
+
+
+def _facts(entry: Any) -> dict[str, Any]:
+    return {key: value for key, value in asdict(entry).items() if value not in (None, "", (), {}, False)}
+
+
+def _info(args: argparse.Namespace) -> int:
+    import varifold.datasets as datasets
+
+    entry = datasets.find(args.name)
+    facts = {**_facts(entry), "found": datasets.where(entry)}
+    if args.format == "json":
+        print_json(facts)
+        return 0
+    shown = ("name", "title", "rows", "features", "classes", "types", "target", "positive", "above", "equals", "note",
+             "licence", "citation", "page", "found")  # fmt: skip
+    width = max(map(len, shown))
+    for key in shown:
+        if key in facts:
+            print(f"{key.ljust(width)}  {facts[key]}")
+    for file in entry.files:
+        print(f"{'file'.ljust(width)}  {file.path}  sha256 {file.sha256}" + (f"  {file.url}" if file.url else ""))
+    return 0
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    import varifold.datasets as datasets
+
+    failed = 0
+    for entry in [datasets.find(name) for name in args.names]:
+        try:
+            paths = datasets.fetch(entry.name, timeout=args.timeout)
+        except DataError as error:
+            failed += 1
+            print(f"varifold: {error}", file=sys.stderr)
+        else:
+            print(f"{entry.name}: {', '.join(map(str, paths)) or 'generated, nothing to fetch'}")
+    return 1 if failed else 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    import varifold.datasets as datasets
+    import varifold.streams as streams
+
+    data = datasets.load(args.name)
+    block = data.block if args.scenario is None else streams.prepare(data, args.scenario, seed=args.seed).block
+    target = data.entry.target or "label"
+    if args.output is None:
+        datasets.export(block, sys.stdout, args.to, target)
+    else:
+        with open(args.output, "w", encoding="utf-8", newline="") as file:
+            datasets.export(block, file, args.to, target)
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from varifold.streams.presence import presence
+
+    data, scenario = _source(args), args.scenario
+    if scenario is not None:
+        import varifold.streams as streams
+
+        data = streams.prepare(data, scenario, seed=args.seed)
+    found = presence(data if not hasattr(data, "block") else data.block)
+    name = " ".join(os.path.basename(what) for what in args.what)
+    if args.plot:
+        from varifold.report.presence import plot_presence
+
+        plot_presence(found, args.plot, name if scenario is None else f"{name} · {scenario}")
+    summary: dict[str, Any] = {
+        "rows": found.rows,
+        "columns": len(found.names),
+        "absent": found.absent_share,
+        "empty": found.empty,
+        "labels": dict(zip(map(str, found.labels), found.counts, strict=True)),
+    }
+    if args.format == "json":
+        print_json(summary)
+    else:
+        balance = ", ".join(f"{y} {k:,}" for y, k in summary["labels"].items()) or "none"
+        print(
+            f"{name}: {found.rows:,} rows, {len(found.names):,} columns, {found.absent_share:.1%} of the cells absent, "
+            f"{found.empty:,} rows without any; labels: {balance}"
+        )
+    return 0
+
+
+def _source(args: argparse.Namespace) -> Any:
+    """A registered set when one name is given and no such file is there, else the files as one block."""
+    import varifold.datasets as datasets
+    import varifold.streams as streams
+    from varifold._core.block import concatenate
+
+    if len(args.what) == 1 and args.what[0] != "-" and not os.path.exists(args.what[0]):
+        try:
+            return datasets.load(args.what[0])
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{error}; and no file has that name") from None
+    stream = streams.read(args.what, target=args.target, types=_types(args.types), on_error=args.on_error)
+    blocks = list(stream.blocks())
+    if stream.skipped:
+        print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)
+    if not blocks:
+        raise DataError(f"{' '.join(args.what)}: no rows to show")
+    return concatenate(blocks)
+
+
+def _types(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise ParameterError(f"--types takes COL=KIND,...; {name!r} has no kind")
+    return {name: kind for name, _, kind in pairs}

@@ -1,0 +1,90 @@
+"""Picture of a stream: which features live when, how much is absent, how the labels are balanced."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, write
+from varifold.streams.presence import Presence
+
+_MOST_NAMES = 40
+_MOST_LINES = 1000
+
+
+def plot_presence(found: Presence, path: str | os.PathLike[str], title: str = "") -> None:
+    """A map of columns against time above the share of absent cells and of each label."""
+    plt = pyplot()
+    height = min(9.0, max(2.2, 0.2 * len(found.names)))
+    figure, (top, middle, bottom) = plt.subplots(
+        3, 1, figsize=(10, height + 3.4), sharex=True, height_ratios=[height, 1.3, 1.3], gridspec_kw={"hspace": 0.16}
+    )
+    edges = np.append(found.starts, found.rows)
+    _map(figure, top, found, edges)
+    _absent(middle, found, edges)
+    _labels(bottom, found, edges)
+    top.set_title(title, fontsize=13, fontweight="bold", pad=12)
+    bottom.set_xlabel("instances")
+    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    bottom.set_xlim(0, max(1, found.rows))
+    write(figure, path)
+
+
+def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shares, count = found.shares, len(found.names)
+    if count > _MOST_LINES:
+        # neighbours share a line of the picture
+        group = np.arange(count) * _MOST_LINES // count
+        shares = np.add.reduceat(shares, np.searchsorted(group, np.arange(_MOST_LINES))) / np.bincount(group)[:, None]
+    colours = LinearSegmentedColormap.from_list("presence", ["#F4F4F1", "#9CC9E3", BLUE, "#08306B"])
+    high = float(shares.max(initial=0.0))
+    scale = 1.0 if high > 0.2 else max(high, 1e-9)
+    lines = np.linspace(0, count, len(shares) + 1)
+    mesh = ax.pcolormesh(edges, lines, shares, cmap=colours, vmin=0, vmax=scale, rasterized=True)
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    if count <= _MOST_NAMES:
+        ax.set_yticks(np.arange(count) + 0.5, [_short(str(name)) for name in found.names], fontsize=8, color=INK)
+    else:
+        ax.set_ylabel(f"{count:,} features, in order of first sight")
+    bar = figure.colorbar(mesh, cax=ax.inset_axes((1.015, 0, 0.014, 1)))
+    bar.outline.set_visible(False)
+    bar.set_label("share of rows that show it", color=GREY, fontsize=8)
+    bar.ax.tick_params(length=0, labelsize=8)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else name[:23] + "…"
+
+
+def _absent(ax: Any, found: Presence, edges: Any) -> None:
+    quiet(ax)
+    ax.stairs(found.absent, edges, color=ORANGE, linewidth=1.5)
+    ax.stairs(found.absent, edges, color=ORANGE, alpha=0.15, fill=True)
+    ax.set_ylim(0, 1)
+    ax.set_ylabel("absent")
+    label_ends(ax, [(float(found.absent[-1]), f"{found.absent_share:.0%} in all", ORANGE)], found.rows, 0.1)
+
+
+def _labels(ax: Any, found: Presence, edges: Any) -> None:
+    quiet(ax)
+    totals = found.balance @ np.diff(edges) / max(1, found.rows)
+    shown = np.argsort(-totals, kind="stable")[: len(LINES)]
+    lines = [LINES[k] for k in (0, 2, 3, 4, 5, 1)]
+    stretches = len(edges) - 1
+    window = min(stretches, max(1, stretches // 20, 40 * stretches // max(1, found.rows)))
+    weight = np.convolve(np.ones(stretches), np.ones(window), mode="same")
+    ends = []
+    for colour, k in zip(lines, shown, strict=False):
+        smooth = np.convolve(found.balance[k], np.ones(window), mode="same") / weight
+        ax.plot((edges[:-1] + edges[1:]) / 2, smooth, color=colour, linewidth=1.5)
+        ends.append((float(smooth[-1]), f"{_short(str(found.labels[k]))} {totals[k]:.0%}", colour))
+    ax.set_ylim(0, 1)
+    ax.set_ylabel("labels")
+    label_ends(ax, ends, found.rows, 0.17)

@@ -1,0 +1,69 @@
+"""Which columns live when: the numbers behind the picture of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varifold._core.block import Block
+from varifold.streams.columns import Columns
+
+__all__ = ["Presence", "presence"]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Share of rows that show a column, by column and by stretch of the stream.
+
+    `shares` is columns x stretches, columns in order of their names' first sight; `starts` are the first rows of the
+    stretches; `absent` is the share of absent cells in each; `balance` is label x stretches, the share of each label,
+    `counts` how often it comes in all; `empty` counts rows without any column.
+    """
+
+    rows: int
+    names: list[str | int]
+    starts: np.ndarray[Any, Any]
+    shares: np.ndarray[Any, Any]
+    absent: np.ndarray[Any, Any]
+    balance: np.ndarray[Any, Any]
+    labels: list[Any]
+    counts: list[int]
+    empty: int
+
+    @property
+    def absent_share(self) -> float:
+        """Share of absent cells in the whole stream."""
+        widths = np.diff(np.append(self.starts, self.rows))
+        return float(np.average(self.absent, weights=widths)) if self.rows else 0.0
+
+
+def presence(block: Block, stretches: int = 200) -> Presence:
+    """How often each column is seen in each of so many stretches of equal length."""
+    columns = Columns(block)
+    n, d = len(block), columns.width
+    parts = max(1, min(stretches, n))
+    stretch = np.arange(n) * parts // max(n, 1)
+    rows = np.maximum(np.bincount(stretch, minlength=parts), 1)
+    # a column counts once a row, however many of its indicators are stored
+    seen = np.unique(columns.row_of_cell * max(d, 1) + columns.of_cell)
+    cell_row, cell_column = seen // max(d, 1), seen % max(d, 1)
+    counts = np.bincount(cell_column * parts + stretch[cell_row], minlength=d * parts).reshape(d, parts)
+    shares = counts / rows
+    labelled = block.codes >= 0
+    kinds = len(block.labels)
+    balance = np.bincount(
+        block.codes[labelled] * parts + stretch[labelled], minlength=kinds * parts
+    ).reshape(kinds, parts) / rows  # fmt: skip
+    return Presence(
+        n,
+        columns.names,
+        np.searchsorted(stretch, np.arange(parts)),
+        shares,
+        1.0 - shares.mean(axis=0) if d else np.zeros(parts),
+        balance,
+        list(block.labels.values),
+        np.bincount(block.codes[labelled], minlength=kinds).tolist(),
+        int(np.count_nonzero(np.diff(block.indptr) == 0)),
+    )
