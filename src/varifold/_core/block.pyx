@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from libc.math cimport isfinite, isnan
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 
 from varifold._core.names cimport (
@@ -48,7 +48,12 @@ cdef class Vocabulary(NameTable):
 
     def column_array(self):
         """Column id by id, as an int32 array; masks that work on columns use it."""
-        return np.array([self.column[i] for i in range(self.size)], dtype=np.int32)
+        out = np.empty(self.size, dtype=np.int32)
+        cdef int32_t[::1] column = out
+        cdef Py_ssize_t i
+        for i in range(self.size):
+            column[i] = self.column[i]
+        return out
 
     def level_of(self, Py_ssize_t i):
         """(column name, level) of an indicator id."""
@@ -225,9 +230,29 @@ cdef class Block:
         mask = np.ascontiguousarray(mask, dtype=bool)
         if len(mask) != len(self.indices):
             raise DataError(f"{len(mask)} mask entries for {len(self.indices)} cells")
-        counts = np.concatenate([[0], np.cumsum(mask)])
-        return _trusted(self.vocabulary, counts[self.indptr], self.indices[mask], self.values[mask], self.codes,
-                        self.labels, self.weights)
+        cdef const uint8_t[::1] kept = mask.view(np.uint8)
+        cdef const int64_t[::1] ptr = self.indptr
+        cdef const int32_t[::1] idx = self.indices
+        cdef const double[::1] val = self.values
+        cdef Py_ssize_t n = len(self.indptr) - 1, i, k
+        cdef int64_t p = 0
+        indptr = np.zeros(n + 1, dtype=np.int64)
+        indices = np.empty(len(self.indices) + 1, dtype=np.int32)
+        values = np.empty(len(self.indices) + 1)
+        cdef int64_t[::1] out_ptr = indptr
+        cdef int32_t[::1] out_idx = indices
+        cdef double[::1] out_val = values
+        with nogil:
+            for i in range(n):
+                for k in range(ptr[i], ptr[i + 1]):
+                    # written always, counted when kept: no branch to mispredict
+                    out_idx[p] = idx[k]
+                    out_val[p] = val[k]
+                    p += kept[k]
+                out_ptr[i + 1] = p
+        if 2 * p < len(self.indices):
+            indices, values = indices[:p].copy(), values[:p].copy()
+        return _trusted(self.vocabulary, indptr, indices[:p], values[:p], self.codes, self.labels, self.weights)
 
     def __reduce__(self):
         return Block, (self.vocabulary, self.indptr, self.indices, self.values, self.codes, self.labels, self.weights)

@@ -7,6 +7,7 @@ _Ids = npt.NDArray[np.int32]
 _Pointers = npt.NDArray[np.int64]
 _Mask = npt.NDArray[np.uint8]
 
+def occurring(indices: _Ids, size: int) -> _Mask: ...
 def bernoulli(
     indptr: _Pointers,
     indices: _Ids,

@@ -6,7 +6,17 @@ columns of the stream), and return one uint8 a cell. Indicators of one column sh
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    static inline uint64_t folded_product(uint64_t a, uint64_t b) {
+        unsigned __int128 p = (unsigned __int128) a * b;
+        return (uint64_t) p ^ (uint64_t) (p >> 64);
+    }
+    """
+    uint64_t folded_product(uint64_t a, uint64_t b) noexcept nogil
 
 cdef enum:
     PAIR_STREAM = 1      # told apart from per-column draws by the upper bits of the key
@@ -22,53 +32,78 @@ cdef inline uint64_t row_key(uint64_t seed, int64_t row) noexcept nogil:
     return mix(mix(seed + <uint64_t> 0x9E3779B97F4A7C15ULL) + <uint64_t> row * <uint64_t> 0x9E3779B97F4A7C15ULL)
 
 
+cdef inline uint32_t draw(uint64_t key, uint64_t column) noexcept nogil:
+    """32 bits; the two columns of a pair share one product."""
+    cdef uint64_t z = key + ((column >> 1) + 1) * <uint64_t> 0xD1B54A32D192ED03ULL
+    z = folded_product(z, z ^ <uint64_t> 0xE7037ED1A0B428DBULL)
+    return <uint32_t> (z >> 32) if column & 1 else <uint32_t> z
+
+
 cdef inline double uniform(uint64_t key, uint64_t column) noexcept nogil:
-    """In [0, 1), 53 bits."""
-    return <double> (mix(key + (column + 1) * <uint64_t> 0xD1B54A32D192ED03ULL) >> 11) * (1.0 / 9007199254740992.0)
+    """In [0, 1), 32 bits."""
+    return draw(key, column) * (1.0 / 4294967296.0)
 
 
-def bernoulli(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position,
-              const double[:, ::1] removal, const int32_t[::1] group, uint64_t seed, int64_t start=0,
-              Py_ssize_t least=0):
+def occurring(const int32_t[::1] indices, Py_ssize_t size):
+    """Which of the ids below `size` are stored anywhere."""
+    cdef Py_ssize_t k
+    out = np.zeros(size, dtype=np.uint8)
+    cdef uint8_t[::1] seen = out
+    with nogil:
+        for k in range(indices.shape[0]):
+            seen[indices[k]] = 1
+    return out
+
+
+def bernoulli(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position, removal,
+              const int32_t[::1] group, uint64_t seed, int64_t start=0, Py_ssize_t least=0):
     """Column j of a row of group g is hidden with probability ``removal[g, j]``; at least `least` columns stay."""
-    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k, kept, last
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
     cdef uint64_t key
-    cdef int32_t j, best_column
-    cdef double u, best, bound
-    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef int32_t j
+    # probabilities as bounds on 32 bits, by vocabulary id
+    bounds = np.ascontiguousarray(np.round(np.asarray(removal) * 2.0**32).astype(np.uint64)[:, np.asarray(position)])
+    cdef const uint64_t[:, ::1] bound = bounds
+    cdef const uint64_t* hidden
+    out = np.empty(indices.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = out
     with nogil:
         for i in range(n):
             key = row_key(seed, start + i)
-            kept = 0
-            last = -1
+            hidden = &bound[group[i], 0]
             for k in range(indptr[i], indptr[i + 1]):
-                j = position[indices[k]]
-                if uniform(key, j) >= removal[group[i], j]:
-                    keep[k] = 1
-                    if j != last:
-                        kept += 1
-                        last = j
-            bound = 2.0
-            while kept < least:
-                # the hidden column that came nearest to staying
-                best = -1.0
-                best_column = -1
-                for k in range(indptr[i], indptr[i + 1]):
-                    if not keep[k]:
-                        j = position[indices[k]]
-                        u = uniform(key, j)
-                        if best < u < bound:
-                            best = u
-                            best_column = j
-                if best_column < 0:
-                    break
-                bound = best
-                for k in range(indptr[i], indptr[i + 1]):
-                    if position[indices[k]] == best_column:
-                        keep[k] = 1
-                kept += 1
+                keep[k] = draw(key, position[indices[k]]) >= hidden[indices[k]]
+            if least:
+                keep_some(indices, position, keep, indptr[i], indptr[i + 1], key, least)
     return out
+
+
+cdef void keep_some(const int32_t[::1] indices, const int32_t[::1] position, uint8_t[::1] keep, Py_ssize_t low,
+                    Py_ssize_t high, uint64_t key, Py_ssize_t least) noexcept nogil:
+    """Bring back the hidden columns that came nearest to staying, until `least` are there."""
+    cdef Py_ssize_t k, kept = 0, last = -1
+    cdef int64_t best, u
+    cdef int32_t j, best_column
+    for k in range(low, high):
+        j = position[indices[k]]
+        if keep[k] and j != last:
+            kept += 1
+            last = j
+    while kept < least:
+        best = -1
+        best_column = -1
+        for k in range(low, high):
+            j = position[indices[k]]
+            u = draw(key, j)
+            if not keep[k] and u > best:
+                best = u
+                best_column = j
+        if best_column < 0:
+            return
+        for k in range(low, high):
+            if position[indices[k]] == best_column:
+                keep[k] = 1
+        kept += 1
 
 
 def exact(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position, Py_ssize_t width,
@@ -124,15 +159,19 @@ def pairs(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[:
 
 
 def phased(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[::1] position,
-           const int32_t[::1] phase, const uint8_t[:, ::1] alive):
+           const int32_t[::1] phase, alive):
     """A row of phase p shows the columns with ``alive[p, j]``."""
     cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
-    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    by_id = np.ascontiguousarray(np.asarray(alive, dtype=np.uint8)[:, np.asarray(position)])
+    cdef const uint8_t[:, ::1] table = by_id
+    cdef const uint8_t* shown
+    out = np.empty(indices.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = out
     with nogil:
         for i in range(n):
+            shown = &table[phase[i], 0]
             for k in range(indptr[i], indptr[i + 1]):
-                keep[k] = alive[phase[i], position[indices[k]]]
+                keep[k] = shown[indices[k]]
     return out
 
 

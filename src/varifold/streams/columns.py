@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold._core.block import Block
+from varifold._core.masks import occurring
 
 __all__ = ["Columns", "zscore"]
 
@@ -18,7 +19,8 @@ class Columns:
     def __init__(self, block: Block) -> None:
         self.block = block
         columns = block.vocabulary.column_array()
-        self.ids = np.unique(columns[block.indices])
+        self.stored = np.flatnonzero(occurring(block.indices, len(columns)))
+        self.ids = np.unique(columns[self.stored])
         place = np.zeros(len(columns), dtype=np.int32)
         place[self.ids] = np.arange(len(self.ids), dtype=np.int32)
         self.position = place[columns]
@@ -42,7 +44,7 @@ class Columns:
     def nominal(self) -> np.ndarray[Any, Any]:
         """Which columns hold strings (indicators) anywhere in the block."""
         found = np.zeros(self.width, dtype=bool)
-        for i in np.unique(self.block.indices).tolist():
+        for i in self.stored.tolist():
             if self.block.vocabulary.is_indicator(i):
                 found[self.position[i]] = True
         return found
@@ -65,7 +67,7 @@ class Columns:
         """Indicator id -> code of its level within its column."""
         vocabulary = self.block.vocabulary
         levels: dict[int, list[tuple[str, int]]] = {}
-        for i in np.unique(self.block.indices).tolist():
+        for i in self.stored.tolist():
             if vocabulary.is_indicator(i):
                 levels.setdefault(int(self.position[i]), []).append((vocabulary.level_of(i)[1], i))
         return {i: code for found in levels.values() for code, (_, i) in enumerate(sorted(found))}
@@ -85,7 +87,7 @@ def zscore(block: Block) -> Block:
     deviation = np.sqrt(np.bincount(block.indices, weights=centred * centred, minlength=size) / divisor)
     constant = deviation <= 1e-12 * np.abs(mean)
     scaled = np.where(constant[block.indices], 0.0, centred / np.where(constant, 1.0, deviation)[block.indices])
-    used = np.unique(block.indices)
+    used = np.flatnonzero(count)
     indicator = np.zeros(size, dtype=bool)
     indicator[[i for i in used.tolist() if block.vocabulary.is_indicator(i)]] = True
     values = np.where(indicator[block.indices], block.values, scaled)
