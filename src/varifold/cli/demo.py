@@ -131,6 +131,6 @@ def _table(ways: list[Way], made: Plant) -> str:
     rows = []
     for entry in (_entry(way, made) for way in ways):
         errors = [number(entry[key], 3) for key in ("cer", "cer_outages", "cer_last_quarter")]
-        rows.append([entry["way"], *errors, f"{entry['made_up']:,}", number(entry["us_per_instance"], 2)])
-    header = ["", "error", "in outages", "last quarter", "values made up", "us/instance"]
+        rows.append([entry["way"], *errors, f"{entry['made_up']:,}"])
+    header = ["", "error", "in outages", "last quarter", "values made up"]
     return table(header, rows) + f"\n\nalways answering the more frequent label: {ways[0].result.majority_cer:.3f}"
