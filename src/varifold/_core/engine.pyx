@@ -502,7 +502,17 @@ cdef class Engine:
                 rest = share[i]
             else:
                 parts[<object> self.space.key[self.view.slot[i]]] = share[i]
+        for slot, part in self.model.beyond(&self.view, c).items():
+            parts[self.space.name_of(slot)] = part
         return self.labels[c], parts, rest
+
+    def complete_one(self, x):
+        """(values, low, high) by slot that the model completes an instance to, NaN where it cannot tell."""
+        cdef double[:, ::1] out = np.full((3, self.space.size), np.nan)
+        self.gather(x if type(x) is dict else dict(x))
+        self.present(1.0, False, False)
+        self.model.complete(&self.view, &out[0, 0], &out[1, 0], &out[2, 0])
+        return np.asarray(out)
 
     # ---------------------------------------------------------------- blocks
 
@@ -649,6 +659,27 @@ cdef class Engine:
                 self.learn_view(c, w)
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
+
+    def complete(self, Block block):
+        """The values of complete_one() for every row of a block, rows by slots."""
+        cdef const int64_t[::1] ptr = block.indptr
+        cdef const int32_t[::1] idx = block.indices
+        cdef const double[::1] val = block.values
+        cdef Py_ssize_t row, n = len(block)
+        values = np.full((n, self.space.size), np.nan)
+        cdef double[:, ::1] out = values
+        cdef double[:, ::1] ends = np.zeros((2, self.space.size))
+        self._bind(block.vocabulary)
+        self.reserve(int(np.diff(block.indptr).max()) if n else 0)
+        if idx.shape[0] == 0:
+            idx = np.zeros(1, dtype=np.int32)
+            val = np.zeros(1)
+        with nogil:
+            for row in range(n):
+                self._gather_row(&idx[0] + ptr[row], &val[0] + ptr[row], ptr[row + 1] - ptr[row])
+                self.present(1.0, False, False)
+                self.model.complete(&self.view, &out[row, 0], &ends[0, 0], &ends[1, 0])
+        return values
 
     # ---------------------------------------------------------------- looking and keeping
 

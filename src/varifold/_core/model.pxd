@@ -20,6 +20,8 @@ cdef class Model:
     cdef void learn(self, View* v, int y, double w) noexcept nogil
     cdef double magnitude(self, int32_t slot) noexcept nogil
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil
+    cdef dict beyond(self, View* v, int label)
+    cdef void complete(self, View* v, double* value, double* low, double* high) noexcept nogil
 
 
 cdef class BinaryRule(Model):

@@ -48,8 +48,16 @@ cdef class Model:
         return 0.0
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """What each entry of the view adds to the label's score; the sum is the score."""
+        """What each entry of the view adds to the label's score; with `beyond` the sum is the score."""
         memset(out, 0, v.n * sizeof(double))
+
+    cdef dict beyond(self, View* v, int label):
+        """What features that are not in the view add to the label's score, by slot."""
+        return {}
+
+    cdef void complete(self, View* v, double* value, double* low, double* high) noexcept nogil:
+        """Write, by slot, the values that an instance implies; what the model cannot tell stays as it is."""
+        pass
 
     def dump(self, Py_ssize_t size):
         """The state of the first `size` slots as a dict of arrays."""

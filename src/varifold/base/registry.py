@@ -23,6 +23,7 @@ _WHERE: dict[str, str] = {
     "ogd": "varifold.linear.ogd:OGD",
     "olvf": "varifold.linear.olvf:OLVF",
     "orf3v": "varifold.forest.orf3v:ORF3V",
+    "ovfm": "varifold.copula.ovfm:OVFM",
     "pa": "varifold.linear.pa:PA",
     "cwfe": "varifold.evolving.cwfe:CWFE",
     "ncw": "varifold.evolving.cwfe:NCW",

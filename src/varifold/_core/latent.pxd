@@ -1,0 +1,92 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from varifold._core.marginals cimport Marginals, Place
+from varifold._core.space cimport Space
+from varifold._core.view cimport View
+
+# An inverse of the correlation of the nodes observed, kept while the correlation stands.
+cdef struct Factor:
+    int64_t version        # of the correlation it was made from; 0 none
+    Py_ssize_t n
+    int32_t* node
+    double* inverse        # n x n
+
+
+cdef class Copula:
+    cdef Space space
+    cdef readonly Marginals marginals
+    cdef readonly Py_ssize_t max_dense, batch
+    cdef readonly int sweeps
+    cdef readonly double c, gamma_min
+    cdef Py_ssize_t slots              # slots there is room for
+    cdef Py_ssize_t room               # nodes there is room for
+    # nodes: the features under the copula
+    cdef readonly Py_ssize_t nodes     # handed out, given-up ones included
+    cdef readonly Py_ssize_t idle      # of these, given up
+    cdef int32_t* node_of              # slot -> node + 1; 0 none; -1 the reference level of its column
+    cdef int32_t* first_of             # column -> first indicator node + 1
+    cdef int32_t* reference            # column -> slot of its reference level
+    cdef int32_t* slot_of              # node -> slot, 0 given up
+    cdef int32_t* next_of              # node -> next indicator node of its column + 1
+    cdef int32_t weakest               # node that a more frequent feature would replace
+    cdef double* sigma                 # room x room
+    cdef int64_t version               # of sigma
+    cdef int64_t tick                  # of anything that decides an answer
+    cdef int64_t updates               # of sigma so far, M-steps done
+    # the mini-batch: rows of (node, score, variance), observed nodes only
+    cdef Py_ssize_t rows
+    cdef Py_ssize_t* row_n
+    cdef double* row_w
+    cdef uint8_t* row_done
+    cdef int32_t* row_node
+    cdef double* row_z
+    cdef double* row_v
+    # the instance at hand
+    cdef readonly Py_ssize_t n         # nodes observed
+    cdef int32_t* node                 # ascending
+    cdef double* given                 # value
+    cdef double* z                     # score
+    cdef double* v                     # its variance, 0 for a point
+    cdef Place* place
+    cdef uint8_t* observed             # by node
+    cdef double* score                 # by node: all scores, the absent ones by regression
+    cdef int64_t memo_tick
+    cdef Py_ssize_t memo_n
+    cdef int32_t* memo_slot
+    cdef double* memo_raw
+    # scratch
+    cdef Factor factor[4]
+    cdef int turn
+    cdef double* work
+    cdef double* scratch
+    cdef double* moment                # room x room
+    cdef double* cross
+    cdef double* regress
+    cdef double* product
+    cdef double* full                  # batch x room
+    cdef double* spread                # variances of a group of rows, summed
+    cdef Py_ssize_t n_absent
+    cdef int32_t* absent
+
+    cdef int attach(self, Space space) except -1
+    cdef int grow(self, Py_ssize_t slots) except -1
+    cdef int make_room(self, Py_ssize_t room) except -1
+    cdef int fit_rows(self, Py_ssize_t old, Py_ssize_t room) except -1
+    cdef int32_t admit(self, View* v) noexcept nogil
+    cdef bint outdoes(self, int32_t slot) noexcept nogil
+    cdef void join(self, int32_t slot) noexcept nogil
+    cdef int64_t frequency(self, int32_t slot) noexcept nogil
+    cdef void find_weakest(self) noexcept nogil
+    cdef void forget(self, int32_t slot) noexcept nogil
+    cdef int32_t leave(self, Py_ssize_t node) noexcept nogil
+    cdef void gather(self, View* v) noexcept nogil
+    cdef void observe(self, View* v) noexcept nogil
+    cdef double* invert(self) noexcept nogil
+    cdef void sweep(self, double* inverse, bint alone) noexcept nogil
+    cdef void regress_absent(self, double* inverse) noexcept nogil
+    cdef double absent_variance(self, Py_ssize_t node, double* inverse) noexcept nogil
+    cdef int32_t learn(self, View* v, double w) noexcept nogil
+    cdef void keep_row(self, double w) noexcept nogil
+    cdef void update(self) noexcept nogil
+    cdef double take_group(self, Py_ssize_t row) noexcept nogil
+    cdef void add_moments(self, double weight) noexcept nogil

@@ -1,0 +1,79 @@
+from libc.math cimport M_2_SQRTPI, M_SQRT1_2, erfc, exp
+from libc.stdint cimport int32_t
+
+# What the window says of one value: its place in the normal scores, a point or an interval.
+cdef struct Place:
+    double z           # point, or the mean of the standard normal within (low, high]
+    double low
+    double high
+    bint interval
+
+# The last values of one feature; `sorted` holds the same values in ascending order.
+cdef struct Window:
+    int32_t n
+    int32_t head       # where the oldest value is once the window is full
+    int32_t levels     # distinct values
+    double* ring
+    double* sorted
+
+
+cdef class Marginals:
+    cdef readonly Py_ssize_t size       # values a window holds
+    cdef readonly Py_ssize_t levels     # most distinct values of an ordinal feature
+    cdef Py_ssize_t capacity            # windows there is room for
+    cdef Window* window
+    cdef double* values                 # rings and sorted copies, window by window
+    cdef double* quantile               # normal quantiles of i / (2 (size + 1)), for full windows
+
+    cdef int grow(self, Py_ssize_t capacity) except -1
+    cdef void clear(self, Py_ssize_t j) noexcept nogil
+    cdef void start_at_zero(self, Py_ssize_t j, Py_ssize_t n) noexcept nogil
+    cdef double normal_quantile(self, Py_ssize_t twice, Py_ssize_t n) noexcept nogil
+    cdef void place(self, Py_ssize_t j, double x, Place* out) noexcept nogil
+    cdef void commit(self, Py_ssize_t j, double x) noexcept nogil
+    cdef bint ordinal(self, Py_ssize_t j) noexcept nogil
+    cdef double value(self, Py_ssize_t j, double z) noexcept nogil
+    cdef double split(self, Py_ssize_t j, double x) noexcept nogil
+
+
+cdef inline double normal_cdf(double x) noexcept nogil:
+    return 0.5 * erfc(-x * M_SQRT1_2)
+
+
+cdef inline double normal_density(double x) noexcept nogil:
+    return 0.5 * M_SQRT1_2 * M_2_SQRTPI * exp(-0.5 * x * x)
+
+
+cdef inline double normal_mass(double low, double high) noexcept nogil:
+    """Probability of (low, high], taken in the tail where it does not cancel."""
+    if low > 0.0:
+        return 0.5 * (erfc(low * M_SQRT1_2) - erfc(high * M_SQRT1_2))
+    return 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2))
+
+
+cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, double x) noexcept nogil:
+    """How many of the sorted values are smaller than x."""
+    cdef Py_ssize_t low = 0, high = n, mid
+    while low < high:
+        mid = (low + high) >> 1
+        if sorted[mid] < x:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+cdef inline Py_ssize_t first_above(const double* sorted, Py_ssize_t n, Py_ssize_t low, double x) noexcept nogil:
+    """How many of the sorted values are at most x, given that the first `low` are smaller."""
+    cdef Py_ssize_t high = n, mid
+    if low == n or sorted[low] > x:
+        return low
+    if low + 1 == n or sorted[low + 1] > x:
+        return low + 1
+    while low < high:
+        mid = (low + high) >> 1
+        if sorted[mid] <= x:
+            low = mid + 1
+        else:
+            high = mid
+    return low

@@ -1,0 +1,219 @@
+"""Windowed marginals: the last values of each feature, kept both in order of arrival and sorted.
+
+A rank is a binary search, an insertion shifts at most `size` numbers: at the few hundred values a window holds this
+is faster than a tree. A value's place is asked as if it had joined its window, so that predicting changes nothing.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset
+from scipy.special.cython_special cimport ndtri
+
+
+cdef class Marginals:
+    """A window a feature; the j-th belongs to whatever the owner calls j."""
+
+    def __cinit__(self, Py_ssize_t size=200, Py_ssize_t levels=14):
+        cdef Py_ssize_t i
+        self.size = size
+        self.levels = levels
+        self.quantile = <double*> malloc((2 * size + 3) * sizeof(double))
+        if self.quantile == NULL:
+            raise MemoryError
+        for i in range(2 * size + 3):
+            self.quantile[i] = ndtri(<double> i / (2.0 * (size + 1)))
+
+    def __dealloc__(self):
+        free(self.window)
+        free(self.values)
+        free(self.quantile)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t j
+        cdef void* held
+        if capacity <= self.capacity:
+            return 0
+        held = realloc(self.window, capacity * sizeof(Window))
+        if held == NULL:
+            raise MemoryError
+        self.window = <Window*> held
+        memset(self.window + self.capacity, 0, (capacity - self.capacity) * sizeof(Window))
+        held = realloc(self.values, 2 * capacity * self.size * sizeof(double))
+        if held == NULL:
+            raise MemoryError
+        self.values = <double*> held
+        for j in range(capacity):
+            self.window[j].ring = self.values + 2 * j * self.size
+            self.window[j].sorted = self.window[j].ring + self.size
+        self.capacity = capacity
+        return 0
+
+    cdef void clear(self, Py_ssize_t j) noexcept nogil:
+        self.window[j].n = 0
+        self.window[j].head = 0
+        self.window[j].levels = 0
+
+    cdef void start_at_zero(self, Py_ssize_t j, Py_ssize_t n) noexcept nogil:
+        """Fill the window with zeros: an indicator's past before its level was first met."""
+        cdef Window* w = &self.window[j]
+        w.n = <int32_t> (n if n < self.size else self.size)
+        w.head = 0
+        w.levels = 1 if w.n else 0
+        memset(w.ring, 0, w.n * sizeof(double))
+        memset(w.sorted, 0, w.n * sizeof(double))
+
+    cdef double normal_quantile(self, Py_ssize_t twice, Py_ssize_t n) noexcept nogil:
+        """Normal quantile of (twice / 2) / (n + 1)."""
+        if n == self.size:
+            return self.quantile[twice]
+        return ndtri(<double> twice / (2.0 * (n + 1)))
+
+    cdef void place(self, Py_ssize_t j, double x, Place* out) noexcept nogil:
+        cdef Window* w = &self.window[j]
+        cdef bint full = w.n == self.size
+        cdef Py_ssize_t smaller = first_not_below(w.sorted, w.n, x)
+        cdef Py_ssize_t equal = first_above(w.sorted, w.n, smaller, x) - smaller
+        cdef Py_ssize_t n = w.n if full else w.n + 1
+        cdef Py_ssize_t levels = w.levels + (equal == 0)
+        cdef double low_density = 0.0, high_density = 0.0
+        equal += 1
+        if full:
+            if w.ring[w.head] < x:
+                smaller -= 1
+            elif w.ring[w.head] == x:
+                equal -= 1
+        out.interval = levels <= self.levels
+        if not out.interval:
+            out.z = self.normal_quantile(2 * smaller + equal + 1, n)
+            return
+        out.low = -INFINITY
+        out.high = INFINITY
+        if smaller > 0:
+            out.low = self.normal_quantile(2 * smaller, n)
+            low_density = normal_density(out.low)
+        if smaller + equal < n:
+            out.high = self.normal_quantile(2 * (smaller + equal), n)
+            high_density = normal_density(out.high)
+        out.z = (low_density - high_density) / normal_mass(out.low, out.high)
+
+    cdef void commit(self, Py_ssize_t j, double x) noexcept nogil:
+        """Let x join the window; the oldest value leaves a full one."""
+        cdef Window* w = &self.window[j]
+        cdef Py_ssize_t at = first_not_below(w.sorted, w.n, x), gone
+        cdef double oldest
+        if at == w.n or w.sorted[at] != x:
+            w.levels += 1
+        if w.n < self.size:
+            memmove(w.sorted + at + 1, w.sorted + at, (w.n - at) * sizeof(double))
+            w.sorted[at] = x
+            w.ring[w.n] = x
+            w.n += 1
+            return
+        oldest = w.ring[w.head]
+        gone = first_not_below(w.sorted, w.n, oldest)
+        if (gone + 1 == w.n or w.sorted[gone + 1] != oldest) and oldest != x:
+            w.levels -= 1
+        if gone < at:
+            at -= 1
+            memmove(w.sorted + gone, w.sorted + gone + 1, (at - gone) * sizeof(double))
+        else:
+            memmove(w.sorted + at + 1, w.sorted + at, (gone - at) * sizeof(double))
+        w.sorted[at] = x
+        w.ring[w.head] = x
+        w.head = w.head + 1 if w.head + 1 < self.size else 0
+
+    cdef bint ordinal(self, Py_ssize_t j) noexcept nogil:
+        return self.window[j].levels <= self.levels
+
+    cdef double value(self, Py_ssize_t j, double z) noexcept nogil:
+        """The window's value at normal score z: a level of an ordinal feature, else between two neighbours."""
+        cdef Window* w = &self.window[j]
+        cdef double at = normal_cdf(z) * (w.n + 1), part
+        cdef Py_ssize_t i
+        if self.ordinal(j):
+            i = <Py_ssize_t> at
+            if i == at and i > 0:
+                i -= 1
+            return w.sorted[i if i < w.n else w.n - 1]
+        at -= 1.0
+        if at <= 0.0:
+            return w.sorted[0]
+        i = <Py_ssize_t> at
+        if i >= w.n - 1:
+            return w.sorted[w.n - 1]
+        part = at - i
+        return (1.0 - part) * w.sorted[i] + part * w.sorted[i + 1]
+
+    cdef double split(self, Py_ssize_t j, double x) noexcept nogil:
+        """The normal score that splits the window's values at most x from those above it."""
+        cdef Window* w = &self.window[j]
+        cdef Py_ssize_t at = first_above(w.sorted, w.n, first_not_below(w.sorted, w.n, x), x)
+        if at == 0:
+            return -INFINITY
+        if at == w.n:
+            return INFINITY
+        return self.normal_quantile(2 * at, w.n)
+
+    # ---------------------------------------------------------------- looking and keeping
+
+    def reserve(self, Py_ssize_t capacity):
+        """Room for windows 0 .. capacity - 1."""
+        self.grow(capacity)
+
+    def learn(self, Py_ssize_t j, double x):
+        """Let x join window j."""
+        self.commit(j, x)
+
+    def placed(self, Py_ssize_t j, double x):
+        """(score, low, high) of x as if it had joined window j; low and high are None for a point."""
+        cdef Place p
+        self.place(j, x, &p)
+        return (p.z, p.low, p.high) if p.interval else (p.z, None, None)
+
+    def inverse(self, Py_ssize_t j, double z):
+        """The value of window j at normal score z."""
+        return self.value(j, z)
+
+    def level_count(self, Py_ssize_t j):
+        """Distinct values in window j."""
+        return self.window[j].levels
+
+    def dump(self, Py_ssize_t count):
+        """The first `count` windows: their counts and their values, oldest first."""
+        cdef Py_ssize_t j, first
+        cdef Window* w
+        counts = np.array([self.window[j].n for j in range(count)], dtype=np.int64)
+        values = np.zeros(int(counts.sum()))
+        cdef double[::1] out = values
+        cdef Py_ssize_t at = 0
+        for j in range(count):
+            w = &self.window[j]
+            first = w.n - w.head
+            if w.n:
+                memcpy(&out[at], w.ring + w.head, first * sizeof(double))
+            if w.head:
+                memcpy(&out[at + first], w.ring, w.head * sizeof(double))
+            at += w.n
+        return counts, values
+
+    def fill(self, counts, values):
+        """Take what dump() gave."""
+        cdef Py_ssize_t j, i, n
+        cdef double[::1] held = np.ascontiguousarray(values, dtype=np.float64)
+        cdef Py_ssize_t at = 0
+        self.grow(len(counts))
+        for j in range(len(counts)):
+            n = counts[j]
+            if n > self.size:
+                raise ValueError("a window holds more values than this one has room for")
+            self.clear(j)
+            for i in range(n):
+                self.commit(j, held[at + i])
+            at += n
+
+    def nbytes(self):
+        """Bytes held."""
+        return self.capacity * (sizeof(Window) + 2 * self.size * sizeof(double)) + (2 * self.size + 3) * sizeof(double)

@@ -1,0 +1,29 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varifold._core.ftrladp import FTRLADPRule
+from varifold._core.latent import Copula
+from varifold._core.model import Model
+
+class OVFMModel(Model):
+    copula: Copula
+    raw: FTRLADPRule
+    latent: FTRLADPRule
+    latent_only: bool
+    def __init__(
+        self,
+        copula: Copula,
+        raw: FTRLADPRule,
+        latent: FTRLADPRule,
+        latent_only: bool = False,
+        radius: float = 0.0,
+        rate: str = "anytime",
+        eta: float = 0.0,
+    ) -> None: ...
+    def raw_share(self) -> list[float]: ...
+    def role(self, slot: int) -> str: ...
+    def notes(self) -> list[str]: ...
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...

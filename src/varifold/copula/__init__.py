@@ -1,0 +1,6 @@
+"""Copula learners: absent features are regressed on those present, in latent normal scores."""
+
+from varifold.copula.imputer import CopulaImputer
+from varifold.copula.ovfm import OVFM
+
+__all__ = ["OVFM", "CopulaImputer"]

@@ -1,0 +1,148 @@
+"""The online Gaussian copula from its equations: full matrices, sorted copies, one row at a time."""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+
+class PlainMarginal:
+    """The last W values of a feature."""
+
+    def __init__(self, W, levels, zeros=0):
+        self.W, self.levels, self.values = W, levels, [0.0] * min(zeros, W)
+
+    def joined(self, x):
+        return [*self.values, x][-self.W :]
+
+    def commit(self, x):
+        self.values = self.joined(x)
+
+    def place(self, x):
+        """(z, None) of a continuous value, (z, (a, b)) of an ordinal one."""
+        window = np.array(self.joined(x))
+        n, L, Q = len(window), (window < x).sum(), (window == x).sum()
+        if len({*self.values, x}) > self.levels:
+            return ndtri((L + Q / 2 + 1 / 2) / (n + 1)), None
+        a = ndtri(L / (n + 1)) if L else -np.inf
+        b = ndtri((L + Q) / (n + 1)) if n > L + Q else np.inf
+        return truncated(a, b, 0.0, 1.0)[0], (a, b)
+
+
+def truncated(a, b, mu, s):
+    """Mean and variance of N(mu, s^2) in (a, b]; None when there is next to no mass."""
+    alpha, beta = (a - mu) / s, (b - mu) / s
+    Z = ndtr(beta) - ndtr(alpha) if alpha < 0 else ndtr(-alpha) - ndtr(-beta)
+    if Z < 1e-6:
+        return None
+    phi = [np.exp(-t * t / 2) / np.sqrt(2 * np.pi) for t in (alpha, beta)]
+    edges = [t * p if np.isfinite(t) else 0.0 for t, p in zip((alpha, beta), phi, strict=True)]
+    r = (phi[0] - phi[1]) / Z
+    return mu + s * r, s * s * max(0.0, 1 + (edges[0] - edges[1]) / Z - r * r)
+
+
+class PlainCopula:
+    """x maps names to values; ``groups`` maps a column to its indicator names."""
+
+    def __init__(self, W=200, b=20, levels=14, sweeps=2, c=5.0, gamma_min=0.05):
+        self.W, self.b, self.levels, self.sweeps, self.c, self.gamma_min = W, b, levels, sweeps, c, gamma_min
+        self.names, self.marginals, self.sigma = [], {}, np.zeros((0, 0))
+        self.batch, self.k = [], 0
+        self.columns, self.reference, self.seen = {}, {}, {}
+
+    def meet(self, x):
+        """New features join, in the order given."""
+        for name in x:
+            column = name.split("=")[0] if "=" in str(name) else None
+            if name in self.marginals or name in self.reference.values():
+                continue
+            if column is not None and column not in self.reference:
+                self.reference[column] = name
+                continue
+            zeros = 0
+            if column is not None:
+                self.columns.setdefault(column, []).append(name)
+                zeros = self.seen.get(column, 0)
+            self.names.append(name)
+            self.marginals[name] = PlainMarginal(self.W, self.levels, zeros)
+            d = len(self.names)
+            sigma = np.eye(d)
+            sigma[: d - 1, : d - 1] = self.sigma
+            self.sigma = sigma
+
+    def spread_out(self, x):
+        """Known features given, with the observed zeros of the columns given."""
+        out = {}
+        for name, value in x.items():
+            column = name.split("=")[0] if "=" in str(name) else None
+            for sibling in self.columns.get(column, []):
+                out.setdefault(sibling, 0.0)
+            if name in self.marginals:
+                out[name] = value
+        return out
+
+    def e_step(self, x):
+        """Scores by name of all features, the variances, and the conditional covariance."""
+        x = self.spread_out(x)
+        d = len(self.names)
+        there = [j for j in range(d) if self.names[j] in x]
+        gone = [j for j in range(d) if self.names[j] not in x]
+        z, v, within = np.zeros(d), np.zeros(d), {}
+        for j in there:
+            z[j], interval = self.marginals[self.names[j]].place(x[self.names[j]])
+            if interval is not None:
+                within[j] = interval
+        if not there:
+            return z, self.sigma.copy(), x
+        P = np.linalg.inv(self.sigma[np.ix_(there, there)] + 1e-6 * np.eye(len(there)))
+        if len(there) == 1 and within:
+            j = there[0]
+            z[j], v[j] = truncated(*within[j], 0.0, 1.0)
+        elif len(there) > 1:
+            for _ in range(self.sweeps):
+                Pz = P @ z[there]
+                for i, j in enumerate(there):
+                    if j in within:
+                        s2 = 1 / P[i, i]
+                        found = truncated(*within[j], z[j] - s2 * Pz[i], np.sqrt(s2))
+                        if found is None:
+                            v[j] = 0.0
+                        else:
+                            z[j], v[j] = found
+        J = P @ self.sigma[np.ix_(there, gone)]
+        z[gone] = J.T @ z[there]
+        C = np.zeros((d, d))
+        V = np.diag(v[there])
+        C[np.ix_(there, there)] = V
+        C[np.ix_(gone, there)] = J.T @ V
+        C[np.ix_(there, gone)] = V @ J
+        C[np.ix_(gone, gone)] = self.sigma[np.ix_(gone, gone)] - J.T @ self.sigma[np.ix_(there, gone)] + J.T @ V @ J
+        return z, C, x
+
+    def scores(self, x):
+        z, _, _ = self.e_step(x)
+        return dict(zip(self.names, z.tolist(), strict=True))
+
+    def learn(self, x, w=1.0):
+        """Scores under the correlation before the row; then the M-step when the batch is full."""
+        self.meet(x)
+        z, C, given = self.e_step(x)
+        for name, value in given.items():
+            self.marginals[name].commit(value)
+        for column in {name.split("=")[0] for name in x if "=" in str(name)}:
+            self.seen[column] = self.seen.get(column, 0) + 1
+        scores = dict(zip(self.names, z.tolist(), strict=True))
+        self.batch.append((w, list(self.names), z, C))
+        if len(self.batch) == self.b:
+            self.m_step()
+        return scores
+
+    def m_step(self):
+        d = len(self.names)
+        A = np.zeros((d, d))
+        for w, names, z, C in self.batch:
+            full = np.eye(d)  # a feature met later in the batch: score 0, variance 1
+            full[: len(names), : len(names)] = np.outer(z, z) + C
+            A += w * full
+        D = np.sqrt(np.maximum(np.diag(A), 1e-9))
+        gamma = max(self.gamma_min, self.c / (self.k + self.c))
+        self.sigma = (1 - gamma) * self.sigma + gamma * A / np.outer(D, D)
+        self.batch, self.k = [], self.k + 1
