@@ -1,0 +1,76 @@
+"""The smallest piece of work: one learner on one permutation and mask of one data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CURVE_POINTS", "Cell", "Outcome", "curve_ends"]
+
+CURVE_POINTS = 60
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """What is run. Equal cells give equal outcomes, whichever table asks for them."""
+
+    data: str
+    """A registered data set, ``made:...`` for a generated one, ``file:...`` for a file."""
+    scenario: str
+    shuffle: bool
+    scale: str
+    """Scaling over the whole set before the stream starts: none, zscore or minmax (both look ahead)."""
+    model: str
+    told: str
+    """Parameters given to the learner where it takes them, so that it does not scale or centre again."""
+    seed: int
+
+    @property
+    def stream(self) -> tuple[str, str, bool, str, int]:
+        """What cells on the same stream share."""
+        return self.data, self.scenario, self.shuffle, self.scale, self.seed
+
+    @property
+    def kind(self) -> tuple[str, str, bool, str, str, str]:
+        """What cells that differ by seed alone share."""
+        return self.data, self.scenario, self.shuffle, self.scale, self.model, self.told
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a cell; everything but the times is the same in every run."""
+
+    cer: float
+    accuracy: float
+    f1: float
+    balanced_accuracy: float
+    log_loss: float
+    brier: float
+    calibration_error: float
+    majority_cer: float
+    majority_share: float
+    errors: int
+    scored: int
+    instances: int
+    empty: int
+    names: int
+    known: int | None
+    """Features the learner holds at the end, and how many of them with a weight; None where it does not say."""
+    weighted: int | None
+    curve: bytes
+    """CER so far at `curve_ends`, as 32-bit floats."""
+    data_sha: str
+    stream_sha: str
+    seconds: float
+    """Time in the learner."""
+    wall: float
+    """Time of the whole cell."""
+
+
+TIMES = ("seconds", "wall")
+"""Fields of an outcome that differ from run to run."""
+
+
+def curve_ends(instances: int) -> list[int]:
+    """Instances done at each point of a stored curve."""
+    width = max(1, -(-instances // CURVE_POINTS))
+    return [min(end, instances) for end in range(width, instances + width, width)]

@@ -1,0 +1,57 @@
+"""The numbers the papers print, as shipped with the package."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib import resources
+
+from varifold.errors import DataError
+
+__all__ = ["METRICS", "Published", "read_published"]
+
+METRICS = {"CER": "cer", "errors": "cer", "accuracy": "accuracy", "F-measure": "f1", "run time ms": "seconds"}
+"""Metric as printed -> the attribute of a result that it is compared with."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed cell; error counts are given as rates, milliseconds as seconds. mean is None where none is legible."""
+
+    setting: str
+    data: str
+    method: str
+    metric: str
+    mean: float | None
+    std: float | None
+    rows: int | None
+    note: str = ""
+
+
+def read_published(name: str) -> list[Published]:
+    """The printed cells of a table that can be compared (average ranks and parameters are left out)."""
+    text = resources.files("varifold.bench").joinpath("published", name).read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    found = [_cell(row) for row in rows if row["metric"] in METRICS]
+    if not found and not any(row["metric"].startswith("parameter") for row in rows):
+        raise DataError(f"published/{name} has no cell with a known metric ({', '.join(METRICS)})")
+    return found
+
+
+def _cell(row: dict[str, str]) -> Published:
+    rows = int(row["n"]) if row["n"] else None
+    factor = 1.0
+    if row["metric"] == "errors":
+        factor = 1.0 / int(row["n"])
+    elif row["metric"] == "run time ms":
+        factor = 1e-3
+    return Published(
+        setting=row["setting"],
+        data=row["dataset"],
+        method=row["method"],
+        metric=METRICS[row["metric"]],
+        mean=float(row["mean"]) * factor if row["mean"] else None,
+        std=float(row["std"]) * factor if row["std"] else None,
+        rows=rows,
+        note=row["notes"],
+    )

@@ -1,0 +1,179 @@
+"""Running the cells that are not there yet, several at a time; this process alone writes the store."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from varifold.base.spec import parse_model
+from varifold.bench.cell import Cell, Outcome
+from varifold.bench.provenance import environment
+from varifold.bench.store import Store
+from varifold.bench.table import Table
+from varifold.bench.work import Failure, attempt
+from varifold.errors import MissingExtraError, ParameterError, UnknownNameError
+
+__all__ = ["Progress", "Summary", "missing_model", "plan", "run"]
+
+_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    done: int
+    total: int
+    left: float | None
+    """Seconds to go, once something is known about them."""
+    cell: Cell
+
+
+@dataclass
+class Summary:
+    """What a run did."""
+
+    wanted: int = 0
+    already: int = 0
+    ran: int = 0
+    failures: dict[Cell, Failure] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Models that are not registered, and what was said of them."""
+    seconds: float = 0.0
+
+
+def missing_model(text: str) -> str:
+    """Why a model cannot be made, or nothing."""
+    try:
+        parse_model(text)
+    except UnknownNameError:
+        return f"{text.partition(':')[0]} is not registered"
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
+    """The cells of some tables, each once, in the order of work: seed by seed, and stream by stream within."""
+    cells = {cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group}
+    return sorted(cells, key=lambda c: (c.seed, c.data, c.scenario, c.scale, c.model, c.told))
+
+
+def run(
+    tables: Iterable[Table],
+    store: Store,
+    *,
+    repeats: int | None = None,
+    jobs: int = 1,
+    backend: str | None = None,
+    older: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Run what the store does not hold yet.
+
+    Parameters
+    ----------
+    tables
+        What is wanted; see `find_table`.
+    store
+        Where outcomes are and go.
+    repeats
+        At most so many seeds (0, 1, ...); None takes what each table says.
+    jobs, backend
+        Cells at a time, and the joblib backend that runs them (loky, threading, dask, ray, ...).
+    older
+        Whether outcomes of other code versions count as done.
+    progress
+        Called after each cell.
+
+    """
+    facts = environment()
+    wanted = plan(tables, repeats)
+    unknown = {text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text))}
+    wanted = [cell for cell in wanted if cell.model not in unknown]
+    held = store.outcomes(None if older else facts["code"])
+    todo = [cell for cell in wanted if cell not in held]
+    summary = Summary(len(wanted), len(wanted) - len(todo), unknown=unknown)
+    clock = _Clock(held, todo, jobs)
+    started = perf_counter()
+    for cell, found in _results(todo, jobs, backend):
+        if isinstance(found, Outcome):
+            store.put(cell, found, facts)
+            summary.ran += 1
+        else:
+            store.put_failure(cell, found, facts["code"])
+            summary.failures[cell] = found
+        clock.note(cell, found)
+        if progress is not None:
+            progress(Progress(summary.ran + len(summary.failures), len(todo), clock.left(), cell))
+    summary.seconds = perf_counter() - started
+    return summary
+
+
+def _results(todo: list[Cell], jobs: int, backend: str | None) -> Iterator[tuple[Cell, Outcome | Failure]]:
+    if (jobs == 1 and backend is None) or not todo:
+        yield from map(attempt, todo)
+        return
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingExtraError(
+            "--jobs and --backend need joblib; install it with: pip install 'varifold[bench]'"
+        ) from error
+    parallel = joblib.Parallel(n_jobs=jobs, backend=backend, return_as="generator_unordered", batch_size=1)
+    yield from parallel(joblib.delayed(attempt)(cell) for cell in todo)
+
+
+class _Mean:
+    """A running mean."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    def value(self) -> float:
+        return self.total / self.count
+
+
+class _Clock:
+    """Time left: a cell takes what it took with another seed; without one, what others on its data took."""
+
+    def __init__(self, held: dict[Cell, Outcome], todo: list[Cell], jobs: int) -> None:
+        self.jobs = jobs
+        self.by_kind: dict[tuple[object, ...], _Mean] = defaultdict(_Mean)
+        self.by_data: dict[str, _Mean] = defaultdict(_Mean)
+        self.every = _Mean()
+        for cell, outcome in held.items():
+            self._add(cell, outcome.wall)
+        self.todo = Counter(cell.kind for cell in todo)
+        self.told = (-_SECONDS, 0.0)
+
+    def _add(self, cell: Cell, wall: float) -> None:
+        for mean in (self.by_kind[cell.kind], self.by_data[cell.data], self.every):
+            mean.add(wall)
+
+    def note(self, cell: Cell, outcome: Outcome | Failure) -> None:
+        """A cell is done."""
+        self.todo[cell.kind] -= 1
+        if isinstance(outcome, Outcome):
+            self._add(cell, outcome.wall)
+
+    def left(self) -> float | None:
+        """Seconds to go; worked out anew once a second."""
+        now = perf_counter()
+        if not self.every.count:
+            return None
+        if now - self.told[0] >= _SECONDS:
+            self.told = (now, sum(n * self._expected(kind) for kind, n in self.todo.items()) / max(1, self.jobs))
+        return self.told[1]
+
+    def _expected(self, kind: tuple[Any, ...]) -> float:
+        known = self.by_kind.get(kind) or self.by_data.get(kind[0]) or self.every
+        return known.value()

@@ -1,0 +1,163 @@
+"""Where outcomes are kept: one SQLite file, written by one process, each outcome committed when it comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, fields
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from varifold.bench.cell import Cell, Outcome
+from varifold.errors import DataError
+
+__all__ = ["Store"]
+
+_VERSION = 1
+_KEY = [f.name for f in fields(Cell)]
+_VALUES = [f.name for f in fields(Outcome)]
+_TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}
+
+
+def _columns(cls: type) -> str:
+    return ", ".join(f"{f.name} {_TYPES[str(f.type)]}" for f in fields(cls))
+
+
+_SCHEMA = f"""
+CREATE TABLE environment (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
+CREATE TABLE outcome (
+    {_columns(Cell)}, code TEXT NOT NULL, {_columns(Outcome)},
+    environment INTEGER NOT NULL REFERENCES environment, finished TEXT NOT NULL,
+    PRIMARY KEY ({", ".join(_KEY)}, code)
+) WITHOUT ROWID;
+CREATE TABLE failure (
+    {_columns(Cell)}, code TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY ({", ".join(_KEY)}, code)
+) WITHOUT ROWID;
+CREATE TABLE study (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
+PRAGMA user_version = {_VERSION};
+"""
+
+
+class Store:
+    """Outcomes by cell and code version.
+
+    Obligations: one process writes, any number read. An outcome is on the disk when `put` returns (rollback journal,
+    synchronous writes): neither an interrupt, nor a killed process, nor a full disk takes it away again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, write: bool = True) -> None:
+        self.path = os.fspath(path)
+        if not write and not os.path.exists(self.path):
+            raise DataError(f"there is no store {self.path!r} yet; `varifold bench run TABLE` makes it")
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=60)
+            self._open()
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from error
+
+    def _open(self) -> None:
+        self._db.execute("PRAGMA journal_mode = DELETE")
+        self._db.execute("PRAGMA synchronous = FULL")
+        found = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if found == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        elif found != _VERSION:
+            raise DataError(
+                f"{self.path} is no store of this version (format {found}, here {_VERSION}); pass another --store"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def put(self, cell: Cell, outcome: Outcome, environment: dict[str, Any]) -> None:
+        """Keep an outcome; it replaces a failure of the same cell."""
+        place = self._environment(environment)
+        row = (*astuple(cell), environment["code"], *astuple(outcome), place, _now())
+        marks = ", ".join("?" * len(row))
+        self._write(
+            [
+                (f"INSERT OR REPLACE INTO outcome VALUES ({marks})", row),
+                (f"DELETE FROM failure WHERE {_WHERE}", (*astuple(cell), environment["code"])),
+            ]
+        )
+
+    def put_failure(self, cell: Cell, reason: str, code: str) -> None:
+        """Keep why a cell gave nothing."""
+        marks = ", ".join("?" * (len(_KEY) + 2))
+        self._write([(f"INSERT OR REPLACE INTO failure VALUES ({marks})", (*astuple(cell), code, reason))])
+
+    def put_study(self, name: str, definition: dict[str, Any]) -> None:
+        """Keep the definition of a study of one's own, for later reports."""
+        text = json.dumps(definition, sort_keys=True)
+        self._write([("INSERT OR REPLACE INTO study VALUES (?, ?)", (name, text))])
+
+    def _environment(self, facts: dict[str, Any]) -> int:
+        text = json.dumps(facts, sort_keys=True)
+        found = self._db.execute("SELECT id FROM environment WHERE facts = ?", (text,)).fetchone()
+        if found is None:
+            self._write([("INSERT INTO environment (facts) VALUES (?)", (text,))])
+            return self._environment(facts)
+        return int(found[0])
+
+    def _write(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for sql, row in statements:
+                self._db.execute(sql, row)
+            self._db.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.DatabaseError) -> DataError:
+        if "full" in str(error):
+            return DataError(
+                f"the disk of {self.path} is full; every outcome up to here is kept: make room and run the same "
+                "command again"
+            )
+        return DataError(f"{self.path}: {error}")
+
+    def outcomes(self, code: str | None = None) -> dict[Cell, Outcome]:
+        """Every outcome of a code version; None takes the latest of each cell, whatever the version."""
+        where, given = ("WHERE code = ?", (code,)) if code is not None else ("ORDER BY finished", ())
+        return {
+            _cell(row[: len(_KEY)]): Outcome(*row[len(_KEY) :])
+            for row in self._db.execute(f"SELECT {', '.join(_KEY + _VALUES)} FROM outcome {where}", given)
+        }
+
+    def failures(self) -> dict[Cell, str]:
+        """Why cells failed, the latest word on each."""
+        return {_cell(row[:-1]): row[-1] for row in self._db.execute(f"SELECT {', '.join(_KEY)}, reason FROM failure")}
+
+    def studies(self) -> dict[str, dict[str, Any]]:
+        """Studies of one's own by name."""
+        return {name: json.loads(text) for name, text in self._db.execute("SELECT * FROM study ORDER BY name")}
+
+    def environments(self) -> Iterator[tuple[dict[str, Any], int, str, str]]:
+        """With what outcomes were made: facts, how many outcomes, first and last day."""
+        query = """SELECT facts, count(*), min(finished), max(finished) FROM outcome
+                   JOIN environment ON environment.id = outcome.environment GROUP BY facts ORDER BY max(finished)"""
+        for facts, count, first, last in self._db.execute(query):
+            yield json.loads(facts), count, first, last
+
+
+_WHERE = " AND ".join(f"{name} = ?" for name in [*_KEY, "code"])
+
+
+def _cell(row: tuple[Any, ...]) -> Cell:
+    found = dict(zip(_KEY, row, strict=True))
+    return Cell(**{**found, "shuffle": bool(found["shuffle"])})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

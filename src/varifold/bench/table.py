@@ -1,0 +1,258 @@
+"""A table of a paper as data: what is run, how, and what was printed; read from ``specs/*.toml``."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from itertools import product
+from typing import Any
+
+from varifold.bench.cell import Cell
+from varifold.bench.published import Published, read_published
+from varifold.errors import UnknownNameError
+
+__all__ = ["COLUMNS", "Data", "Method", "Setting", "Slot", "Table", "find_table", "table_names", "tables"]
+
+COLUMNS = ("paper", "default")
+"""Our two columns beside a printed cell: as the paper did it, and with the library's defaults."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One protocol of a table: its name as in the printed numbers, and the scenario that makes it."""
+
+    name: str
+    title: str
+    scenario: str
+    shuffle: bool = True
+    repeats: int | None = None
+    """At most so many, where more say nothing (an order that is kept gives the same run each time)."""
+    variant: str = ""
+    """Put behind the name of the data set."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set of a table: its printed name, ours, and what is particular to it."""
+
+    name: str
+    load: str
+    repeats: int | None = None
+    """At most so many, to keep a full run within its time."""
+    before: str = ""
+    """Scenario put before the setting's, ``balanced`` for one."""
+    rows: int | None = None
+    gap: str = ""
+    """Why it cannot be run."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A printed column: how it is run as in the paper, and with defaults; several candidates mean a search."""
+
+    name: str
+    group: str
+    default: tuple[str, ...]
+    paper: tuple[str, ...]
+    by_data: dict[str, str] = field(default_factory=dict)
+    """As-paper specification by "data set" or "setting/data set", where the authors give one."""
+    scale: str | None = None
+    intercept: bool | None = None
+    gap: str = ""
+    """Why the paper's column is not run."""
+
+    def candidates(self, column: str, setting: str, data: str) -> tuple[str, ...]:
+        """What is run for a column; the best of several is shown, as tuned on the stream."""
+        if column == "default":
+            return self.default
+        for key in (f"{setting}/{data}", data):
+            if key in self.by_data:
+                return (self.by_data[key],)
+        return self.paper
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a number of ours: the cells behind it, by candidate."""
+
+    setting: Setting
+    data: Data
+    method: str
+    column: str
+    cells: dict[str, tuple[Cell, ...]]
+    gap: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper, or a study of one's own."""
+
+    name: str
+    title: str
+    paper: str
+    caption: str
+    repeats: int
+    settings: tuple[Setting, ...]
+    data: tuple[Data, ...]
+    methods: tuple[Method, ...]
+    metrics: tuple[str, ...]
+    published: tuple[Published, ...] = ()
+    notes: tuple[str, ...] = ()
+    scale: str = "none"
+    intercept: bool = False
+    also: tuple[str, ...] = ()
+    relative_to: str = ""
+    """A method whose time is the unit; set in tables of run times."""
+    parameters: str = ""
+    """Another table that this one gives the parameters of."""
+    stand_in: str = ""
+    """Why the data are not the paper's: printed numbers are then shown, not compared with."""
+    own: bool = False
+
+    def places(self) -> Iterator[tuple[Setting, Data]]:
+        """Settings with the data sets that the paper has there."""
+        printed = {(p.setting, p.data) for p in self.published}
+        for setting in self.settings:
+            for data in self.data:
+                if not self.published or self.stand_in or (setting.name, data.name) in printed:
+                    yield setting, data
+
+    def groups(self) -> list[str]:
+        """Groups of methods, in order."""
+        return list(dict.fromkeys(m.group for m in self.methods))
+
+    def in_group(self, group: str) -> list[Method]:
+        """The methods shown together."""
+        return [m for m in self.methods if m.group == group]
+
+    def seeds(self, setting: Setting, data: Data, repeats: int | None = None) -> range:
+        """Seeds of the repeats: 0, 1, ..."""
+        limits = [self.repeats if repeats is None else repeats, setting.repeats, data.repeats]
+        return range(min(x for x in limits if x is not None))
+
+    def slots(self, repeats: int | None = None) -> Iterator[Slot]:
+        """Every number of ours, with the cells it needs."""
+        if self.parameters:
+            return
+        printed = {(p.setting, p.data, p.method) for p in self.published}
+        for setting, data in self.places():
+            for method in self.methods:
+                if printed and not self.stand_in and (setting.name, data.name, method.name) not in printed:
+                    continue
+                for column in COLUMNS if not self.own else ("default",):
+                    yield self._slot(setting, data, method, column, repeats)
+            for model in self.also:
+                yield self._slot(setting, data, Method(model, "", (model,), ()), "default", repeats)
+
+    def _slot(self, setting: Setting, data: Data, method: Method, column: str, repeats: int | None) -> Slot:
+        gap = data.gap or (method.gap if column == "paper" else "")
+        cells = {}
+        scenario = "+".join(s for s in (data.before, setting.scenario) if s)
+        for text in () if gap else method.candidates(column, setting.name, data.name):
+            scale, given = self._treatment(method, column)
+            model = _filled(text, data)
+            cells[text] = tuple(
+                Cell(data.load + setting.variant, scenario, setting.shuffle, scale, model, given, seed)
+                for seed in self.seeds(setting, data, repeats)
+            )
+        return Slot(setting, data, method.name, column, cells, gap)
+
+    def _treatment(self, method: Method, column: str) -> tuple[str, str]:
+        """Whole-set scaling of the values, and what the learner is told so that it does not scale again."""
+        if column == "default":
+            return "none", ""
+        scale = self.scale if method.scale is None else method.scale
+        intercept = self.intercept if method.intercept is None else method.intercept
+        return scale, f"scale=none,fit_intercept={intercept}"
+
+
+def _filled(text: str, data: Data) -> str:
+    """{n}, {switch} and {rest} become the length of the stream, of its first and of its second half."""
+    if "{" not in text:
+        return text
+    n = data.rows if data.rows is not None else _rows(data.load)
+    return text.format(n=n, switch=n // 2, rest=n - n // 2)
+
+
+def _rows(name: str) -> int:
+    from varifold.datasets import find
+
+    return find(name).rows
+
+
+def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
+    """The candidates of a method: a specification, several, or one with a grid of parameters."""
+    texts = (raw,) if isinstance(raw, str) else tuple(raw)
+    if not grid:
+        return texts
+    settings = [",".join(f"{k}={v}" for k, v in zip(grid, values, strict=True)) for values in product(*grid.values())]
+    return tuple(f"{t}{',' if ':' in t else ':'}{s}" for t in texts for s in settings)
+
+
+def _method(raw: dict[str, Any]) -> Method:
+    raw = dict(raw)
+    default = _spread(raw.pop("default"), None)
+    paper = _spread(raw.pop("paper", default), raw.pop("grid", None))
+    return Method(name=raw.pop("name"), group=raw.pop("group", ""), default=default, paper=paper, **raw)
+
+
+def _setting(raw: dict[str, Any]) -> Setting:
+    return Setting(**{"title": raw["name"], **raw})
+
+
+def _data(raw: dict[str, Any]) -> Data:
+    return Data(**{"load": raw["name"].lower(), **raw})
+
+
+def table_from(name: str, raw: dict[str, Any]) -> Table:
+    """A table from the content of its TOML file."""
+    raw = dict(raw)
+    printed = tuple(read_published(raw.pop("published"))) if "published" in raw else ()
+    metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed)))
+    return Table(
+        name=name,
+        settings=tuple(map(_setting, raw.pop("setting", []))),
+        data=tuple(map(_data, raw.pop("data", []))),
+        methods=tuple(map(_method, raw.pop("method", []))),
+        metrics=metrics,
+        published=printed,
+        notes=tuple(raw.pop("notes", ())),
+        also=tuple(raw.pop("also", ())),
+        **raw,
+    )
+
+
+_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv")
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table shipped, in the order of the papers."""
+    folder = resources.files("varifold.bench").joinpath("specs")
+    found = sorted(
+        (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")),
+        key=lambda name: (_ORDER.index(name.partition("-")[0]), name),
+    )
+    return {
+        name: table_from(name, tomllib.loads(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")))
+        for name in found
+    }
+
+
+def table_names() -> list[str]:
+    """Names of the tables shipped."""
+    return list(tables())
+
+
+def find_table(name: str) -> Table:
+    """A table by name."""
+    found = tables()
+    if name not in found:
+        near = difflib.get_close_matches(name, found, n=2, cutoff=0.4)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownNameError(f"there is no table {name!r}{hint} (`varifold bench list` shows all)")
+    return found[name]

@@ -1,0 +1,93 @@
+"""Running one cell; the part that other processes do."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from varifold.base.spec import ModelSpec, parse_model
+from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
+from varifold.bench.sources import Stream, stream_of
+from varifold.errors import VarifoldError
+from varifold.evaluate import Result, prequential
+
+__all__ = ["Failure", "attempt", "measure", "spec_of"]
+
+Failure = str
+"""Why a cell gave no outcome."""
+
+
+def spec_of(cell: Cell) -> ModelSpec:
+    """The learner of a cell, with what it is told where it takes that and does not say otherwise."""
+    spec = parse_model(cell.model)
+    told = {k: v == "True" if v in ("True", "False") else v for k, _, v in _parts(cell.told)}
+    return spec.having(**{k: v for k, v in told.items() if spec.takes(k) and k not in dict(spec.params)})
+
+
+def _parts(told: str) -> list[tuple[str, str, str]]:
+    return [part.partition("=") for part in told.split(",") if part]
+
+
+def measure(cell: Cell) -> Outcome:
+    """Run it."""
+    started = perf_counter()
+    spec = spec_of(cell)
+    stream = stream_of(cell)
+    learner = spec()
+    result = prequential(learner, stream.prepared, positive=_positive(stream), curve_points=CURVE_POINTS)
+    known, weighted = _size(learner)
+    return Outcome(
+        **{name: getattr(result, name) for name in _COPIED},
+        errors=result.errors,
+        known=known,
+        weighted=weighted,
+        curve=_packed(result),
+        data_sha=stream.data_sha,
+        stream_sha=stream.stream_sha,
+        wall=perf_counter() - started,
+    )
+
+
+_COPIED = (
+    "cer",
+    "accuracy",
+    "f1",
+    "balanced_accuracy",
+    "log_loss",
+    "brier",
+    "calibration_error",
+    "majority_cer",
+    "majority_share",
+    "scored",
+    "instances",
+    "empty",
+    "names",
+    "seconds",
+)
+
+
+def _positive(stream: Stream) -> Any:
+    return stream.positive if stream.positive in stream.prepared.block.labels.values else None
+
+
+def _packed(result: Result) -> bytes:
+    return result.curve.cer.astype("<f4").tobytes()
+
+
+def _size(learner: Any) -> tuple[int | None, int | None]:
+    """Features held, and those with a weight other than 0."""
+    features = getattr(learner, "features", None)
+    if not isinstance(features, dict):
+        return None, None
+    weights = np.array([f.weight for f in features.values()], dtype=np.float64)
+    return len(weights), int(np.count_nonzero(weights))
+
+
+def attempt(cell: Cell) -> tuple[Cell, Outcome | Failure]:
+    """Run it; what a learner or its data can be at fault for is told rather than raised, so that others go on."""
+    try:
+        return cell, measure(cell)
+    except (VarifoldError, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        return cell, f"{type(error).__name__}: {error}"
