@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import varifold
-from varifold.cli.spec import Nested, _value, parse_model
+from varifold.base.spec import Nested, _value, parse_model
 from varifold.errors import ParameterError, UnknownNameError
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from varifold.base import models, to_block
+from varifold.base.spec import parse_model
 from varifold.cli.output import number, print_json, table
 from varifold.cli.sensors import Plant, Values, plant
-from varifold.cli.spec import parse_model
 from varifold.errors import MissingExtraError
 from varifold.evaluate import Result, prequential
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base import models
+from varifold.base.spec import ModelSpec, parse_model
 from varifold.cli import source
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
-from varifold.cli.spec import ModelSpec, parse_model
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import METRICS, Summary, prequential, repeat
 

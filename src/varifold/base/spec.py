@@ -1,4 +1,4 @@
-"""Learners as the command line spells them: ``name:key=value,...`` or ``package.module:Class:key=value,...``."""
+"""Learners as text: ``name:key=value,...`` or ``package.module:Class:key=value,...``."""
 
 from __future__ import annotations
 
