@@ -5,4 +5,16 @@ from varifold.bench.runner import Progress, Summary, plan, run
 from varifold.bench.store import Store
 from varifold.bench.table import Table, find_table, table_names, tables
 
-__all__ = ["Cell", "Outcome", "Progress", "Store", "Summary", "Table", "find_table", "plan", "run", "table_names", "tables"]
+__all__ = [
+    "Cell",
+    "Outcome",
+    "Progress",
+    "Store",
+    "Summary",
+    "Table",
+    "find_table",
+    "plan",
+    "run",
+    "table_names",
+    "tables",
+]

@@ -16,7 +16,7 @@ METRICS = {"CER": "cer", "errors": "cer", "accuracy": "accuracy", "F-measure": "
 
 @dataclass(frozen=True)
 class Published:
-    """One printed cell; error counts are given as rates, milliseconds as seconds. mean is None where none is legible."""
+    """One printed cell; error counts as rates, milliseconds as seconds; mean is None where none is legible."""
 
     setting: str
     data: str

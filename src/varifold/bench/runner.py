@@ -58,7 +58,9 @@ def missing_model(text: str) -> str:
 
 def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
     """The cells of some tables, each once, in the order of work: seed by seed, and stream by stream within."""
-    cells = {cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group}
+    cells = {
+        cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group
+    }
     return sorted(cells, key=lambda c: (c.seed, c.data, c.scenario, c.scale, c.model, c.told))
 
 

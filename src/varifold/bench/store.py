@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -131,7 +132,7 @@ class Store:
         """Every outcome of a code version; None takes the latest of each cell, whatever the version."""
         where, given = ("WHERE code = ?", (code,)) if code is not None else ("ORDER BY finished", ())
         return {
-            _cell(row[: len(_KEY)]): Outcome(*row[len(_KEY) :])
+            _cell(row[: len(_KEY)]): _outcome(row[len(_KEY) :])
             for row in self._db.execute(f"SELECT {', '.join(_KEY + _VALUES)} FROM outcome {where}", given)
         }
 
@@ -157,6 +158,11 @@ _WHERE = " AND ".join(f"{name} = ?" for name in [*_KEY, "code"])
 def _cell(row: tuple[Any, ...]) -> Cell:
     found = dict(zip(_KEY, row, strict=True))
     return Cell(**{**found, "shuffle": bool(found["shuffle"])})
+
+
+def _outcome(row: tuple[Any, ...]) -> Outcome:
+    """SQLite keeps NaN as NULL."""
+    return Outcome(*(math.nan if v is None and f.type == "float" else v for f, v in zip(fields(Outcome), row, strict=True)))
 
 
 def _now() -> str:

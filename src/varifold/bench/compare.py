@@ -1,0 +1,236 @@
+"""A table with what the store holds of it: printed numbers, ours beside them, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from varifold.bench.cell import Cell, Outcome
+from varifold.bench.published import Published
+from varifold.bench.runner import missing_model
+from varifold.bench.statistics import Floats
+from varifold.bench.table import Data, Method, Setting, Slot, Table
+
+__all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally"]
+
+HIGHER = ("accuracy", "f1", "balanced_accuracy")
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether less of it is better."""
+    return metric not in HIGHER
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of ours: the repeats of one candidate, or why there is none."""
+
+    gap: str = ""
+    text: str = ""
+    """The specification shown."""
+    tried: int = 1
+    """Candidates the shown one is the best of; more than one means tuned on the stream."""
+    cells: tuple[Cell, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    wanted: int = 0
+
+    def values(self, metric: str) -> Floats:
+        """The metric in every repeat."""
+        return np.array([getattr(o, metric) for o in self.outcomes], dtype=np.float64)
+
+    def mean(self, metric: str) -> float:
+        """Mean over the repeats (of seconds the median); NaN without any."""
+        values = self.values(metric)
+        if not len(values):
+            return math.nan
+        return float(np.median(values) if metric == "seconds" else values.mean())
+
+    def std(self, metric: str) -> float:
+        """Sample standard deviation; NaN for a single repeat."""
+        values = self.values(metric)
+        return float(values.std(ddof=1)) if len(values) > 1 else math.nan
+
+    def __bool__(self) -> bool:
+        return bool(self.outcomes)
+
+
+Place = tuple[str, str]
+"""Setting and data set."""
+
+
+@dataclass
+class Filled:
+    """A table, filled as far as the store goes."""
+
+    table: Table
+    numbers: dict[tuple[str, str, str, str], Number] = field(default_factory=dict)
+    """By setting, data set, method and column."""
+    printed: dict[tuple[str, str, str, str], Published] = field(default_factory=dict)
+    """By setting, data set, method and metric."""
+
+    def number(self, setting: Setting, data: Data, method: str, column: str) -> Number:
+        """A number of ours."""
+        return self.numbers.get((setting.name, data.name, method, column), Number(gap="not in this table"))
+
+    def published(self, setting: Setting, data: Data, method: str, metric: str) -> Published | None:
+        """The printed number, where there is one."""
+        found = self.printed.get((setting.name, data.name, method, metric))
+        return found if found is not None and found.mean is not None else None
+
+    def at(self, setting: Setting, data: Data) -> dict[tuple[str, str], Number]:
+        """Numbers of a data set in a setting by method and column."""
+        return {key[2:]: n for key, n in self.numbers.items() if key[:2] == (setting.name, data.name) and n}
+
+    def majority(self, setting: Setting, data: Data, metric: str) -> float:
+        """What answering the commonest label always would give; NaN where that is not known."""
+        for number in self.at(setting, data).values():
+            share = float(np.mean([o.majority_share for o in number.outcomes]))
+            return {"cer": 1 - share, "accuracy": share}.get(metric, math.nan)
+        return math.nan
+
+    def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
+        """The best of all numbers of ours there that were not tuned on the stream: method, column, number."""
+        sign = 1 if lower_is_better(metric) else -1
+        found = [
+            (sign * n.mean(metric), method, column, n)
+            for (method, column), n in self.at(setting, data).items()
+            if n.tried == 1 and not math.isnan(n.mean(metric))
+        ]
+        return min(found, key=lambda f: f[0])[1:] if found else None
+
+    def data_in(self, setting: Setting) -> list[Data]:
+        """Data sets of a setting."""
+        return [data for s, data in self.table.places() if s == setting]
+
+    def repeats(self) -> tuple[int, int]:
+        """Fewest and most repeats behind a number."""
+        counts = [len(n.outcomes) for n in self.numbers.values() if n]
+        return (min(counts), max(counts)) if counts else (0, 0)
+
+    def done(self) -> tuple[int, int]:
+        """Numbers that are there, and those the table asks for."""
+        return sum(bool(n) for n in self.numbers.values()), len(self.numbers)
+
+    def gaps(self) -> Counter[str]:
+        """Why numbers are missing, and how many each."""
+        return Counter(n.gap for n in self.numbers.values() if not n)
+
+    def methods(self, group: str) -> list[Method]:
+        """The methods of a group; the last one has what is run beside the paper's."""
+        return self.table.in_group(group)
+
+
+def fill(
+    table: Table, outcomes: dict[Cell, Outcome], failures: dict[Cell, str] | None = None, repeats: int | None = None
+) -> Filled:
+    """Put what is there into its places; of several candidates the one with the best mean is shown."""
+    places = {(setting.name, data.name) for setting, data in table.places()}
+    printed = {(p.setting, p.data, p.method, p.metric): p for p in table.published if (p.setting, p.data) in places}
+    filled = Filled(table, printed=printed)
+    for slot in table.slots(repeats):
+        key = (slot.setting.name, slot.data.name, slot.method, slot.column)
+        filled.numbers[key] = _number(slot, outcomes, failures or {}, table.metrics[0])
+    return filled
+
+
+def _number(slot: Slot, outcomes: dict[Cell, Outcome], failures: dict[Cell, str], metric: str) -> Number:
+    if slot.gap:
+        return Number(gap=slot.gap)
+    found = []
+    for text, cells in slot.cells.items():
+        there = [cell for cell in cells if cell in outcomes]
+        if there:
+            found.append(Number("", text, len(slot.cells), tuple(there), tuple(outcomes[c] for c in there), len(cells)))
+    if not found:
+        return Number(gap=_reason(slot, failures))
+    most = max(len(n.outcomes) for n in found)
+    complete = [n for n in found if len(n.outcomes) == most]
+    if metric == "seconds":
+        return complete[0]
+    sign = 1 if lower_is_better(metric) else -1
+    return min(complete, key=lambda n: sign * n.mean(metric))
+
+
+def _reason(slot: Slot, failures: dict[Cell, str]) -> str:
+    for cells in slot.cells.values():
+        for cell in cells:
+            if cell in failures:
+                return failures[cell]
+            missing = missing_model(cell.model)
+            if missing:
+                return missing
+    return "not run yet"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a number of ours stands to the printed one."""
+
+    sign: str
+    """``+`` at least as good, ``~`` worse by no more than one deviation, ``-`` worse."""
+    change: float
+    """Relative to the printed value, positive is better."""
+
+
+def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:
+    """Compare, at the precision of print: three digits."""
+    mean = number.mean(metric)
+    if printed is None or printed.mean is None or math.isnan(mean) or metric == "seconds":
+        return None
+    gain = round(printed.mean, 3) - round(mean, 3)
+    if not lower_is_better(metric):
+        gain = -gain
+    if gain >= 0:
+        return Mark("+", gain / max(printed.mean, 1e-9))
+    spreads = [s for s in (number.std(metric), printed.std) if s is not None and not math.isnan(s)]
+    near = bool(spreads) and -gain <= max(spreads)
+    return Mark("~" if near else "-", gain / max(printed.mean, 1e-9))
+
+
+@dataclass
+class Tally:
+    """Printed cells, how many of ours there are to compare, and how many are at least as good."""
+
+    printed: int = 0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By column (paper, default, auto, best): compared, good, near."""
+
+
+def tally(filled: Iterable[Filled]) -> Tally:
+    """Count over tables: as in the paper, library defaults, the default learner, and the best of ours."""
+    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in ("paper", "default", "auto", "best")})
+    for one in filled:
+        table = one.table
+        if table.stand_in or table.relative_to:
+            continue
+        for (setting_name, data_name, method, metric), printed in one.printed.items():
+            if printed.mean is None:
+                continue
+            found.printed += 1
+            setting, data = _place(table, setting_name, data_name)
+            numbers: dict[str, Any] = {
+                "paper": one.number(setting, data, method, "paper"),
+                "default": one.number(setting, data, method, "default"),
+                "auto": one.number(setting, data, "auto", "default"),
+            }
+            best = one.best(setting, data, metric)
+            if best is not None:
+                numbers["best"] = best[2]
+            for column, number in numbers.items():
+                verdict = mark(number, printed, metric) if number else None
+                if verdict is not None:
+                    found.counts[column]["compared"] += 1
+                    found.counts[column][verdict.sign] += 1
+    return found
+
+
+def _place(table: Table, setting: str, data: str) -> tuple[Setting, Data]:
+    return (
+        next(s for s in table.settings if s.name == setting),
+        next(d for d in table.data if d.name == data),
+    )

@@ -1,0 +1,253 @@
+"""``varifold bench``: the papers' tables, run again and reported."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from varifold.base.registry import nearest
+from varifold.bench.compare import Filled, fill
+from varifold.bench.provenance import code_version
+from varifold.bench.runner import Progress, Summary, plan
+from varifold.bench.runner import run as run_cells
+from varifold.bench.store import Store
+from varifold.bench.study import define, study_table
+from varifold.bench.table import Table, find_table, tables
+from varifold.cli.output import shorten
+from varifold.cli.output import table as text_table
+from varifold.errors import ParameterError, UnknownNameError
+
+STORE = "varifold-bench.sqlite"
+_EVERY = 10.0
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command and its own commands."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "bench",
+        help="run the papers' tables, or a comparison on your own data",
+        description="Run the papers' tables again, or compare learners on your own data, and write a report.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report")
+    listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
+    ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
+    told = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
+    for each in (listed, ran, told):
+        each.add_argument("--store", default=STORE, metavar="FILE", help=f"where outcomes are kept (default {STORE})")
+    ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
+    told.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
+    for each in (ran, told):
+        each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
+        each.add_argument(
+            "--repeats", type=_positive, metavar="N", help="at most N repeats (default: as the table says)"
+        )
+        each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
+    ran.add_argument("--jobs", type=_positive, default=1, metavar="N", help="cells at a time")
+    ran.add_argument("--backend", metavar="NAME", help="joblib backend: loky, threading, dask, ray, ...")
+    own = ran.add_argument_group("your own data instead of a table")
+    own.add_argument("--data", metavar="FILE|NAME", help="a file (with --target) or a registered data set")
+    own.add_argument("--target", metavar="COL", help="column that holds the label")
+    own.add_argument("--models", metavar="MODEL,...", help="such as auto,olvf:C=0.1,my_package:MyLearner")
+    own.add_argument("--scenario", default="none", metavar="SPEC", help="how features come and go, such as vfs:0.5")
+    own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
+    for each in (ran, told):
+        each.add_argument("--html", metavar="FILE", help="write the report as a page")
+        each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, not {text!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    return {"list": _list, "run": _run, "report": _report}[args.bench](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    held: set[Any] = set()
+    if Path(args.store).exists():
+        with Store(args.store, write=False) as store:
+            held = set(store.outcomes(code_version()))
+    rows = []
+    for name, table in tables().items():
+        cells = plan([find_table(table.parameters) if table.parameters else table])
+        rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in held for c in cells):,}"])
+    print(text_table(["table", "", "cells", "done"], rows, left=2))
+    print("\n`varifold bench run TABLE` runs what is not done yet, `varifold bench report` shows it.")
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    wanted = _wanted(args)
+    _check_folders(args)
+    with Store(args.store) as store:
+        if args.data:
+            store.put_study(wanted[0].name, study_of(args))
+        with _reporter(args.jobs) as report:
+            summary = run_cells(
+                wanted,
+                store,
+                repeats=args.repeats,
+                jobs=args.jobs,
+                backend=args.backend,
+                older=args.older,
+                progress=report,
+            )
+        _say(summary, args.store)
+        if args.data and not (args.html or args.markdown):
+            from varifold.report.markdown import plain
+
+            print(plain(_filled(store, wanted, args)[0]))
+        _write(store, wanted, args)
+    return 1 if summary.failures else 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    _check_folders(args)
+    with Store(args.store, write=False) as store:
+        studies = {name: study_table(name, raw) for name, raw in store.studies().items()}
+        if args.tables:
+            wanted = [studies[name] if name in studies else find_table(name) for name in args.tables]
+        else:
+            wanted = [*tables().values(), *studies.values()]
+        wanted = _narrowed(wanted, args.only)
+        if not (args.html or args.markdown):
+            args.html = "varifold-bench.html"
+        _write(store, wanted, args)
+    return 0
+
+
+def _wanted(args: argparse.Namespace) -> list[Table]:
+    if bool(args.tables) == bool(args.data):
+        raise ParameterError("bench run needs TABLE names (`varifold bench list`), or --data with --models")
+    if args.data:
+        return [study_table("", study_of(args))]
+    if args.tables == ["all"]:
+        return _narrowed(list(tables().values()), args.only)
+    named = [find_table(name) for name in args.tables]
+    needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in args.tables]
+    return _narrowed([*needed, *named], args.only)
+
+
+def study_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The definition of a study from the command line."""
+    if not args.models:
+        raise ParameterError("--data needs --models: which learners are to be compared?")
+    return define(args.data, args.target, args.models, args.scenario, args.repeats or 5, args.name)
+
+
+def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
+    """The tables with these data sets alone."""
+    if not only:
+        return wanted
+    names = [name.strip().lower() for name in only.split(",")]
+    known = {d.name.lower() for table in wanted for d in table.data}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"no data set {name!r} in these tables{nearest(name, sorted(known))}")
+    return [replace(table, data=tuple(d for d in table.data if d.name.lower() in names)) for table in wanted]
+
+
+def _check_folders(args: argparse.Namespace) -> None:
+    for path in (args.store, args.html, args.markdown):
+        if path and not Path(path).absolute().parent.is_dir():
+            raise ParameterError(f"the folder of {path} does not exist")
+
+
+def _filled(store: Store, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
+    outcomes = store.outcomes(None if args.older else code_version())
+    failures = store.failures()
+    return [fill(table, outcomes, failures, args.repeats) for table in wanted]
+
+
+def _write(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+    if not (args.html or args.markdown):
+        return
+    filled = _filled(store, wanted, args)
+    code = None if args.older else code_version()
+    environments = [e for e in store.environments() if code is None or e[0]["code"] == code]
+    if args.html:
+        from varifold.report.page import page
+
+        Path(args.html).write_text(page(filled, environments), encoding="utf-8")
+        print(f"page written to {args.html}", file=sys.stderr)
+    if args.markdown:
+        from varifold.report.markdown import markdown
+
+        Path(args.markdown).write_text(markdown(filled, environments), encoding="utf-8")
+        print(f"Markdown written to {args.markdown}", file=sys.stderr)
+
+
+def _say(summary: Summary, store: str) -> None:
+    for text, reason in summary.unknown.items():
+        print(f"left out: {text} ({reason})", file=sys.stderr)
+    reasons: dict[str, int] = {}
+    for cell, reason in summary.failures.items():
+        line = f"{cell.model} on {cell.data}, {cell.scenario}: {reason}"
+        reasons[line] = reasons.get(line, 0) + 1
+    for line, count in reasons.items():
+        print(f"failed ({count}): {line}", file=sys.stderr)
+    print(
+        f"{summary.ran:,} cells run in {_duration(summary.seconds)}, {summary.already:,} were done, "
+        f"{len(summary.failures):,} failed; kept in {store}",
+        file=sys.stderr,
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
+
+
+@contextmanager
+def _reporter(jobs: int) -> Iterator[Callable[[Progress], None]]:
+    """A bar where there is a terminal and rich, else a line now and then."""
+    if sys.stderr.isatty():
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as Bar
+        except ImportError:
+            pass
+        else:
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.description}"))
+            with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+                task = bar.add_task("", total=None, left="")
+
+                def show(p: Progress) -> None:
+                    bar.update(task, completed=p.done, total=p.total, left=_left(p), description=_where(p))
+
+                yield show
+            return
+    yield _lines()
+
+
+def _lines() -> Callable[[Progress], None]:
+    last = monotonic()
+
+    def show(p: Progress) -> None:
+        nonlocal last
+        if monotonic() - last >= _EVERY or p.done == p.total:
+            last = monotonic()
+            print(f"{p.done:,} of {p.total:,} cells, {_left(p)}; {_where(p)}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _left(p: Progress) -> str:
+    return "" if p.left is None else f"{_duration(p.left)} left"
+
+
+def _where(p: Progress) -> str:
+    return shorten(f"{p.cell.model} on {p.cell.data}, {p.cell.scenario}", 70)

@@ -1,0 +1,65 @@
+"""Error over time for every data set of a setting, as in the papers' figures."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from varifold.bench.cell import curve_ends
+from varifold.bench.compare import Filled, Number
+from varifold.bench.table import Setting
+from varifold.report.grids import COLUMN
+from varifold.report.svg import Line, colour, error_chart
+
+__all__ = ["charts", "curve", "legend"]
+
+
+def curve(number: Number) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    """Instances, mean error so far and its deviation over the repeats."""
+    at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
+    runs = np.array([np.frombuffer(o.curve, dtype="<f4")[: len(at)] for o in number.outcomes], dtype=np.float64)
+    keep = ~np.isnan(runs).any(axis=0)
+    runs, at = runs[:, keep], at[keep]
+    spread = runs.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(len(at))
+    return at, runs.mean(axis=0), spread
+
+
+def _entries(filled: Filled, group: str) -> list[tuple[str, str, str, str, bool]]:
+    """(label, method, column, colour, dashed): one colour a method, as-paper dashed."""
+    found = []
+    methods = filled.methods(group)
+    for i, method in enumerate(methods):
+        for column in ("default",) if filled.table.own else ("default", "paper"):
+            label = method.name if filled.table.own else f"{method.name}, {COLUMN[column]}"
+            found.append((label, method.name, column, colour(i), column == "paper"))
+    for i, name in enumerate(filled.table.also):
+        found.append((name, name, "default", colour(len(methods) + i), False))
+    return found
+
+
+def charts(filled: Filled, setting: Setting, group: str) -> list[str]:
+    """One drawing for each data set that has numbers."""
+    drawn = []
+    for data in filled.data_in(setting):
+        lines = []
+        for label, method, column, ink, dashed in _entries(filled, group):
+            number = filled.number(setting, data, method, column)
+            if number:
+                lines.append(Line(label, *curve(number), ink, dashed))
+        if lines:
+            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer")))
+    return drawn
+
+
+def legend(filled: Filled, group: str) -> str:
+    """Which line is what."""
+    items = []
+    for label, _, _, ink, dashed in _entries(filled, group):
+        dash = ' stroke-dasharray="4 3"' if dashed else ""
+        line = f'<svg viewBox="0 0 22 8"><path d="M0 4H22" stroke="{ink}" stroke-width="2"{dash}/></svg>'
+        items.append(f"<li>{line}{escape(label)}</li>")
+    dots = (
+        '<svg viewBox="0 0 22 8"><path d="M0 4H22" stroke="#767676" stroke-width="1.5" stroke-dasharray="1 3"/></svg>'
+    )
+    return f'<ul class="lines">{"".join(items)}<li>{dots}majority class</li></ul>'

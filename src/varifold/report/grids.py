@@ -1,0 +1,277 @@
+"""What a report shows, before it is HTML or Markdown: grids of short texts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
+from varifold.bench.published import Published
+from varifold.bench.statistics import ALPHA, paired_t
+from varifold.bench.table import Data, Method, Setting
+
+__all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "summary_grid", "time_grid"]
+
+COLUMN = {"paper": "as paper", "default": "defaults"}
+METRIC = {
+    "cer": "error rate",
+    "accuracy": "accuracy",
+    "f1": "F-measure",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "seconds": "time",
+}
+TONES = {"+": "better", "~": "near", "-": "worse"}
+SIGNS = {"+": "+", "~": "≈", "-": "−"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One cell: a number, its spread, how it stands to the printed one, and what a reader may want to know."""
+
+    text: str
+    spread: str = ""
+    sign: str = ""
+    tone: str = ""
+    flag: str = ""
+    """Outcome of a paired test against the group's last method."""
+    tip: str = ""
+
+
+@dataclass
+class Grid:
+    """A table; `spans` are headers over several columns."""
+
+    spans: list[tuple[str, int]]
+    columns: list[str]
+    rows: list[tuple[str, list[Shown]]]
+    foot: list[tuple[str, list[Shown]]] = field(default_factory=list)
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A share as the papers print it, without the leading zero."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def _spread(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"±{short(value)}"
+
+
+def shown_printed(printed: Published | None) -> Shown:
+    """A printed number."""
+    if printed is None or printed.mean is None:
+        return Shown("–", tone="gap", tip="not printed")
+    return Shown(short(printed.mean), _spread(printed.std), tone="printed", tip=printed.note)
+
+
+def shown_number(number: Number, printed: Published | None, metric: str, compared: bool = True) -> Shown:
+    """A number of ours."""
+    if not number:
+        return Shown("–", tone="gap", tip=number.gap)
+    verdict = mark(number, printed, metric) if compared else None
+    runs = len(number.outcomes)
+    tip = f"{number.text}; {runs} repeat{'s' if runs > 1 else ''}"
+    if number.tried > 1:
+        tip += f"; best of {number.tried} candidates, tuned on the stream"
+    if runs < number.wanted:
+        tip += f" of {number.wanted} wanted"
+    return Shown(
+        short(number.mean(metric)),
+        _spread(number.std(metric)),
+        SIGNS[verdict.sign] if verdict else "",
+        TONES[verdict.sign] if verdict else "",
+        "*" if number.tried > 1 else "",
+        tip,
+    )
+
+
+def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid:
+    """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
+    table = filled.table
+    methods = filled.methods(group)
+    columns = ("default",) if table.own else ("paper", "default")
+    per_method = ([] if table.own else ["printed"]) + [COLUMN[c] for c in columns]
+    spans = [(m.name, len(per_method)) for m in methods] + [("", len(table.also) + 2)]
+    header = per_method * len(methods) + [*table.also, "majority", "best of ours"]
+    rows = []
+    for data in filled.data_in(setting):
+        cells: list[Shown] = []
+        for method in methods:
+            printed = filled.published(setting, data, method.name, metric)
+            if not table.own:
+                cells.append(shown_printed(printed))
+            for column in columns:
+                number = filled.number(setting, data, method.name, column)
+                shown = shown_number(number, printed, metric, not table.stand_in)
+                cells.append(_tested(shown, filled, setting, data, methods, method, column, metric))
+        rows.append((data.name, cells + _beside(filled, setting, data, methods, metric)))
+    return Grid(spans, header, rows, _rank_rows(filled, setting, methods, metric, len(table.also) + 2))
+
+
+def _beside(filled: Filled, setting: Setting, data: Data, methods: list[Method], metric: str) -> list[Shown]:
+    table = filled.table
+    printed = [filled.published(setting, data, m.name, metric) for m in methods]
+    values = [p for p in printed if p is not None and p.mean is not None]
+    sign = 1 if lower_is_better(metric) else -1
+    lowest = min(values, key=lambda p: sign * (p.mean or 0.0), default=None)
+    cells = [
+        shown_number(filled.number(setting, data, name, "default"), lowest, metric, not table.stand_in)
+        for name in table.also
+    ]
+    cells.append(Shown(short(filled.majority(setting, data, metric)), tone="quiet"))
+    best = filled.best(setting, data, metric)
+    if best is None:
+        return [*cells, Shown("–", tone="gap")]
+    method, column, number = best
+    name = method if method in table.also or table.own else f"{method}, {COLUMN[column]}"
+    verdict = mark(number, lowest, metric) if not table.stand_in else None
+    tone = TONES[verdict.sign] if verdict else ""
+    return [
+        *cells,
+        Shown(short(number.mean(metric)), name, SIGNS[verdict.sign] if verdict else "", tone, tip=number.text),
+    ]
+
+
+def _tested(
+    shown: Shown,
+    filled: Filled,
+    setting: Setting,
+    data: Data,
+    methods: list[Method],
+    method: Method,
+    column: str,
+    metric: str,
+) -> Shown:
+    """With a dot where the group's last method is better on the same streams, a ring where it is worse."""
+    last = methods[-1]
+    if method is last:
+        return shown
+    a, b = (filled.number(setting, data, m.name, column) for m in (last, method))
+    if not a or not b or len(a.outcomes) != len(b.outcomes):
+        return shown
+    mine, other = a.values(metric), b.values(metric)
+    p = paired_t(mine, other)
+    if not p < ALPHA:
+        return shown
+    better = (mine.mean() < other.mean()) == lower_is_better(metric)
+    return Shown(shown.text, shown.spread, shown.sign, shown.tone, shown.flag + ("•" if better else "◦"), shown.tip)
+
+
+def _rank_rows(
+    filled: Filled, setting: Setting, methods: list[Method], metric: str, beside: int
+) -> list[tuple[str, list[Shown]]]:
+    """Average ranks among the methods of a group, within print and within each column of ours."""
+    from varifold.bench.statistics import average_ranks
+
+    kinds = ("default",) if filled.table.own else ("printed", "paper", "default")
+    if len(methods) < 2:
+        return []
+    found: dict[str, list[str]] = {}
+    for kind in kinds:
+        scores = []
+        for data in filled.data_in(setting):
+            row = [_value(filled, setting, data, m.name, kind, metric) for m in methods]
+            if not any(math.isnan(v) for v in row):
+                scores.append([v if lower_is_better(metric) else -v for v in row])
+        ranks = average_ranks(np.array(scores)).tolist() if scores else [math.nan] * len(methods)
+        found[kind] = ["–" if math.isnan(r) else f"{r:.2f}" for r in ranks]
+    cells = [Shown(found[kind][i], tone="quiet") for i in range(len(methods)) for kind in kinds]
+    return [("average rank", cells + [Shown("")] * beside)]
+
+
+def _value(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+    if kind == "printed":
+        printed = filled.published(setting, data, method, metric)
+        return math.nan if printed is None or printed.mean is None else printed.mean
+    return filled.number(setting, data, method, kind).mean(metric)
+
+
+def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
+    """Weights held and features known at the end, and microseconds per instance."""
+    table = filled.table
+    entries = [
+        (m.name, c) for m in filled.methods(group) for c in (("default",) if table.own else ("paper", "default"))
+    ]
+    entries += [(name, "default") for name in table.also]
+    spans = [(f"{m}, {COLUMN[c]}" if m not in table.also and not table.own else m, 2) for m, c in entries]
+    rows = []
+    for data in filled.data_in(setting):
+        cells: list[Shown] = []
+        for method, column in entries:
+            number = filled.number(setting, data, method, column)
+            cells += _size(number)
+        rows.append((data.name, cells))
+    return Grid(spans, ["weights / features", "µs"] * len(entries), rows)
+
+
+def _size(number: Number) -> list[Shown]:
+    if not number:
+        return [Shown("–", tone="gap", tip=number.gap)] * 2
+    known = [o.known for o in number.outcomes if o.known is not None]
+    weighted = [o.weighted for o in number.outcomes if o.weighted is not None]
+    sizes = f"{np.mean(weighted):,.0f} / {np.mean(known):,.0f}" if known and weighted else "–"
+    micros = float(np.median([1e6 * o.seconds / max(1, o.instances) for o in number.outcomes]))
+    return [Shown(sizes), Shown(f"{micros:,.2f}" if micros < 10 else f"{micros:,.0f}")]
+
+
+def time_grid(filled: Filled, setting: Setting) -> Grid:
+    """Times in units of one method's: printed, ours both ways, and our milliseconds."""
+    table = filled.table
+    methods = list(table.methods)
+    spans = [(m.name, 3) for m in methods] + [(f"{table.relative_to}, ms", 2)]
+    rows = []
+    for data in filled.data_in(setting):
+        cells = []
+        for method in methods:
+            for kind in ("printed", "paper", "default"):
+                mine = _value(filled, setting, data, method.name, kind, "seconds")
+                unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+                ratio = mine / unit if unit > 0 else math.nan
+                cells.append(Shown("–" if math.isnan(ratio) else f"{ratio:.2f}", tone="printed" * (kind == "printed")))
+        for kind in ("printed", "default"):
+            unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+            cells.append(Shown("–" if math.isnan(unit) else f"{1e3 * unit:.1f}", tone="printed" * (kind == "printed")))
+        rows.append((data.name, cells))
+    return Grid(spans, ["printed", "as paper", "defaults"] * len(methods) + ["printed", "ours"], rows)
+
+
+def parameter_grid(other: Filled) -> Grid:
+    """The parameters of a table of parameters, as they are run in another table, with what they gave."""
+    table = other.table
+    method = next(m for m in table.methods if m.by_data)
+    setting = table.settings[0]
+    rows = []
+    for data in table.data:
+        given = dict(part.split("=") for part in method.by_data[data.name].partition(":")[2].split(","))
+        printed = other.published(setting, data, method.name, "cer")
+        numbers = [
+            shown_number(other.number(setting, data, method.name, c), printed, "cer") for c in ("paper", "default")
+        ]
+        cells = [Shown(given[key], tone="printed") for key in ("B", "C", "C_bar")]
+        rows.append((data.name, [*cells, shown_printed(printed), *numbers]))
+    spans = [("printed parameters", 3), (f"{method.name}: error rate with them", 3)]
+    return Grid(spans, ["B", "C", "C̄", "printed", "as paper", "defaults"], rows)
+
+
+def summary_grid(by_paper: dict[str, list[Filled]]) -> Grid:
+    """Per paper: printed cells, and in how many ours is at least as good."""
+    kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours"}
+    rows = []
+    for paper, filled in by_paper.items():
+        counted = tally(filled)
+        cells = [Shown(f"{counted.printed}")]
+        for kind in kinds:
+            counts = counted.counts[kind]
+            share = counts["+"] / counts["compared"] if counts["compared"] else math.nan
+            cells += [
+                Shown(f"{counts['+']} of {counts['compared']}", tone="better" if share >= 0.5 else ""),
+                Shown(f"{counts['~']}", tone="quiet"),
+            ]
+        rows.append((paper, cells))
+    spans = [("", 1), *((name, 2) for name in kinds.values())]
+    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows)

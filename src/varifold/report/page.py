@@ -1,0 +1,173 @@
+"""The report as one HTML page that needs nothing else: no network, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from importlib import resources
+from typing import Any
+
+from varifold.bench.compare import Filled
+from varifold.bench.table import Setting
+from varifold.report.figures import charts, legend
+from varifold.report.grids import METRIC, Grid, Shown, parameter_grid, result_grid, size_grid, summary_grid, time_grid
+from varifold.report.ranks import ranking, sentence, win_grid
+from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
+from varifold.report.svg import difference_diagram
+
+__all__ = ["page"]
+
+_LEGEND = """
+<ul class="legend">
+<li><b class="k printed">.301</b> as the paper prints it</li>
+<li><b class="k better">+ .272</b> ours, at least as good</li>
+<li><b class="k near">≈ .309</b> worse, by one standard deviation at most</li>
+<li><b class="k worse">− .350</b> worse</li>
+<li><b class="k">*</b> best of several candidates, as the paper searched them: tuned on the stream</li>
+<li><b class="k">•</b> <b class="k">◦</b> the group's last method is better or worse on the same streams
+(paired t-test, 5&nbsp;%)</li>
+</ul>
+<p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
+library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label. <b>auto</b>
+and <b>best of ours</b> (never a tuned one) are marked against the best printed number of the row. Hover over a number for
+the learner behind it.</p>"""
+
+
+def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
+    """Every table of the list."""
+    style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
+    by_name = {f.table.name: f for f in filled}
+    papers = [f for f in filled if not f.table.own]
+    title = "The papers’ tables, run again" if papers else "A comparison of learners"
+    parts = [
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>varifold: {title}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{style}</style></head><body><main>",
+        f'<header><p class="over">varifold</p><h1>{title}</h1>{_lead(papers)}</header>',
+        _contents(filled),
+    ]
+    if papers:
+        parts += [_summary(papers), _LEGEND]
+    parts += [_section(one, by_name) for one in filled]
+    made = "".join(f"<li>{escape(line)}</li>" for line in [total_time(filled), *made_with(environments)])
+    parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section></main></body></html>')
+    return "\n".join(parts)
+
+
+def _lead(papers: list[Filled]) -> str:
+    if not papers:
+        return '<p class="lead">Every learner on the same permutations and masks, predicted before learned.</p>'
+    return (
+        '<p class="lead">Online learning from features that appear and vanish: every result table of five papers, the '
+        "printed numbers beside ours, on the same protocol and once more with the library’s defaults.</p>"
+    )
+
+
+def _contents(filled: list[Filled]) -> str:
+    links = "".join(f'<a href="#{escape(f.table.name)}">{escape(f.table.title)}</a>' for f in filled)
+    return f'<nav aria-label="tables">{links}<a href="#made">made with</a></nav>'
+
+
+def _summary(papers: list[Filled]) -> str:
+    by_paper: dict[str, list[Filled]] = {}
+    for one in papers:
+        by_paper.setdefault(one.table.paper, []).append(one)
+    by_paper["all"] = papers
+    return (
+        '<section id="summary"><h2>In how many printed cells ours is at least as good</h2>'
+        f"{html_table(summary_grid(by_paper), 'paper')}</section>"
+    )
+
+
+def _section(one: Filled, by_name: dict[str, Filled]) -> str:
+    table = one.table
+    parts = [f'<section id="{escape(table.name)}"><h2>{escape(table.title)}</h2>', f"<p>{escape(table.caption)}.</p>"]
+    if table.stand_in:
+        parts.append(f'<p class="warn">{escape(table.stand_in)}</p>')
+    notes = list(table.notes)
+    if not table.parameters:
+        notes += [line for line in (coverage(one), capped(one)) if line]
+    parts.append('<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")
+    gaps = gap_lines(one)
+    if gaps:
+        listed = "".join(f"<li>{escape(line)}</li>" for line in gaps)
+        parts.append(f'<div class="gaps"><b>Not there:</b><ul>{listed}</ul></div>')
+    if table.parameters:
+        if table.parameters in by_name:
+            parts.append(html_table(parameter_grid(by_name[table.parameters]), "data set"))
+    elif table.relative_to:
+        parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
+    else:
+        for setting in table.settings:
+            parts.append(f"<h3>{escape(setting.title)}</h3>")
+            parts += [_results(one, setting, group) for group in table.groups()]
+    lines = "\n".join(escape(line) for line in recipes(one))
+    parts.append(f'<h4>How to reproduce this</h4><pre tabindex="0">{lines}</pre></section>')
+    return "\n".join(parts)
+
+
+def _results(one: Filled, setting: Setting, group: str) -> str:
+    parts = [f"<h4>{escape(group)}</h4>" if group else ""]
+    several = len(one.table.metrics) > 1
+    for metric in one.table.metrics:
+        if several:
+            parts.append(f'<p class="metric">{METRIC[metric]}</p>')
+        parts.append(html_table(result_grid(one, setting, group, metric), "data set"))
+    metric = one.table.metrics[0]
+    found = ranking(one, setting, group, metric)
+    if found is not None:
+        parts.append(
+            f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by {METRIC[metric]}. '
+            f"{escape(sentence(found))} Bars join what does not differ.</figcaption></figure>"
+        )
+    drawn = charts(one, setting, group)
+    if drawn:
+        parts.append(
+            _fold("Error over time", f'{legend(one, group)}<div class="charts">{"".join(drawn)}</div>', one.table.own)
+        )
+    wins = win_grid(one, setting, group, metric)
+    if wins is not None:
+        parts.append(_fold("Wins, ties and losses (paired t-tests, 5 %)", html_table(wins, "")))
+    sizes = html_table(size_grid(one, setting, group), "data set")
+    parts.append(_fold("Weights held, features known, microseconds per instance", sizes))
+    return "\n".join(parts)
+
+
+def _fold(title: str, body: str, unfolded: bool = False) -> str:
+    return f"<details{' open' if unfolded else ''}><summary>{escape(title)}</summary>{body}</details>"
+
+
+def html_table(grid: Grid, corner: str) -> str:
+    """A grid; the first column stays in view when the table is wider than the screen."""
+    first, place = set(), 0
+    for _, width in grid.spans:
+        first.add(place)
+        place += width
+    spans = "".join(f'<th colspan="{width}" scope="colgroup">{escape(name)}</th>' for name, width in grid.spans)
+    columns = "".join(f"<th{_edge(i in first)}>{escape(name)}</th>" for i, name in enumerate(grid.columns))
+    body = "".join(_row(name, cells, first) for name, cells in grid.rows)
+    foot = "".join(_row(name, cells, first) for name, cells in grid.foot)
+    return (
+        '<div class="wide" tabindex="0" role="region" aria-label="table"><table>'
+        f'<thead><tr><th rowspan="2" class="name">{escape(corner)}</th>{spans}</tr><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
+    )
+
+
+def _edge(is_first: bool) -> str:
+    return ' class="edge"' if is_first else ""
+
+
+def _row(name: str, cells: list[Shown], first: set[int]) -> str:
+    shown = "".join(_cell(cell, i in first) for i, cell in enumerate(cells))
+    return f'<tr><th scope="row" class="name">{escape(name)}</th>{shown}</tr>'
+
+
+def _cell(shown: Shown, edge: bool) -> str:
+    classes = " ".join(c for c in (shown.tone, "edge" if edge else "") if c)
+    sign = f"<i>{shown.sign}</i> " if shown.sign else ""
+    flag = f"<sup>{shown.flag}</sup>" if shown.flag else ""
+    spread = f"<small>{escape(shown.spread)}</small>" if shown.spread else ""
+    tip = f' title="{escape(shown.tip)}"' if shown.tip else ""
+    kind = f' class="{classes}"' if classes else ""
+    return f"<td{kind}{tip}>{sign}{escape(shown.text)}{flag}{spread}</td>"

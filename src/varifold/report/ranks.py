@@ -1,0 +1,77 @@
+"""Comparisons over data sets for a report: ranks with the critical difference, wins and losses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from varifold.bench.compare import Filled, Number, lower_is_better
+from varifold.bench.statistics import Ranking, rank, win_tie_loss
+from varifold.bench.table import Setting
+from varifold.report.grids import COLUMN, Grid, Shown
+
+__all__ = ["entries", "ranking", "win_grid"]
+
+
+def entries(filled: Filled, group: str) -> list[tuple[str, str, str]]:
+    """(label, method, column) of everything of ours in a group."""
+    table = filled.table
+    columns = ("default",) if table.own else ("paper", "default")
+    found = [
+        (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c) for m in filled.methods(group) for c in columns
+    ]
+    return found + [(name, name, "default") for name in table.also]
+
+
+def _numbers(filled: Filled, setting: Setting, group: str) -> tuple[list[str], list[list[Number]]]:
+    """Labels, and numbers by data set, of the entries that have all of the data sets any has."""
+    named = entries(filled, group)
+    rows = [[filled.number(setting, data, m, c) for _, m, c in named] for data in filled.data_in(setting)]
+    rows = [row for row in rows if any(row)]
+    full = [j for j in range(len(named)) if rows and all(row[j] for row in rows)]
+    return [named[j][0] for j in full], [[row[j] for j in full] for row in rows]
+
+
+def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Ranking | None:
+    """Ranks of everything of ours over the data sets of a setting; None for fewer than two of either."""
+    labels, rows = _numbers(filled, setting, group)
+    if len(labels) < 2 or len(rows) < 2:
+        return None
+    sign = 1 if lower_is_better(metric) else -1
+    scores = np.array([[sign * n.mean(metric) for n in row] for row in rows])
+    return None if np.isnan(scores).any() else rank(labels, scores)
+
+
+def win_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid | None:
+    """Wins, ties and losses of each entry against each other one, by paired t-tests on the same streams."""
+    labels, rows = _numbers(filled, setting, group)
+    sign = 1 if lower_is_better(metric) else -1
+    values = [[sign * n.values(metric) for n in row] for row in rows]
+    if len(labels) < 2 or not rows or any(len(v) < 2 or len(v) != len(row[0]) for row in values for v in row):
+        return None
+    grid = []
+    for i, label in enumerate(labels):
+        cells = []
+        for j in range(len(labels)):
+            if i == j:
+                cells.append(Shown("", tone="quiet"))
+                continue
+            won, tied, lost = win_tie_loss([row[i] for row in values], [row[j] for row in values])
+            tone = "better" if won > lost else "worse" if lost > won else ""
+            cells.append(Shown(f"{won}/{tied}/{lost}", tone=tone))
+        grid.append((label, cells))
+    return Grid([("wins / ties / losses against", len(labels))], labels, grid)
+
+
+def sentence(found: Ranking) -> str:
+    """Friedman's test in words."""
+    if math.isnan(found.p):
+        return (
+            f"{len(found.names)} entries over {found.sets} data sets; Friedman's test needs three entries that differ."
+        )
+    verdict = "they differ" if found.p < 0.05 else "no difference shown"
+    return (
+        f"{len(found.names)} entries over {found.sets} data sets: Friedman χ² = {found.chi2:.2f}, "
+        f"p = {found.p:.3g} ({verdict} at 5 %), Nemenyi critical difference {found.difference:.2f}."
+    )

@@ -1,0 +1,88 @@
+"""How a reader makes the numbers again, and what they were made with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from varifold.bench.compare import Filled
+
+__all__ = ["gap_lines", "made_with", "recipes"]
+
+
+def recipes(filled: Filled) -> list[str]:
+    """Commands: the whole table, and a single number of it."""
+    table = filled.table
+    most = filled.repeats()[1] or table.repeats
+    if table.own:
+        data = table.data[0].load.rpartition(":")[2]
+        target = f" --target {table.data[0].load.split(':')[2]}" if table.data[0].load.startswith("file:") else ""
+        models = ",".join(m.default[0] for m in table.methods)
+        scenario = table.settings[0].scenario
+        return [f"varifold bench run --data {data}{target} --models {models} --scenario {scenario} --repeats {most}"]
+    lines = [
+        f"varifold bench run {table.parameters or table.name} --repeats {most}",
+        f"varifold bench report {table.name}",
+    ]
+    for setting, data in table.places():
+        if data.gap or data.load.startswith("made:") or table.stand_in or table.relative_to:
+            continue
+        repeats = len(table.seeds(setting, data, most))
+        scenario = "+".join(s for s in (data.before, setting.scenario) if s)
+        for method in table.methods:
+            number = filled.number(setting, data, method.name, "default")
+            if number:
+                lines.append(
+                    f"varifold run --data {data.load} --scenario {scenario} --model {number.text} --repeats {repeats}"
+                    f"  # {method.name}, defaults, {data.name}: {number.mean('cer'):.4f}"
+                )
+                return lines
+    return lines
+
+
+def gap_lines(filled: Filled) -> list[str]:
+    """What is missing, and why."""
+    return [f"{count} number{'s' if count > 1 else ''}: {reason}" for reason, count in filled.gaps().most_common()]
+
+
+def coverage(filled: Filled) -> str:
+    """How much of a table is there."""
+    there, wanted = filled.done()
+    least, most = filled.repeats()
+    if not there:
+        return "Nothing of this table has been run yet."
+    repeats = f"{most}" if least == most else f"{least} to {most}"
+    return f"{there} of {wanted} numbers of ours are there, from {repeats} repeat{'s' if most != 1 else ''} each."
+
+
+def capped(filled: Filled) -> str:
+    """Which data sets have fewer repeats than the paper."""
+    table = filled.table
+    fewer = [f"{d.name} {d.repeats}" for d in table.data if d.repeats is not None and d.repeats < table.repeats]
+    return f"The paper repeats {table.repeats} times; at most here: {', '.join(fewer)}." if fewer else ""
+
+
+def made_with(environments: Iterable[tuple[dict[str, Any], int, str, str]]) -> list[str]:
+    """Code and versions behind the outcomes in a store."""
+    lines = []
+    for facts, count, first, last in environments:
+        days = first[:10] if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
+        versions = ", ".join(
+            f"{name} {facts[name]}" for name in ("varifold", "python", "numpy", "scipy", "river") if name in facts
+        )
+        git = f", commit {facts['git']}" if facts.get("git") else ""
+        lines.append(
+            f"{count:,} outcomes of {days}: code {facts['code']}{git}; {versions}; {facts['system']}, "
+            f"{facts['processors']} processors"
+        )
+    return lines
+
+
+def total_time(filled: Iterable[Filled]) -> str:
+    """Time of all outcomes shown, each counted once."""
+    walls = {
+        cell: o.wall for f in filled for n in f.numbers.values() for cell, o in zip(n.cells, n.outcomes, strict=True)
+    }
+    seconds = math.fsum(walls.values())
+    return f"{len(walls):,} outcomes shown, {seconds / 60:,.1f} minutes of one processor."

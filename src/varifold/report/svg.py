@@ -1,0 +1,139 @@
+"""Drawings as SVG text: small, sharp at any size, readable without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from varifold.bench.statistics import Ranking
+from varifold.report.style import FAINT, GREY, INK, LINES
+
+__all__ = ["Line", "difference_diagram", "error_chart"]
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: mean and deviation over repeats at some instances."""
+
+    name: str
+    at: Floats
+    mean: Floats
+    std: Floats
+    colour: str
+    dashed: bool = False
+
+
+def colour(i: int) -> str:
+    """The i-th colour; they repeat."""
+    return LINES[i % len(LINES)]
+
+
+def error_chart(title: str, lines: Sequence[Line], majority: float, width: int = 264, height: int = 170) -> str:
+    """Error so far over the instances, a band of one deviation around each full line, the majority class dotted."""
+    left, right, top, bottom = 34, 8, 24, 20
+    n = max(float(line.at[-1]) for line in lines)
+    settled = [line.mean[len(line.mean) // 10 :] for line in lines]
+    peak = max(float(np.nanmax(s)) for s in settled)
+    high = 1.08 * max(peak, majority if majority == majority else 0.0, 0.02)
+
+    def x(v: Any) -> Any:
+        return left + (width - left - right) * np.asarray(v) / n
+
+    def y(v: Any) -> Any:
+        return top + (height - top - bottom) * (1 - np.clip(np.asarray(v), 0, high) / high)
+
+    parts = [
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: error rate over instances">',
+        f'<text x="{left}" y="14" class="ct">{escape(title)}</text>',
+    ]
+    for tick in _ticks(high):
+        level = float(y(tick))
+        parts.append(f'<path d="M{left} {level:.1f}H{width - right}" stroke="{FAINT}" stroke-width="1"/>')
+        parts.append(f'<text x="{left - 5}" y="{level + 3:.1f}" class="ca" text-anchor="end">{_tick(tick)}</text>')
+    parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{n:,.0f} instances</text>')
+    if majority == majority:
+        level = float(y(majority))
+        parts.append(
+            f'<path d="M{left} {level:.1f}H{width - right}" stroke="{GREY}" stroke-width="1" stroke-dasharray="1 3"/>'
+        )
+    parts += [_band(x(line.at), y(line.mean - line.std), y(line.mean + line.std), line) for line in lines]
+    parts += [_curve(x(line.at), y(line.mean), line) for line in lines]
+    return "".join([*parts, "</svg>"])
+
+
+def _ticks(high: float) -> list[float]:
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if high / s <= 5 or s == 0.5)
+    return [k * step for k in range(int(high / step) + 1)]
+
+
+def _tick(value: float) -> str:
+    return "0" if value == 0 else f"{value:.2f}"[1:] if value < 1 else "1"
+
+
+def _points(xs: Floats, ys: Floats) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs, ys, strict=True) if a == a and b == b)
+
+
+def _curve(xs: Floats, ys: Floats, line: Line) -> str:
+    dash = ' stroke-dasharray="4 3"' if line.dashed else ""
+    points = _points(xs, ys)
+    return (
+        f'<polyline points="{points}" fill="none" stroke="{line.colour}" stroke-width="1.6"{dash}/>' if points else ""
+    )
+
+
+def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
+    if line.dashed or not np.nanmax(np.abs(line.std), initial=0.0) > 0:
+        return ""
+    return (
+        f'<polygon points="{_points(xs, high)} {_points(xs[::-1], low[::-1])}" fill="{line.colour}" '
+        'fill-opacity=".15" stroke="none"/>'
+    )
+
+
+def difference_diagram(ranking: Ranking, width: int = 720) -> str:
+    """Average ranks on a line, best at the left; bars join what does not differ by Nemenyi's test."""
+    order = np.argsort(ranking.ranks, kind="stable")
+    k = len(order)
+    ties = ranking.ties()
+    left, right, top = 210, 210, 40
+    axis = top + 8 * len(ties) + 12
+    half = -(-k // 2)
+    height = axis + 20 * half + 26
+
+    def x(rank: float) -> float:
+        return left + (width - left - right) * (rank - 1) / max(1, k - 1)
+
+    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="critical difference diagram">']
+    parts.append(f'<path d="M{x(1):.1f} {top}H{x(k):.1f}" stroke="{INK}" stroke-width="1"/>')
+    for tick in range(1, k + 1):
+        parts.append(f'<path d="M{x(tick):.1f} {top}v-5" stroke="{INK}" stroke-width="1"/>')
+        parts.append(f'<text x="{x(tick):.1f}" y="{top - 9}" class="ca" text-anchor="middle">{tick}</text>')
+    end = min(x(1 + ranking.difference), width - 10.0)
+    parts.append(
+        f'<path d="M{x(1):.1f} 10H{end:.1f}M{x(1):.1f} 6v8M{end:.1f} 6v8" stroke="{GREY}" stroke-width="1.5"/>'
+    )
+    parts.append(f'<text x="{x(1) - 8:.1f}" y="14" class="ca" text-anchor="end">CD {ranking.difference:.2f}</text>')
+    for place, (i, j) in enumerate(ties):
+        level = top + 9 + 8 * place
+        a, b = x(ranking.ranks[order[i]]) - 4, x(ranking.ranks[order[j]]) + 4
+        parts.append(f'<path d="M{a:.1f} {level}H{b:.1f}" stroke="{INK}" stroke-width="3.2" stroke-linecap="round"/>')
+    for place, index in enumerate(order.tolist()):
+        at_left = place < half
+        level = axis + 20 * (place if at_left else k - 1 - place) + 10
+        rank, name = ranking.ranks[index], escape(ranking.names[index])
+        side = left - 12 if at_left else width - right + 12
+        anchor, beyond = ("end", -4) if at_left else ("start", 4)
+        label = f"{name} <tspan fill='{GREY}'>{rank:.2f}</tspan>"
+        parts.append(
+            f'<path d="M{x(rank):.1f} {top}V{level}H{side:.1f}" stroke="{GREY}" stroke-width="1" fill="none"/>'
+            f'<circle cx="{x(rank):.1f}" cy="{top}" r="2.6" fill="{INK}"/>'
+            f'<text x="{side + beyond:.1f}" y="{level + 4}" class="cl" text-anchor="{anchor}">{label}</text>'
+        )
+    return "".join([*parts, "</svg>"])

@@ -1,0 +1,105 @@
+"""The store: what is put is there, whatever happens afterwards."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from dataclasses import replace
+
+import pytest
+
+from varifold.bench import Cell, Outcome, Store
+from varifold.errors import DataError
+
+CELL = Cell("german", "vfs:0.5", True, "none", "olvf", "", 0)
+FACTS = {"code": "abc", "git": None}
+
+
+def outcome(cer: float = 0.25) -> Outcome:
+    return Outcome(
+        cer=cer,
+        accuracy=1 - cer,
+        f1=0.5,
+        balanced_accuracy=0.5,
+        log_loss=float("nan"),
+        brier=0.1,
+        calibration_error=0.1,
+        majority_cer=0.3,
+        majority_share=0.7,
+        errors=25,
+        scored=100,
+        instances=100,
+        empty=0,
+        names=24,
+        known=24,
+        weighted=None,
+        curve=b"\0\0\0\0",
+        data_sha="d",
+        stream_sha="s",
+        seconds=0.1,
+        wall=0.2,
+    )
+
+
+def test_what_is_put_is_read_by_another_process_at_once(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.put(CELL, outcome(), FACTS)
+        with Store(tmp_path / "s.sqlite", write=False) as other:
+            found = other.outcomes("abc")
+        assert list(found) == [CELL]
+        assert found[CELL].cer == 0.25
+        assert found[CELL].weighted is None
+        assert math.isnan(found[CELL].log_loss)
+        assert store.outcomes("another version") == {}
+        assert list(store.outcomes(None)) == [CELL]
+
+
+def test_any_version_takes_the_latest(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.put(CELL, outcome(0.2), FACTS)
+        store.put(CELL, outcome(0.1), {**FACTS, "code": "newer"})
+        assert store.outcomes(None)[CELL].cer == 0.1
+        assert store.outcomes("abc")[CELL].cer == 0.2
+        assert [count for _, count, _, _ in store.environments()] == [1, 1]
+
+
+def test_an_outcome_replaces_a_failure(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.put_failure(CELL, "it broke", "abc")
+        assert store.failures() == {CELL: "it broke"}
+        store.put(CELL, outcome(), FACTS)
+        assert store.failures() == {}
+
+
+def test_a_full_disk_keeps_what_is_there(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.put(CELL, outcome(), FACTS)
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
+        kept = 1
+        with pytest.raises(DataError, match="is full; every outcome up to here is kept"):
+            for seed in range(1, 1000):
+                store.put(replace(CELL, seed=seed), outcome(), FACTS)
+                kept += 1
+        assert kept > 1
+        assert len(store.outcomes("abc")) == kept
+    with Store(path) as store:
+        assert len(store.outcomes("abc")) == kept
+        store.put(replace(CELL, seed=5000), outcome(), FACTS)
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_file_that_is_no_store_is_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary, " * 100)
+    with pytest.raises(DataError, match="not a database"):
+        Store(path)
+    assert path.read_text().startswith("dear diary")
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE mine (x)")
+    with pytest.raises(DataError, match="no store of this version"):
+        Store(other)
+    with pytest.raises(DataError, match="there is no store"):
+        Store(tmp_path / "nothing.sqlite", write=False)
