@@ -85,5 +85,3 @@ def test_nothing_is_run_twice(tmp_path):
     assert start(path).wait() == 0
     with Store(path) as store:
         assert store.outcomes(None) == first, "times would differ"
-
-

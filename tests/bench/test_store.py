@@ -71,19 +71,25 @@ def test_an_outcome_replaces_a_failure(tmp_path):
         assert store.failures() == {}
 
 
+PUT: list[int] = []
+
+
+def put_many(store: Store) -> None:
+    for seed in range(1, 1000):
+        store.put(replace(CELL, seed=seed), outcome(), FACTS)
+        PUT.append(seed + 1)
+
+
 def test_a_full_disk_keeps_what_is_there(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store.put(CELL, outcome(), FACTS)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
-        kept = 1
         with pytest.raises(DataError, match="is full; every outcome up to here is kept"):
-            for seed in range(1, 1000):
-                store.put(replace(CELL, seed=seed), outcome(), FACTS)
-                kept += 1
-        assert kept > 1
-        assert len(store.outcomes("abc")) == kept
+            put_many(store)
+        kept = len(store.outcomes("abc"))
+        assert 1 < kept == PUT[-1]
     with Store(path) as store:
         assert len(store.outcomes("abc")) == kept
         store.put(replace(CELL, seed=5000), outcome(), FACTS)

@@ -162,7 +162,9 @@ def _cell(row: tuple[Any, ...]) -> Cell:
 
 def _outcome(row: tuple[Any, ...]) -> Outcome:
     """SQLite keeps NaN as NULL."""
-    return Outcome(*(math.nan if v is None and f.type == "float" else v for f, v in zip(fields(Outcome), row, strict=True)))
+    named = zip(fields(Outcome), row, strict=True)
+    found: dict[str, Any] = {f.name: math.nan if v is None and f.type == "float" else v for f, v in named}
+    return Outcome(**found)
 
 
 def _now() -> str:

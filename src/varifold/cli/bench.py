@@ -136,7 +136,8 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
         return _narrowed(list(tables().values()), args.only)
     named = [find_table(name) for name in args.tables]
     needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in args.tables]
-    return _narrowed([*needed, *named], args.only)
+    order = list(tables())
+    return _narrowed(sorted([*needed, *named], key=lambda t: order.index(t.name)), args.only)
 
 
 def study_of(args: argparse.Namespace) -> dict[str, Any]:

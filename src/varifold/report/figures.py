@@ -8,6 +8,7 @@ import numpy as np
 
 from varifold.bench.cell import curve_ends
 from varifold.bench.compare import Filled, Number
+from varifold.bench.statistics import Floats
 from varifold.bench.table import Setting
 from varifold.report.grids import COLUMN
 from varifold.report.svg import Line, colour, error_chart
@@ -15,7 +16,7 @@ from varifold.report.svg import Line, colour, error_chart
 __all__ = ["charts", "curve", "legend"]
 
 
-def curve(number: Number) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def curve(number: Number) -> tuple[Floats, Floats, Floats]:
     """Instances, mean error so far and its deviation over the repeats."""
     at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
     runs = np.array([np.frombuffer(o.curve, dtype="<f4")[: len(at)] for o in number.outcomes], dtype=np.float64)
@@ -52,10 +53,12 @@ def charts(filled: Filled, setting: Setting, group: str) -> list[str]:
     return drawn
 
 
-def legend(filled: Filled, group: str) -> str:
-    """Which line is what."""
+def legend(filled: Filled, setting: Setting, group: str) -> str:
+    """Which line is what, for the lines that are there."""
     items = []
-    for label, _, _, ink, dashed in _entries(filled, group):
+    for label, method, column, ink, dashed in _entries(filled, group):
+        if not any(filled.number(setting, data, method, column) for data in filled.data_in(setting)):
+            continue
         dash = ' stroke-dasharray="4 3"' if dashed else ""
         line = f'<svg viewBox="0 0 22 8"><path d="M0 4H22" stroke="{ink}" stroke-width="2"{dash}/></svg>'
         items.append(f"<li>{line}{escape(label)}</li>")

@@ -28,9 +28,9 @@ _LEGEND = """
 (paired t-test, 5&nbsp;%)</li>
 </ul>
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
-library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label. <b>auto</b>
-and <b>best of ours</b> (never a tuned one) are marked against the best printed number of the row. Hover over a number for
-the learner behind it.</p>"""
+library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
+<b>auto</b> and <b>best of ours</b> (never a tuned one) are marked against the best printed number of the row. Hover
+over a number for the learner behind it.</p>"""
 
 
 def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
@@ -100,13 +100,16 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     else:
         for setting in table.settings:
             parts.append(f"<h3>{escape(setting.title)}</h3>")
-            parts += [_results(one, setting, group) for group in table.groups()]
+            parts += [
+                _results(one, setting, group, setting is table.settings[0] and group == table.groups()[0])
+                for group in table.groups()
+            ]
     lines = "\n".join(escape(line) for line in recipes(one))
     parts.append(f'<h4>How to reproduce this</h4><pre tabindex="0">{lines}</pre></section>')
     return "\n".join(parts)
 
 
-def _results(one: Filled, setting: Setting, group: str) -> str:
+def _results(one: Filled, setting: Setting, group: str, unfolded: bool) -> str:
     parts = [f"<h4>{escape(group)}</h4>" if group else ""]
     several = len(one.table.metrics) > 1
     for metric in one.table.metrics:
@@ -115,16 +118,15 @@ def _results(one: Filled, setting: Setting, group: str) -> str:
         parts.append(html_table(result_grid(one, setting, group, metric), "data set"))
     metric = one.table.metrics[0]
     found = ranking(one, setting, group, metric)
-    if found is not None:
+    if found is not None and len(found.names) > 2:
         parts.append(
             f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by {METRIC[metric]}. '
             f"{escape(sentence(found))} Bars join what does not differ.</figcaption></figure>"
         )
     drawn = charts(one, setting, group)
     if drawn:
-        parts.append(
-            _fold("Error over time", f'{legend(one, group)}<div class="charts">{"".join(drawn)}</div>', one.table.own)
-        )
+        picture = f'{legend(one, setting, group)}<div class="charts">{"".join(drawn)}</div>'
+        parts.append(_fold("Error over time", picture, unfolded))
     wins = win_grid(one, setting, group, metric)
     if wins is not None:
         parts.append(_fold("Wins, ties and losses (paired t-tests, 5 %)", html_table(wins, "")))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from varifold.bench.compare import Filled
+from varifold.bench.table import Data, Setting, Table
 
 __all__ = ["gap_lines", "made_with", "recipes"]
 
@@ -16,29 +17,37 @@ def recipes(filled: Filled) -> list[str]:
     table = filled.table
     most = filled.repeats()[1] or table.repeats
     if table.own:
-        data = table.data[0].load.rpartition(":")[2]
-        target = f" --target {table.data[0].load.split(':')[2]}" if table.data[0].load.startswith("file:") else ""
-        models = ",".join(m.default[0] for m in table.methods)
-        scenario = table.settings[0].scenario
-        return [f"varifold bench run --data {data}{target} --models {models} --scenario {scenario} --repeats {most}"]
+        return [_study(table, most)]
     lines = [
         f"varifold bench run {table.parameters or table.name} --repeats {most}",
         f"varifold bench report {table.name}",
     ]
-    for setting, data in table.places():
-        if data.gap or data.load.startswith("made:") or table.stand_in or table.relative_to:
-            continue
-        repeats = len(table.seeds(setting, data, most))
-        scenario = "+".join(s for s in (data.before, setting.scenario) if s)
-        for method in table.methods:
-            number = filled.number(setting, data, method.name, "default")
-            if number:
-                lines.append(
-                    f"varifold run --data {data.load} --scenario {scenario} --model {number.text} --repeats {repeats}"
-                    f"  # {method.name}, defaults, {data.name}: {number.mean('cer'):.4f}"
-                )
-                return lines
+    if not (table.stand_in or table.relative_to or table.parameters):
+        lines += next((line for place in table.places() if (line := _single(filled, *place, most))), [])
     return lines
+
+
+def _study(table: Table, repeats: int) -> str:
+    load = table.data[0].load
+    source = f"{load.split(':', 3)[3]} --target {load.split(':')[2]}" if load.startswith("file:") else load
+    models = ",".join(m.default[0] for m in table.methods)
+    scenario = table.settings[0].scenario
+    return f"varifold bench run --data {source} --models {models} --scenario {scenario} --repeats {repeats}"
+
+
+def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:
+    """One number with library defaults, by the command that runs a single learner."""
+    repeats = len(filled.table.seeds(setting, data, most))
+    scenario = "+".join(s for s in (data.before, setting.scenario) if s)
+    for method in filled.table.methods:
+        number = filled.number(setting, data, method.name, "default")
+        if number:
+            metric = filled.table.metrics[0]
+            return [
+                f"varifold run --data {data.load} --scenario {scenario} --model {number.text} --repeats {repeats}",
+                f"# {method.name}, defaults, {data.name}: {metric} {number.mean(metric):.4f}",
+            ]
+    return []
 
 
 def gap_lines(filled: Filled) -> list[str]:

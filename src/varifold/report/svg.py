@@ -97,14 +97,21 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
     )
 
 
+def _room(names: list[str]) -> int:
+    """Width that labels need, rank included."""
+    return 58 + int(7.1 * max((len(name) for name in names), default=0))
+
+
 def difference_diagram(ranking: Ranking, width: int = 720) -> str:
     """Average ranks on a line, best at the left; bars join what does not differ by Nemenyi's test."""
     order = np.argsort(ranking.ranks, kind="stable")
     k = len(order)
     ties = ranking.ties()
-    left, right, top = 210, 210, 40
-    axis = top + 8 * len(ties) + 12
     half = -(-k // 2)
+    left, right = (_room([ranking.names[i] for i in part.tolist()]) for part in (order[:half], order[half:]))
+    width = max(width, left + right + 240)
+    top = 40
+    axis = top + 8 * len(ties) + 12
     height = axis + 20 * half + 26
 
     def x(rank: float) -> float:
