@@ -1,0 +1,126 @@
+"""The command: lists, runs, resumes, reports; own data and own learners."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from varifold.bench import Store, run
+from varifold.bench.study import define, split_models, study_table
+from varifold.cli import main
+
+LEARNER = '''
+from varifold import OLVF
+
+class Mine(OLVF):
+    """A learner of somebody else's."""
+
+class Broken(OLVF):
+    """It cannot learn."""
+    def run_block(self, block, schedule=None):
+        raise ZeroDivisionError("it broke")
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a learner of one's own, to work in."""
+    (tmp_path / "bench_learners.py").write_text(LEARNER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("bench_learners", None)
+
+
+def test_list_names_every_table(tmp_path, capsys):
+    assert main(["bench", "list", "--store", str(tmp_path / "s.sqlite")]) == 0
+    out = capsys.readouterr().out
+    for name in ("olvf-2", "ovfm-2", "orf3v-3", "cwfe-3", "ovfiv-5"):
+        assert re.search(rf"^{name} ", out, re.M)
+    assert not (tmp_path / "s.sqlite").exists(), "listing writes nothing"
+
+
+def test_own_learner_on_a_registered_set(own, capsys):
+    command = ["bench", "run", "--data", "synthetic", "--models", "olvf,bench_learners:Mine", "--scenario", "vfs:0.5"]
+    assert main([*command, "--repeats", "2"]) == 0
+    shown = capsys.readouterr()
+    rows = [line for line in shown.out.splitlines() if line.startswith("| synthetic")]
+    olvf, mine = rows[0].split("|")[2:4]
+    assert olvf.strip(" *•◦").split()[0] == mine.strip().split()[0], "the same learner under another name"
+    assert "4 cells run" in shown.err
+    assert main([*command, "--repeats", "3"]) == 0
+    assert "2 cells run" in capsys.readouterr().err, "more repeats run only what is new"
+    assert main(["bench", "report", "--html", "r.html", "--markdown", "r.md"]) == 0
+    text = (own / "r.md").read_text()
+    assert "## synthetic (vfs:0.5)" in text
+    assert "## OLVF, Table 2" in text
+    assert "bench_learners:Mine" in (own / "r.html").read_text()
+
+
+def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
+    command = ["bench", "run", "--data", "synthetic", "--models", "bench_learners:Broken,olvf", "--repeats", "1"]
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert "failed (1): bench_learners:Broken on synthetic, none: ZeroDivisionError: it broke" in shown.err
+    assert "1 numbers" not in shown.out
+    assert "1 number: ZeroDivisionError: it broke" in shown.out
+    with Store("varifold-bench.sqlite") as store:
+        assert len(store.outcomes(None)) == 1
+        assert len(store.failures()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "needs TABLE names"),
+        (["run", "olvf-2", "--data", "synthetic"], "needs TABLE names"),
+        (["run", "olvf-9"], "there is no table 'olvf-9'; did you mean olvf-"),
+        (["run", "olvf-2", "--only", "germany"], "did you mean german"),
+        (["run", "--data", "synthetic"], "--data needs --models"),
+        (["run", "--data", "nothing.csv", "--target", "y", "--models", "olvf"], "there is no file 'nothing.csv'"),
+        (["run", "--data", "synthetic", "--models", "olfv"], "there is no model 'olfv'; did you mean olvf"),
+        (["run", "--data", "synthetic", "--models", "olvf,olvf"], "must be different"),
+        (["run", "--data", "synthetic", "--models", "olvf", "--scenario", "vsf:1"], "no scenario 'vsf'"),
+        (["run", "olvf-2", "--repeats", "0"], "must be a whole number >= 1"),
+        (["report", "--html", "no/such/folder.html"], "the folder of no/such/folder.html does not exist"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_line(own, capsys, arguments, said):
+    assert main(["bench", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_report_without_a_store(own, capsys):
+    assert main(["bench", "report"]) == 1
+    assert "there is no store" in capsys.readouterr().err
+
+
+def test_split_models():
+    assert split_models("auto,olvf:C=0.1,B=0.5,my.pkg:Mine") == ["auto", "olvf:C=0.1,B=0.5", "my.pkg:Mine"]
+    assert split_models("ovfiv:base=(olvf:C=1,B=0.5),lam=1, pa") == ["ovfiv:base=(olvf:C=1,B=0.5),lam=1", "pa"]
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_same_numbers(tmp_path):
+    table = study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 3))
+    found = []
+    for jobs in (1, 2):
+        with Store(tmp_path / f"{jobs}.sqlite") as store:
+            summary = run([table], store, jobs=jobs)
+            assert (summary.ran, summary.already, summary.failures) == (6, 0, {})
+            found.append({c: (o.cer, o.curve, o.stream_sha) for c, o in store.outcomes(None).items()})
+    assert found[0] == found[1]
+
+
+def test_the_same_stream_for_every_learner(tmp_path):
+    table = study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 2))
+    with Store(tmp_path / "s.sqlite") as store:
+        run([table], store)
+        streams = {(c.model, c.seed): o.stream_sha for c, o in store.outcomes(None).items()}
+    assert streams["olvf", 0] == streams["arow", 0]
+    assert streams["olvf", 1] == streams["arow", 1]
+    assert streams["olvf", 0] != streams["olvf", 1]
