@@ -57,7 +57,7 @@ def test_show_a_set_and_files(capsys, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     code, out, _ = run(capsys, "show", DATA / "jan.csv", DATA / "feb.csv", "--target", "y", "--format", "json")
     assert json.loads(out)["columns"] == 3
-    assert json.loads(out)["absent"] == pytest.approx(1 / 3)
+    assert json.loads(out)["absent"] == pytest.approx(1 / 6)
 
 
 def test_show_says_what_was_left_out_and_what_is_wrong(capsys):

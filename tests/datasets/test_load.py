@@ -1,5 +1,6 @@
 """Registered sets: what the registry says is what the files hold."""
 
+import functools
 import os
 
 import numpy as np
@@ -10,13 +11,14 @@ from varifold.errors import DataError, UnknownNameError
 from varifold.streams.columns import Columns
 
 HERE = "VARIFOLD_DATA" in os.environ
+loaded = functools.cache(datasets.load)
 REAL = [name for name in datasets.names() if datasets.find(name).files]
 real_data = [pytest.mark.real_data, pytest.mark.skipif(not HERE, reason="VARIFOLD_DATA names no directory")]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=real_data) for name in REAL])
 def test_rows_columns_and_classes_are_as_registered(name):
-    data = datasets.load(name)
+    data = loaded(name)
     entry = data.entry
     assert (len(data.block), Columns(data.block).width) == (entry.rows, entry.features)
     assert len(data.block.labels) == entry.classes
@@ -42,7 +44,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=real_data) for name in COUNTS])
 def test_label_rules(name):
-    data = datasets.load(name)
+    data = loaded(name)
     counts = dict(zip(data.block.labels.values, np.bincount(data.block.codes).tolist(), strict=True))
     assert list(counts.items()) == list(COUNTS[name].items())
     assert data.positive == list(counts)[1]

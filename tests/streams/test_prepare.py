@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from varifold import Block, streams
+from varifold._core import masks
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.columns import Columns
 
@@ -219,3 +220,17 @@ def test_wrong_spellings_say_what_is_right(spec, error, words):
 def test_only_blocks_are_prepared():
     with pytest.raises(DataError, match="list"):
         streams.prepare([{"a": 1}])
+
+
+def test_masks_do_not_depend_on_where_a_stream_is_cut():
+    block = table(300, nominal=(2,))
+    position, d = Columns(block).position, 9
+    group, removal = np.zeros(300, dtype=np.int32), np.full((1, d), 0.4)
+    makers = [
+        lambda b, start: masks.bernoulli(b.indptr, b.indices, position, removal, group, 7, start, 2),
+        lambda b, start: masks.exact(b.indptr, b.indices, position, d, 4, 7, start),
+        lambda b, start: masks.pairs(b.indptr, b.indices, position, d, 7, start),
+    ]
+    for make in makers:
+        parts = [make(block[low : low + 77], low) for low in range(0, 300, 77)]
+        assert np.array_equal(np.concatenate(parts), make(block, 0))

@@ -18,10 +18,6 @@ cdef extern from *:
     """
     uint64_t folded_product(uint64_t a, uint64_t b) noexcept nogil
 
-cdef enum:
-    PAIR_STREAM = 1      # told apart from per-column draws by the upper bits of the key
-
-
 cdef inline uint64_t mix(uint64_t z) noexcept nogil:
     z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9ULL
     z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EBULL
@@ -133,8 +129,7 @@ def exact(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[:
                     row_of[j] = i
                     stays[j] = uniform(key, j) * open_columns >= left
                     open_columns -= 1
-                    if not stays[j]:
-                        left -= 1
+                    left -= 1 - stays[j]
                 keep[k] = stays[j]
     return out
 
@@ -145,16 +140,16 @@ def pairs(const int64_t[::1] indptr, const int32_t[::1] indices, const int32_t[:
     cdef Py_ssize_t n = indptr.shape[0] - 1, i, k
     cdef uint64_t key
     cdef int32_t j
-    cdef int loser
-    out = np.zeros(indices.shape[0], dtype=np.uint8)
+    cdef int32_t alone = <int32_t> (width - 1) if width & 1 else -1
+    out = np.empty(indices.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] keep = out
     with nogil:
         for i in range(n):
             key = row_key(seed, start + i)
             for k in range(indptr[i], indptr[i + 1]):
                 j = position[indices[k]]
-                loser = uniform(key, (<uint64_t> PAIR_STREAM << 32) + (j >> 1)) < 0.5
-                keep[k] = (j & 1) != loser or (j == width - 1 and j % 2 == 0)
+                # one random bit a pair, joined without a branch
+                keep[k] = ((j & 1) ^ (draw(key, j >> 1) & 1)) | (j == alone)
     return out
 
 
