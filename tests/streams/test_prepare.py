@@ -210,11 +210,17 @@ def test_delay_is_passed_on():
         ("trapezoidal:0", ParameterError, ">= 1"),
         ("mixed:order=bbc", ParameterError, "order must be"),
         ("delay:-1", ParameterError, ">= 0"),
+        ("balanced:seed=-1", ParameterError, "seed must be"),
     ],
 )
 def test_wrong_spellings_say_what_is_right(spec, error, words):
     with pytest.raises(error, match=words):
         streams.prepare(table(10), spec)
+
+
+def test_seeds_are_not_negative():
+    with pytest.raises(ParameterError, match=r"seed must be a whole number >= 0. Got -1"):
+        streams.prepare(table(10), seed=-1)
 
 
 def test_only_blocks_are_prepared():

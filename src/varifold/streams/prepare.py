@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold._core.block import Block
-from varifold.errors import DataError
+from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios import SCENARIOS
 from varifold.streams.spec import parse
 from varifold.streams.state import State
@@ -60,6 +60,8 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
         state = State(data.block, conversion=data.conversion)
     else:
         raise DataError(f"prepare() takes a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
+    if seed < 0:
+        raise ParameterError(f"seed must be a whole number >= 0. Got {seed} instead.")
     steps = list(enumerate(parse(scenario, SCENARIOS)))
     for index, step in steps:
         if step.scenario.before:

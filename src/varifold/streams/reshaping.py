@@ -21,6 +21,8 @@ def balanced(state: State, seed: int = 0) -> State:
     As in OVFIV, before the rows are permuted; its own `seed` keeps the copies the same from run to run. Copies of a row
     recur in the stream, which helps every online learner.
     """
+    if seed < 0:
+        raise ParameterError(f"seed must be a whole number >= 0. Got {seed} instead.")
     codes = state.block.codes
     if np.any(codes < 0):
         raise DataError("balanced needs a label in every row")
