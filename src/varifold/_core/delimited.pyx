@@ -266,8 +266,8 @@ cdef class Delimited:
             if count == -1:
                 break
             if count == -2:
-                # a quote that never closes: leave this one line out and go on after it
-                self.failed(self.line, None, "a quote is opened here and never closed")
+                # leave this one line out and go on after it
+                self.failed(self.line, None, "a quote is opened here and never closed, or closed inside another cell")
                 while p < n and s[p] != 10:
                     p += 1
                 p = min(p + 1, n)
@@ -286,6 +286,7 @@ cdef class Delimited:
     cdef Py_ssize_t split(self, const char* s, Py_ssize_t n, Py_ssize_t* place, int64_t* lines, bint final) except -3:
         """Cells of the record at `place`, which moves behind it. 0: blank line, -1: not whole, -2: open quote."""
         cdef Py_ssize_t p = place[0], count = 0, a, b
+        cdef int64_t before
         cdef char c, sep = self.sep, quote = self.quote
         cdef uint8_t kind
         lines[0] = 1
@@ -302,6 +303,7 @@ cdef class Delimited:
                 p += 1
             if p < n and s[p] == quote:
                 kind = 1
+                before = lines[0]
                 p += 1
                 a = p
                 while True:
@@ -325,7 +327,9 @@ cdef class Delimited:
                 while p < n and is_space(s[p]) and s[p] != sep:
                     p += 1
                 if p < n and s[p] != sep and s[p] != 10 and s[p] != 13:
-                    # text after a closing quote: the quotes were part of the text
+                    if lines[0] > before:
+                        return -2
+                    # text after a closing quote on the same line: the quotes were part of the text
                     kind = 0
                     a -= 1
                     while p < n and s[p] != sep and s[p] != 10 and s[p] != 13:
