@@ -69,7 +69,7 @@ BAD = {
     "overflow.csv": "overflow.csv, line 3, column 'x': '1e999' is infinite",
     "infinite.csv": "infinite.csv, line 4, column 'x': '-inf' is infinite",
     "open_quote.csv": "open_quote.csv, line 3: a quote is opened here and never closed",
-    "stray_quote.csv": "stray_quote.csv, line 3: a quote is opened here and never closed, or closed inside another cell",
+    "stray_quote.csv": "stray_quote.csv, line 3: a quote is opened here and never closed, or closed inside",
     "numbers_only.csv": "numbers_only.csv, line 1: the header holds numbers only; pass header=False",
     "no_label.csv": "no_label.csv, line 3, column 'y': no label",
     "utf16.csv": "utf16.csv is UTF-16 text; pass encoding='utf-16'",
@@ -87,8 +87,17 @@ def test_fails_with_file_and_line(name):
         rows(name)
 
 
-SKIPPED = {"ragged.csv": 2, "latin1.csv": 1, "overflow.csv": 1, "open_quote.csv": 1, "stray_quote.csv": 1, "no_label.csv": 1,
-           "broken.jsonl": 5, "broken.svm": 3, "broken.arff": 2}  # fmt: skip
+SKIPPED = {
+    "ragged.csv": 2,
+    "latin1.csv": 1,
+    "overflow.csv": 1,
+    "open_quote.csv": 1,
+    "stray_quote.csv": 1,
+    "no_label.csv": 1,
+    "broken.jsonl": 5,
+    "broken.svm": 3,
+    "broken.arff": 2,
+}
 
 
 @pytest.mark.parametrize("name", SKIPPED)
