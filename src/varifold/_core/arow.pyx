@@ -20,6 +20,11 @@ cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double*
         out[j] = out[j] + x0 * a[j] + x1 * b[j] + x2 * c[j] + x3 * d[j]
 
 
+cdef inline double capped(double loss) noexcept nogil:
+    """Values of 1e150 must not carry the means beyond what a double holds."""
+    return loss if loss < 1e12 else 1e12
+
+
 cdef class AROWRule(BinaryRule):
     """Per slot: the mean, and the precision gathered beyond the prior's 1 (diagonal form only)."""
 
@@ -110,7 +115,7 @@ cdef class AROWRule(BinaryRule):
             self.update_full(v, c, y, w)
 
     cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double loss = 1.0 - y * self.score(v, c)
+        cdef double loss = capped(1.0 - y * self.score(v, c))
         cdef double r = self.r / w
         cdef double confidence = 0.0, step, u
         cdef double* s
@@ -127,17 +132,12 @@ cdef class AROWRule(BinaryRule):
             if s[1] > 1e300:
                 s[1] = 1e300
 
-    cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double loss = 1.0 - y * self.score(v, c)
-        cdef double confidence = 0.0, beta, x
+    cdef double widen(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
+        """Covariance times x into `spread`; returns x' covariance x."""
         cdef double* u = self.spread
         cdef double* row
-        cdef double* cov = self.covariance + c * self.side * self.side
-        cdef Py_ssize_t i, j, side = self.space.size
-        if loss <= 0.0:
-            return
-        if side > self.side:
-            side = self.side
+        cdef double x, confidence = 0.0
+        cdef Py_ssize_t i, j
         memset(u, 0, side * sizeof(double))
         i = 0
         while i + 4 <= v.n:
@@ -152,9 +152,48 @@ cdef class AROWRule(BinaryRule):
             i += 1
         for i in range(v.n):
             confidence += v.x[i] * u[v.slot[i]]
+        return confidence
+
+    cdef bint definite(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil:
+        """Whether the step leaves every variance positive, as it must but for rounding."""
+        cdef Py_ssize_t j
         if confidence < 0.0:
-            confidence = 0.0
+            return False
+        for j in range(side):
+            if beta * self.spread[j] * self.spread[j] > cov[j * self.side + j] + 1e-9:
+                return False
+        return True
+
+    cdef void uncouple(self, View* v, double* cov) noexcept nogil:
+        """Keep the variances of the features present and let their covariances go."""
+        cdef Py_ssize_t i, j
+        cdef int32_t slot
+        cdef double variance
+        for i in range(v.n):
+            slot = v.slot[i]
+            variance = cov[slot * self.side + slot]
+            for j in range(self.side):
+                cov[j * self.side + slot] = 0.0
+                cov[slot * self.side + j] = 0.0
+            cov[slot * self.side + slot] = variance if variance > 0.0 else 0.0
+
+    cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double loss = capped(1.0 - y * self.score(v, c))
+        cdef double confidence, beta, x
+        cdef double* u = self.spread
+        cdef double* row
+        cdef double* cov = self.covariance + c * self.side * self.side
+        cdef Py_ssize_t i, j, side = self.space.size
+        if loss <= 0.0:
+            return
+        if side > self.side:
+            side = self.side
+        confidence = self.widen(v, cov, side)
         beta = 1.0 / (confidence + self.r / w)
+        if not self.definite(cov, confidence, beta, side):
+            self.uncouple(v, cov)
+            confidence = self.widen(v, cov, side)
+            beta = 1.0 / (confidence + self.r / w)
         for j in range(side):
             at(self, <int32_t> j, c)[0] += beta * loss * y * u[j]
         beta = sqrt(beta)
@@ -192,6 +231,8 @@ cdef class AROWRule(BinaryRule):
             return
         self.grow_covariance(self.problems, min(capacity, self.max_dense + 1))
         view = np.ascontiguousarray(arrays["covariance"], dtype=np.float64)
+        if view.shape[0] != self.problems or view.shape[1] != view.shape[2] or view.shape[1] > self.side:
+            raise ValueError("the covariance does not belong to this method")
         for c in range(self.problems):
             for i in range(view.shape[1]):
                 memcpy(self.covariance + (c * self.side + i) * self.side, &view[c, i, 0],

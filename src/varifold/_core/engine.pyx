@@ -41,6 +41,9 @@ cdef extern from *:
     void prefetch "VARIFOLD_PREFETCH"(void*) noexcept nogil
 
 
+cdef double UNSCALED = 1e50  # inputs that no scaler bounds are held within it, so that products of weights stay finite
+
+
 cdef class Binding:
     """Where a vocabulary's ids live in a space."""
 
@@ -305,7 +308,8 @@ cdef class Engine:
         cdef double* scaled = self.scaled
         sort_pairs(n, self.slots + 1, self.vals + 1, self.slots2, self.vals2, self.dense, <int32_t> (self.space.size - 1))
         if kind == NONE:
-            memcpy(self.scaled + 1, self.vals + 1, n * sizeof(double))
+            for i in range(1, n + 1):
+                scaled[i] = -UNSCALED if vals[i] < -UNSCALED else UNSCALED if vals[i] > UNSCALED else vals[i]
         elif self.n_heads == 0 and kind == STANDARD:
             if commit:
                 for i in range(1, n + 1):
@@ -708,6 +712,10 @@ cdef class Engine:
     def fill(self, names, labels, dict arrays):
         """Take what dump() gave into an engine that was just made with the same parameters."""
         cdef Py_ssize_t i
+        if len(arrays["counts"]) != len(labels) or len(set(labels)) != len(labels):
+            raise ValueError(f"{len(labels)} labels for {len(arrays['counts'])} counts")
+        if self.scaler.kind != NONE and len(arrays["scaler"]) != len(names):
+            raise ValueError(f"{len(arrays['scaler'])} rows of statistics for {len(names)} names")
         self.space.fill(names, arrays["space.kind"], arrays["space.column"], arrays["space.free"])
         self.space.restore_seen(arrays["space.seen"])
         self.space.evictions = int(arrays["space.evictions"][0])
@@ -725,6 +733,8 @@ cdef class Engine:
         self.labels = list(labels)
         self.label_index = {y: i for i, y in enumerate(self.labels)}
         self.model.fill({key[6:]: a for key, a in arrays.items() if key.startswith("model.")}, self.space.capacity)
+        if self.model.classes != k:
+            raise ValueError(f"{k} labels for {self.model.classes} classes of the model")
 
     def nbytes(self):
         """Bytes of state by part."""

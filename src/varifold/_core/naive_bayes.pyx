@@ -15,6 +15,11 @@ from varifold._core.view cimport View
 cdef double STRONGEST = 50.0  # bound of what one feature may say, in log units
 
 
+cdef inline double held(double square) noexcept nogil:
+    """A squared distance, held where the difference of two is still a number."""
+    return square if square < 1e100 else 1e100
+
+
 cdef inline double bounded(double e) noexcept nogil:
     return STRONGEST if e > STRONGEST else (-STRONGEST if e < -STRONGEST else e)
 
@@ -120,18 +125,18 @@ cdef class GaussianNBModel(Model):
         for c in range(k):
             d = m[c].mean - mean
             m2 += m[c].m2 + m[c].n * d * d
-        variance = m2 / n
+        variance = min(m2, 1e300) / n
         if not variance > 1e-300:
             return
-        share = (x - mean) * (x - mean) / variance
+        share = held((x - mean) * (x - mean) / variance)
         for c in range(k):
             weight = m[c].n + self.prior
             d = m[c].mean - mean
             # around the shrunk mean, which lies prior / weight of the way to the common one
             own = (m[c].m2 + self.prior * variance + m[c].n * self.prior / weight * d * d) / weight
-            own = own / variance + 1e-9
+            own = held(own / variance) + 1e-9
             d = x - mean - d * (m[c].n / weight)
-            out[c] += bounded(0.5 * (share - d * d / variance / own - log(own)))
+            out[c] += bounded(0.5 * (share - held(d * d / variance / own) - log(own)))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t i

@@ -8,6 +8,10 @@ Name = str | int
 
 DEF_CAPACITY: int
 
+def check_flat(
+    names: Sequence[Name | None], kinds: NDArray[np.uint8], columns: NDArray[np.int32], free_ids: NDArray[Any]
+) -> None: ...
+
 class NameTable:
     size: int
     features: int

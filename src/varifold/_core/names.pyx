@@ -147,6 +147,33 @@ cdef inline Py_ssize_t roomier(Py_ssize_t capacity) noexcept:
     return 2 * capacity if capacity < 4096 else capacity + (capacity >> 3)
 
 
+def check_flat(names, kinds, columns, free_ids):
+    """Raise ValueError unless the parts of a table's flat form belong together."""
+    size = len(names)
+    if not size or not len(kinds) == len(columns) == size or names[0] is not None:
+        raise ValueError("names, kinds and columns differ in number")
+    seen = set()
+    empty = set()
+    allowed = tuple(int(k) for k in (NUMERIC, COLUMN, NUMERIC + COLUMN, INDICATOR))
+    for i in range(1, size):
+        name, kind, column = names[i], int(kinds[i]), int(columns[i])
+        if name is None:
+            empty.add(i)
+        if kind not in (allowed if name is not None else (0,)):
+            raise ValueError(f"the name {name!r} has no kind {kind}")
+        if kind != INDICATOR:
+            if name is not None and column != i:
+                raise ValueError(f"the name {name!r} has a column that is not its own")
+        elif not (0 < column < size and kinds[column] & COLUMN and type(name) is str
+                  and name.startswith(f"{names[column]}=")):
+            raise ValueError(f"the indicator {name!r} has no column")
+        if (type(name), name) in seen and name is not None:
+            raise ValueError(f"the name {name!r} is there twice")
+        seen.add((type(name), name))
+    if len(free_ids) != len(empty) or {int(i) for i in free_ids} != empty:
+        raise ValueError("the free ids are not those without a name")
+
+
 cdef class NameTable:
     """Name (str or int, told apart) -> dense id; id 0 is reserved for the intercept."""
 
@@ -368,6 +395,7 @@ cdef class NameTable:
         cdef object name
         if self.size != 1:
             raise ValueError("fill() needs an empty table")
+        check_flat(names, kinds, columns, free_ids)
         self.grow(max(DEF_CAPACITY, len(names)))
         self.size = len(names)
         for i in range(1, self.size):

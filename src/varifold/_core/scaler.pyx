@@ -45,6 +45,8 @@ cdef class Scaler:
     def fill(self, table, Py_ssize_t capacity):
         """Take what dump() gave."""
         cdef double[:, ::1] view = np.ascontiguousarray(table, dtype=np.float64)
+        if view.shape[1] != 3 or view.shape[0] > (0 if self.kind == NONE else capacity):
+            raise ValueError("the statistics do not fit the scaler")
         self.grow(capacity)
         if self.kind != NONE and view.shape[0]:
             memcpy(self.stat, &view[0, 0], view.shape[0] * sizeof(Stat))

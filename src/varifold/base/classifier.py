@@ -258,13 +258,15 @@ class VaryingClassifier(river_base.Classifier):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The learner that `save` wrote; it continues as if it had never stopped. Loading runs no code."""
         header, arrays = files.read(path)
-        learner: Self = _made_from(header, cls, path)
-        labels = [files.unpack_label(y) for y in header["labels"]]
         state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
         try:
+            learner: Self = _made_from(header, cls, path)
+            labels = [files.unpack_label(y) for y in header["labels"]]
             learner._engine.fill(files.unpack_names(arrays), labels, state)
-        except (KeyError, IndexError, ValueError) as error:
-            raise ModelFileError(f"{path} does not hold the state of a {type(learner).__name__}: {error}") from error
+        except ModelFileError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise ModelFileError(f"{path} does not hold a whole {header.get('method')!r}: {error!r}") from error
         return learner
 
 

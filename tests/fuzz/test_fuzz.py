@@ -1,0 +1,121 @@
+"""Hostile instances through every learner: 10^4 a learner with the other tests, 10^6 with `make fuzz`."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import varifold
+from tests.fuzz import hostile
+from varifold.checks.material import state
+from varifold.errors import VarifoldError
+
+LENGTH = 200
+PARTS = 4
+
+
+def settings_of(name: str, seed: int) -> Any:
+    """One of the learner's forms with random settings around it."""
+    rng = random.Random(f"{name} {seed}")
+    cls: Any = varifold.models[name]
+    params = dict(rng.choice(list(cls._unit_test_params())))
+    around = {
+        "scale": rng.choice(("standard", "minmax", "none")),
+        "fit_intercept": rng.random() < 0.7,
+        "max_features": rng.choice((None, None, 1, 3, 16, 40)),
+        "evict": rng.choice(("oldest", "lightest")),
+    }
+    taken = cls()._get_params()
+    return cls(**{**{k: v for k, v in around.items() if k in taken}, **params})
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", list(varifold.models))
+def test_seeded(name: str, part: int, request: pytest.FixtureRequest) -> None:
+    episodes = max(1, request.config.getoption("--instances") // LENGTH // PARTS)
+    for k in range(episodes):
+        seed = part * 1_000_003 + k
+        learner = settings_of(name, seed)
+        try:
+            hostile.episode(learner, seed, LENGTH)
+        except Exception as error:
+            error.add_note(f"in episode {seed} of {name}: {learner!r}")
+            raise
+
+
+def known(pool: list[Any], bad: list[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.sampled_from(pool), st.sampled_from(pool), st.sampled_from(bad))
+
+
+NAME = st.one_of(known(hostile.NAMES, hostile.BAD_NAMES), st.text(max_size=3), st.integers())
+VALUE = st.one_of(
+    st.floats(),
+    st.floats(-3, 3),
+    st.integers(),
+    st.booleans(),
+    st.decimals(),
+    st.text(max_size=2),
+    known(hostile.NUMBERS, hostile.BAD_VALUES),
+    st.sampled_from(hostile.ABSENT),
+)
+ROW = st.tuples(
+    st.dictionaries(NAME, VALUE, max_size=6),
+    known(hostile.LABELS, hostile.BAD_LABELS),
+    st.sampled_from([1.0, 0.5, 0.0]),
+)
+
+
+@pytest.mark.parametrize("name", list(varifold.models))
+def test_hypothesis(name: str, request: pytest.FixtureRequest) -> None:
+    examples = max(10, request.config.getoption("--instances") // 1000)
+
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(rows=st.lists(ROW, max_size=25), seed=st.integers(0, 50))
+    def lives(rows: list[Any], seed: int) -> None:
+        learner = settings_of(name, seed)
+        fresh, taken = learner.clone(), []
+        for row in rows:
+            hostile.assert_answers(learner, row[0])
+            if hostile.accepted(learner.learn_one, *row):
+                taken.append(row)
+        hostile.assert_whole(learner)
+        hostile.second_door(fresh, taken, random.Random(seed))
+        assert state(fresh) == state(learner)
+
+    lives()
+
+
+@pytest.mark.parametrize("name", list(varifold.models))
+def test_a_long_life_under_a_small_bound(name: str) -> None:
+    """Growth, eviction and return, dicts and blocks in turn, vocabularies old and new."""
+    rng = random.Random(11)
+    one = varifold.models[name](max_features=9, evict="lightest")
+    other = one.clone()
+    vocabulary = varifold.Vocabulary()
+    for _ in range(40):
+        rows = [{f"w{rng.randrange(60)}": rng.gauss(0, 1) for _ in range(rng.randrange(12))} for _ in range(12)]
+        for x in rows:
+            if rng.random() < 0.5:
+                x["kind"] = f"k{rng.randrange(20)}"
+        y = [rng.randrange(3) for _ in rows]
+        for x, label in zip(rows, y, strict=True):
+            one.learn_one(x, label)
+        if rng.random() < 0.3:
+            vocabulary = varifold.Vocabulary()
+        if rng.random() < 0.7:
+            other.learn_many(varifold.to_block(rows, y, vocabulary=vocabulary))
+        else:
+            for x, label in zip(rows, y, strict=True):
+                other.learn_one(x, label)
+        try:
+            other.predict_many(rows)
+        except VarifoldError as error:
+            raise AssertionError("known rows were refused") from error
+        assert state(one) == state(other)
+    hostile.assert_whole(one)
