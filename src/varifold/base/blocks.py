@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 
 from varifold._core.assemble import assemble
 from varifold._core.block import Block, Labels, Vocabulary, check_weights, encode_labels
 from varifold.errors import DataError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
 
 __all__ = ["Block", "Labels", "Vocabulary", "to_block"]
 
@@ -49,8 +51,11 @@ def to_block(
         return _from_array(X, y, w, names, vocabulary, labels)
     if hasattr(X, "tocsr"):
         return _from_sparse(X, y, w, names, vocabulary, labels)
-    if nw.dependencies.is_into_dataframe(X):
-        return _from_frame(nw.from_native(X, eager_only=True), y, w, vocabulary, labels)
+    if not isinstance(X, list | tuple | dict):
+        import narwhals.stable.v1 as nw  # costs as much as all the rest of the library
+
+        if nw.dependencies.is_into_dataframe(X):
+            return _from_frame(nw.from_native(X, eager_only=True), y, w, vocabulary, labels)
     if isinstance(X, dict) or not isinstance(X, Iterable):
         raise DataError(
             f"cannot read instances from {type(X).__name__}; pass a Block, an iterable of dicts, a data frame, "
@@ -127,6 +132,8 @@ def _from_frame(
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
+    import narwhals.stable.v1 as nw
+
     columns: list[tuple[Any, Any]] = []
     for name in X.columns:
         series = X.get_column(name)
@@ -141,6 +148,8 @@ def _from_frame(
 
 def _as_floats(series: nw.Series[Any]) -> Any:
     """Numbers with NaN where the frame has a null."""
+    import narwhals.stable.v1 as nw
+
     if series.null_count():
         return series.cast(nw.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     return series.to_numpy().astype(np.float64)
