@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,11 +26,34 @@ def learner_round_trip(folder: Path) -> None:
         assert again.predict_proba_one(x) == model.predict_proba_one(x), name
 
 
+def command(*words: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "varifold", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"varifold {' '.join(words)} failed: {done.stderr}"
+    return done.stdout
+
+
+def command_line(folder: Path) -> None:
+    with (folder / "readings.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["pressure", "valve", "state"])
+        rows.writerows([t % 7 if t % 3 else "", "open" if t % 2 else "shut", t % 2] for t in range(200))
+    assert "olvf" in command("models", folder=folder)
+    told = json.loads(
+        command("run", "readings.csv", "--target", "state", "--model", "arow", "--format", "json", folder=folder)
+    )
+    assert told["instances"] == 200
+    assert told["cer"]["mean"] < 0.3
+    assert "zero" in command("demo", "--model", "arow", folder=folder)
+
+
 def main() -> None:
     present = [name for name in EXTRAS if importlib.util.find_spec(name)]
     assert not present, f"extras are installed here, so this proves nothing: {present}"
     with tempfile.TemporaryDirectory() as folder:
         learner_round_trip(Path(folder))
+        command_line(Path(folder))
     print("the core runs without extras")
 
 

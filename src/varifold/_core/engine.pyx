@@ -16,7 +16,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._core.block cimport Block, Vocabulary
-from varifold._core.model cimport Model
+from varifold._core.model cimport BinaryRule, Model
 from varifold._core.names cimport (
     ABSENT, BAD, COLUMN, FREE, INDICATOR, LEVEL, NUMBER, NUMERIC, canonical_name, conflict_error, name_error,
     quick_find, quick_read,
@@ -716,6 +716,8 @@ cdef class Engine:
             raise ValueError(f"{len(labels)} labels for {len(arrays['counts'])} counts")
         if self.scaler.kind != NONE and len(arrays["scaler"]) != len(names):
             raise ValueError(f"{len(arrays['scaler'])} rows of statistics for {len(names)} names")
+        if isinstance(self.model, BinaryRule) and len(arrays["model.state"]) != len(names):
+            raise ValueError(f"{len(arrays['model.state'])} rows of weights for {len(names)} names")
         self.space.fill(names, arrays["space.kind"], arrays["space.column"], arrays["space.free"])
         self.space.restore_seen(arrays["space.seen"])
         self.space.evictions = int(arrays["space.evictions"][0])

@@ -263,7 +263,7 @@ cdef class BinaryRule(Model):
         state = np.ascontiguousarray(arrays["state"], dtype=np.float64)
         shared = np.ascontiguousarray(arrays["shared"], dtype=np.float64)
         if (state.ndim != 3 or shared.ndim != 2 or state.shape[2] != self.width or shared.shape[1] != self.globals
-                or state.shape[1] != shared.shape[0] or state.shape[0] != self.space.size
+                or state.shape[1] != shared.shape[0] or state.shape[0] > capacity
                 or state.shape[1] != (self.classes if self.classes > 2 else 1)):
             raise ValueError("the arrays do not belong to this method")
         free(self.state)

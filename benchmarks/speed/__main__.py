@@ -1,0 +1,150 @@
+"""Time of one prequential step (predict, then learn) of ours and others on the same instances, in one run.
+
+    python -m benchmarks.speed [--only TEXT]
+
+`spambase` with half of its values removed (made data of that shape when VARIFOLD_DATA is not set), and a made bag of
+words (25,000 texts, 7,500 words, about 120 each, Zipf). Every figure is the best of three passes from an empty model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import varifold
+from varifold import streams
+
+ONE_BY_ONE = 1000  # scikit-learn takes single rows so slowly that a part of the stream must do
+
+
+def spambase() -> Any:
+    if os.environ.get("VARIFOLD_DATA"):
+        block = varifold.datasets.load("spambase").block
+    else:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(4601, 57))
+        block = varifold.to_block(X, (X[:, :9].sum(axis=1) > 0).tolist())
+    return streams.prepare(block, "vfs:0.5", seed=0).block
+
+
+def bag_of_words() -> Any:
+    rng = np.random.default_rng(0)
+    share = 1 / np.arange(1, 7501)
+    texts, y = [], []
+    leaning = rng.normal(size=7500)
+    for _ in range(25_000):
+        words = np.unique(rng.choice(7500, size=230, p=share / share.sum()))[:120]
+        texts.append({f"word{j}": 1.0 for j in words.tolist()})
+        y.append(bool(leaning[words].sum() > 0))
+    return varifold.to_block(texts, y)
+
+
+def limit(folder: Path) -> Any:
+    library = folder / "limit.so"
+    source = Path(__file__).with_name("limit.c")
+    subprocess.run(["cc", "-O3", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    found = ctypes.CDLL(str(library))
+    found.limit_pa.restype = found.limit_olvf.restype = ctypes.c_int64
+    return found
+
+
+def address(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def contenders(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
+    """(name, instances, one whole pass)."""
+    from river import linear_model, preprocessing
+    from sklearn.linear_model import SGDClassifier
+
+    rows, y = list(block.rows(indicators=True)), block.y
+    n, d = len(block), block.vocabulary.size
+    codes = np.ascontiguousarray(block.codes)
+    parts = [address(a) for a in (block.indptr, block.indices, block.values, codes)]
+
+    def singly(make: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            model = make()
+            for x, label in zip(rows, y, strict=True):
+                model.predict_one(x)
+                model.learn_one(x, label)
+
+        return run
+
+    yield "varifold OLVF, dicts", n, singly(varifold.OLVF)
+    yield "varifold OLVF, block", n, lambda: varifold.OLVF().predict_learn_many(block)
+    yield "varifold AROW, dicts", n, singly(varifold.AROW)
+    yield "varifold AROW, block", n, lambda: varifold.AROW().predict_learn_many(block)
+    yield "river LogisticRegression", n, singly(linear_model.LogisticRegression)
+    yield "river PAClassifier", n, singly(linear_model.PAClassifier)
+    for rule in (linear_model.LogisticRegression, linear_model.PAClassifier):
+        scaled = singly(lambda rule=rule: preprocessing.StandardScaler() | rule())
+        yield f"river StandardScaler | {rule.__name__}", n, scaled
+    yield from vowpal(block, folder)
+    dense = np.zeros((n, d))
+    dense[np.repeat(np.arange(n), np.diff(block.indptr)), block.indices] = block.values
+
+    def sgd(size: int, upto: int) -> Callable[[], None]:
+        def run() -> None:
+            model = SGDClassifier()
+            for lo in range(0, upto, size):
+                if lo:
+                    model.predict(dense[lo : lo + size])
+                model.partial_fit(dense[lo : lo + size], codes[lo : lo + size], classes=[0, 1])
+
+        return run
+
+    yield "scikit-learn SGD, one by one", ONE_BY_ONE, sgd(1, ONE_BY_ONE)
+    yield "scikit-learn SGD, batches of 1000", n, sgd(1000, n)
+    c = limit(folder)
+    yield "C, plain PA", n, lambda: c.limit_pa(ctypes.c_int64(n), *parts, address(np.zeros(d)))
+    three = [ctypes.c_double(v) for v in (0.01, 1e-3, 3.0)]
+    yield "C, scaler + intercept + OLVF", n, lambda: c.limit_olvf(ctypes.c_int64(n), ctypes.c_int64(d), *parts, *three)
+
+
+def vowpal(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
+    """vowpalwabbit over its cache file, in process."""
+    import vowpalwabbit
+
+    text, cache = folder / "data.vw", folder / "data.cache"
+    with text.open("w") as file:
+        for i in range(len(block)):
+            lo, hi = block.indptr[i], block.indptr[i + 1]
+            cells = " ".join(f"{j}:{v:.9g}" for j, v in zip(block.indices[lo:hi], block.values[lo:hi], strict=True))
+            file.write(f"{1 if block.codes[i] else -1} | {cells}\n")
+    common = f"--quiet --loss_function logistic --cache_file {cache}"
+    vowpalwabbit.Workspace(f"{common} -d {text} -k").finish()
+    yield "vowpalwabbit, cache file", len(block), lambda: vowpalwabbit.Workspace(f"{common} -d {text}").finish()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="contenders whose name holds this")
+    only = parser.parse_args().only
+    for title, block in (("spambase, vfs:0.5", spambase()), ("bag of words", bag_of_words())):
+        print(f"\n{title}: {len(block)} instances, {len(block.indices) / len(block):.1f} values each", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, n, run in contenders(block, Path(folder)):
+                if only.lower() not in name.lower():
+                    continue
+                best = min(_timed(run) for _ in range(3))
+                print(f"  {name:45} {1e6 * best / n:10.3f} us an instance", flush=True)
+
+
+def _timed(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
