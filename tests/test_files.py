@@ -108,15 +108,12 @@ def test_every_truncation_is_refused(saved: Path, tmp_path: Path) -> None:
 
 def test_every_flipped_byte_is_found(saved: Path, tmp_path: Path) -> None:
     data = bytearray(saved.read_bytes())
-    rng = np.random.default_rng(0)
-    places = sorted({*range(64), *rng.choice(len(data), 500, replace=False).tolist(), len(data) - 1})
-    for place in places:
-        for change in (0x01, 0x80):
-            damaged = bytearray(data)
-            damaged[place] ^= change
-            (tmp_path / "damaged").write_bytes(damaged)
-            with pytest.raises(ModelFileError):
-                varifold.load(tmp_path / "damaged")
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << (place * 5 % 8)
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(ModelFileError):
+            varifold.load(tmp_path / "damaged")
 
 
 def test_bytes_after_the_end_are_refused(saved: Path) -> None:

@@ -53,7 +53,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     version = meta.get("varifold.format")
     if version is None:
         raise ModelFileError(f"{path} is a safetensors file, but not one of varifold's")
-    if not version.isdigit() or int(version) > FORMAT:
+    if not (version.isascii() and version.isdigit() and int(version) >= 1):
+        raise ModelFileError(f"{path} is damaged: it gives its format as {version!r}")
+    if int(version) > FORMAT:
         raise ModelFileError(
             f"{path} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
         )
