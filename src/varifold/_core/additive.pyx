@@ -163,6 +163,8 @@ cdef class AdditiveRule(BinaryRule):
         cdef int b, c = label if self.problems > 1 else 0
         cdef double sign = -1.0 if self.problems == 1 and label == 0 else 1.0
         cdef double* s
+        if self.classes < 2:
+            sign = 0.0
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             out[i] = sign * s[0] * v.x[i]
