@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 cdef struct View:
     Py_ssize_t n
     int32_t* slot
-    double* x          # scaled (unscaled ones within +-1e50); the intercept is 1.0, an indicator 1.0
+    double* x          # scaled; the intercept is 1.0, an indicator 1.0
     double* raw        # as given, clamped to +-1e150
     uint8_t* fresh     # 1 where no earlier learn held the slot (only a learning view has such slots)
     Py_ssize_t columns
