@@ -9,6 +9,7 @@ cdef enum:
 
 cdef class AdditiveRule(BinaryRule):
     cdef readonly double r
+    cdef double ceiling                   # largest precision: what is older weighs less and less
     cdef readonly Py_ssize_t max_binned   # slots from here on have no bins
     cdef double* sample                   # [slot][SAMPLE]: values drawn from all seen
     cdef double* edge                     # [slot][BINS - 1]

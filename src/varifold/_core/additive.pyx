@@ -16,11 +16,12 @@ from varifold._core.view cimport View
 cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
-    def __cinit__(self, double r, Py_ssize_t max_binned):
+    def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
         self.width = 2 + 2 * BINS
         self.globals = 0
         self.r = r
         self.max_binned = max_binned
+        self.ceiling = memory / r if memory > 0.0 else 1e300
 
     def __dealloc__(self):
         free(self.sample)
@@ -137,11 +138,11 @@ cdef class AdditiveRule(BinaryRule):
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             s[0] += step * v.x[i] / (1.0 + s[1])
-            s[1] = min(s[1] + v.x[i] * v.x[i] / r, 1e300)
+            s[1] = min(s[1] + v.x[i] * v.x[i] / r, self.ceiling)
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
                 s[2 * b] += step / (1.0 + s[2 * b + 1])
-                s[2 * b + 1] += 1.0 / r
+                s[2 * b + 1] = min(s[2 * b + 1] + 1.0 / r, self.ceiling)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Largest difference that the feature's bins make, and its linear weight."""

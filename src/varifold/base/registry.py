@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
+    "auto": "varifold.auto.classifier:AutoClassifier",
     "arow": "varifold.linear.arow:AROW",
     "ftrladp": "varifold.linear.ftrladp:FTRLADP",
     "gaussiannb": "varifold.linear.gaussiannb:GaussianNB",
     "ogd": "varifold.linear.ogd:OGD",
+    "neighbours": "varifold.auto.neighbours:Neighbours",
     "olvf": "varifold.linear.olvf:OLVF",
     "orf3v": "varifold.forest.orf3v:ORF3V",
     "ovfm": "varifold.copula.ovfm:OVFM",

@@ -221,15 +221,15 @@ def check_features(learner: Any) -> None:
 
 
 def check_bounded_memory(learner: Any) -> None:
-    """With max_features the state stops growing, whichever features go first."""
+    """With max_features the state stops growing, once a window of instances is full, whichever features go first."""
     for evict in ("oldest", "lightest"):
         model = type(learner)(**{**learner._get_params(), "max_features": 24, "evict": evict})
         sizes = []
-        for t in range(240):
+        for t in range(1200):
             x = {f"word {(t * 7 + j * j) % 1000}": 1.0 for j in range(5)} | {"kept": float(t % 2)}
             model.learn_one(x, t % 2)
             assert len(model.features) <= 24, f"{len(model.features)} features kept under a bound of 24"
-            if t in (120, 239):
+            if t in (600, 1199):
                 sizes.append(sum(model.state_bytes().values()))
         assert sizes[0] == sizes[1], f"{sizes[0]} bytes of state became {sizes[1]} under a bound"
         assert_sound(model, {"kept": 1.0}, {0, 1})

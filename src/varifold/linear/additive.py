@@ -22,6 +22,8 @@ class Additive(VaryingClassifier):
         Regularisation of the AROW update; larger is more cautious (r > 0).
     max_binned
         Slots that may have bins; later features are linear only, and `traits` says so.
+    memory
+        Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`.
 
@@ -49,12 +51,14 @@ class Additive(VaryingClassifier):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "r": Real(0, open_low=True),
         "max_binned": Integer(1),
+        "memory": Real(0),
     }
 
     def __init__(
         self,
         r: float = 30.0,
         max_binned: int = 20_000,
+        memory: float = 0.0,
         *,
         scale: str = "standard",
         fit_intercept: bool = True,
@@ -64,9 +68,8 @@ class Additive(VaryingClassifier):
     ) -> None:
         self.r = r
         self.max_binned = max_binned
-        super().__init__(
-            scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict
-        )
+        self.memory = memory
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> AdditiveRule:
-        return AdditiveRule(self.r, self.max_binned)
+        return AdditiveRule(self.r, self.max_binned, self.memory)

@@ -1,0 +1,133 @@
+"""AutoClassifier: the learner to start with, and usually to stay with."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from varifold._core.additive import AdditiveRule
+from varifold._core.arow import AROWRule
+from varifold._core.auto import AutoModel
+from varifold._core.naive_bayes import GaussianNBModel
+from varifold._core.neighbours import NeighboursModel
+from varifold.auto.report import AutoReport, changes
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.params import Constraint, OneOf, Real
+from varifold.base.registry import models
+
+Expert = tuple[str, Any, bool, bool, float]
+
+
+class AutoClassifier(VaryingClassifier):
+    """The default learner: several kinds of learner at once, each trusted as far as it has earned.
+
+    No tuning, any varying stream. Linear, additive and generative learners, one that only looks at which features
+    are there, and one that remembers recent instances all learn the same stream; their probabilities are calibrated
+    online and mixed by their log loss. Ask `report()` what it found.
+
+    Parameters
+    ----------
+    budget
+        ``"fast"`` runs the cheap experts, ``"balanced"`` adds full covariance and neighbours, ``"best"`` also feature
+        forests and longer memories.
+    threshold
+        With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
+        the rare label costs more than a false alarm. Probabilities stay as they are.
+
+    Notes
+    -----
+    *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values of
+    a feature; Gaussian naive Bayes on scaled values; diagonal AROW on the mere presence of columns; AROW with full
+    covariance up to 128 features (beyond that it becomes diagonal and soon sleeps); the 5 nearest of the last 500
+    instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
+
+    Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
+    extended Kalman filter. The answer is the Bayesian mixture (log loss, rate 1) of the calibrated experts and the
+    stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the best of its m
+    members by at most ln m + T ln(1 / (1 - .01)), and it follows a change of the best within some hundred rounds.
+    Costly experts that hold less than four times what sharing hands out and that the stack hardly uses are, after 500
+    rounds, asked and taught in one round of eight until they earn more.
+
+    *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2).
+
+    Examples
+    --------
+    >>> from varifold import AutoClassifier
+    >>> model = AutoClassifier()
+    >>> for step in range(300):
+    ...     x = {"load": step * 7 % 100 / 100, "fan": "on" if step % 3 else "off"}
+    ...     if step % 4 == 0:
+    ...         del x["fan"]
+    ...     model.learn_one(x, "fault" if 0.3 < x["load"] < 0.6 else "ok")
+    >>> [model.predict_one({"load": x}) for x in (0.1, 0.45, 0.9)]
+    ['ok', 'fault', 'ok']
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "budget": OneOf("fast", "balanced", "best"),
+        "threshold": Real(0.001, 0.999),
+    }
+    _cost = "O(present); budget='balanced': O(500 present + min(known, 128)^2)"
+    _native_multiclass = True
+    _uses_absence = True
+
+    def __init__(
+        self,
+        budget: str = "balanced",
+        threshold: float = 0.5,
+        *,
+        scale: str = "standard",
+        clip: float = 3.0,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.budget = budget
+        self.threshold = threshold
+        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+
+    def _model(self) -> AutoModel:
+        return AutoModel(_experts(self.budget), threshold=self.threshold)
+
+    def report(self, most: int = 8) -> AutoReport:
+        """Which experts carry weight now and over time, which features matter, what changed lately."""
+        model = self._engine.model
+        features = self.features
+        steps, weights = model.weight_history()
+        heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
+        recent = model.recent()
+        return AutoReport(
+            steps=self.steps,
+            experts=model.expert_weights(),
+            history_steps=steps,
+            history_weights=weights,
+            features={name: f.weight for name, f in heaviest},
+            changes=changes(self.steps, features, recent),
+            notes=tuple(model.notes()),
+            recent=recent,
+        )
+
+    def importances(self) -> dict[str | int, float]:
+        """Weight by feature, summing to one."""
+        weights = {name: f.weight for name, f in self.features.items()}
+        total = sum(weights.values())
+        return {name: w / total if total > 0.0 else 0.0 for name, w in weights.items()}
+
+
+def _experts(budget: str) -> list[Expert]:
+    """(name, model, looks at presence only, may be put to sleep, temperature to start with)."""
+    experts: list[Expert] = [
+        ("linear", AROWRule(10.0), False, False, 2.0),
+        ("additive", AdditiveRule(30.0, 20_000), False, False, 2.0),
+        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0),
+        ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5),
+        ("presence", AROWRule(10.0), True, False, 2.0),
+    ]
+    if budget == "fast":
+        return experts
+    experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0))
+    experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0))
+    if budget == "best":
+        experts.append(("forest", models["orf3v"]()._model(), False, True, 1.0))
+        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 1.0))
+        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 2.0))
+    return experts

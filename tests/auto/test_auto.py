@@ -1,0 +1,154 @@
+import math
+
+import numpy as np
+import pytest
+
+import varifold
+from tests.oracles.auto import Combination
+from varifold._core.arow import AROWRule
+from varifold._core.auto import AutoModel
+from varifold._core.engine import Engine
+from varifold.base import to_block
+
+
+def stream(n, labels, seed=0, width=8):
+    rng = np.random.default_rng(seed)
+    rows, y = [], []
+    for t in range(n):
+        z = rng.normal(size=width)
+        rows.append({f"f{j}": float(z[j]) for j in range(width) if rng.random() < 0.7} or {"f0": float(z[0])})
+        y.append(labels[t] if t < len(labels) else labels[int(abs(2 * z[0] + z[1])) % len(labels)])
+    return rows, y
+
+
+def presence(rows):
+    return [dict.fromkeys(x, 1.0) for x in rows]
+
+
+@pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "c")])
+def test_the_combination_follows_the_oracle(labels):
+    rows, y = stream(500, labels)
+    model = varifold.AutoClassifier(budget="fast")
+    experts = [
+        (varifold.AROW(), rows, 2.0),
+        (varifold.Additive(), rows, 2.0),
+        (varifold.Additive(memory=300.0), rows, 2.0),
+        (varifold.GaussianNB(scale="standard"), rows, 0.5),
+        (varifold.AROW(scale="none"), presence(rows), 2.0),
+    ]
+    oracle = Combination([t for *_, t in experts], len(labels))
+    for t in range(len(rows)):
+        met = model.classes
+        if len(met) == len(labels):
+            given = np.array([[e.predict_proba_one(xs[t])[c] for c in met] for e, xs, _ in experts])
+            expected = oracle.consult(given)
+            found = model.predict_proba_one(rows[t])
+            assert [found[c] for c in met] == pytest.approx(expected.tolist(), abs=1e-8)
+        model.learn_one(rows[t], y[t])
+        if len(met) == len(labels):
+            oracle.learn(given, met.index(y[t]))
+        elif len(model.classes) == len(labels):
+            _adopt(oracle, model)
+        for e, xs, _ in experts:
+            e.learn_one(xs[t], y[t])
+
+
+def _adopt(oracle, model):
+    _, _, arrays = model._engine.dump()
+    oracle.a, oracle.variance = arrays["model.heat"].T.copy()
+    oracle.mean = arrays["model.stack.mean"].copy()
+    oracle.cov = arrays["model.stack.cov"].reshape(len(oracle.mean), -1).copy()
+    held = np.exp(arrays["model.weights"][1:])
+    oracle.weights = held / held.sum()
+
+
+def test_regret_stays_below_its_bound_when_the_best_expert_changes():
+    """Two experts on different features; which one is right changes every 150 rounds."""
+    rng = np.random.default_rng(3)
+    model = varifold.AutoClassifier(budget="fast")
+    members = Combination([2.0, 2.0, 2.0, 0.5, 2.0], 2)
+    ours, theirs, rounds = 0.0, np.zeros(6), 0
+    for t in range(1200):
+        a, b = rng.normal(size=2)
+        y = (a if t // 150 % 2 else -b) > 0
+        x = {"a": float(a), "b": float(b)} if rng.random() < 0.8 else {"a": float(a)}
+        if len(model.classes) == 2:
+            ours -= math.log(model.predict_proba_one(x)[bool(y)])
+            engine = model._engine
+            theirs += _member_losses(engine, x, bool(y))
+            rounds += 1
+        model.learn_one(x, bool(y))
+    m = len(members.weights)
+    bound = math.log(m) + rounds * math.log(1 / (1 - 0.01)) + rounds * 1e-3
+    assert ours <= theirs.min() + bound
+    assert ours < rounds * math.log(2), "it must do better than guessing"
+
+
+def _member_losses(engine, x, y):
+    """Log loss of each calibrated expert and of the stack, by letting a copy learn the instance."""
+    names, labels, arrays = engine.dump()
+    before = arrays["model.weights"][1:]
+    twin = varifold.AutoClassifier(budget="fast")
+    twin._engine.fill(names, labels, arrays)
+    twin.learn_one(x, y)
+    after = np.exp(twin._engine.dump()[2]["model.weights"][1:])
+    share, k = 0.01, len(after)
+    after = after / after.sum()
+    v = (after - share / k) / (1 - share)
+    prior = np.exp(before) / np.exp(before).sum()
+    likelihood = v / prior
+    # scale: the mixture's own probability is the prior-weighted mean of the likelihoods
+    p = engine.predict_proba_one(x)[y]
+    return -np.log(likelihood / (prior @ likelihood) * p)
+
+
+def test_a_costly_expert_without_weight_sleeps_and_says_so():
+    rng = np.random.default_rng(0)
+    rows = [{f"f{j}": float(v) for j, v in enumerate(rng.normal(size=12))} for _ in range(3000)]
+    y = [bool(abs(x["f0"]) < 0.6) for x in rows]
+    model = varifold.AutoClassifier()
+    model.learn_many(rows, y)
+    report = model.report()
+    assert report.experts["additive"] + report.experts["additive, recent"] + report.experts["stack"] > 0.9
+    assert abs(sum(report.experts.values()) - 1) < 1e-9
+    assert any("now and then" in note for note in report.notes)
+    assert next(iter(report.features)) == "f0"
+
+
+def test_the_report_tells_what_vanished_what_is_new_and_that_the_error_rose():
+    rng = np.random.default_rng(5)
+    model = varifold.AutoClassifier(budget="fast")
+    for t in range(1300):
+        signal = rng.normal()
+        x = {"noise": float(rng.normal()), "old" if t < 1060 else "new": float(signal if t < 1250 else -signal)}
+        model.learn_one(x, signal > 0)
+        if t == 1249:
+            before = str(model.report())
+    assert "Vanished: old" in before
+    assert "New and already important: new" in before
+    assert "The error rose" not in before
+    assert "The error rose" in str(model.report())
+
+
+def test_threshold_moves_the_answer_and_not_the_probability():
+    rng = np.random.default_rng(2)
+    rows = [{"x": float(v)} for v in rng.normal(size=1000)]
+    y = ["rare" if x["x"] + rng.normal() > 2 else "common" for x in rows]
+    plain, eager = varifold.AutoClassifier(budget="fast"), varifold.AutoClassifier(budget="fast", threshold=0.1)
+    for model in (plain, eager):
+        model.learn_many(rows, y)
+    assert plain.predict_proba_one({"x": 1.5}) == pytest.approx(eager.predict_proba_one({"x": 1.5}))
+    found = {name: sum(m.predict_one(x) == "rare" for x in rows) for name, m in (("plain", plain), ("eager", eager))}
+    assert found["eager"] > 1.5 * found["plain"]
+    for x in rows[:200]:
+        assert (eager.predict_one(x) == "rare") == (eager.predict_proba_one(x)["rare"] > 0.1)
+
+
+def test_experts_of_another_number_are_refused():
+    block = to_block([{"a": 1.0}, {"a": 2.0}], [0, 1])
+    one = Engine(AutoModel([("linear", AROWRule(10.0), False, False, 2.0)]))
+    one.run(block)
+    pair = [("linear", AROWRule(10.0), False, False, 2.0), ("other", AROWRule(1.0), False, False, 2.0)]
+    two = Engine(AutoModel(pair))
+    with pytest.raises(ValueError, match="other experts"):
+        two.fill(*one.dump())

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+import varifold
+
+
+class Oracle:
+    """Distances and votes written out."""
+
+    def __init__(self, k, window):
+        self.k, self.window, self.rows, self.counts = k, window, [], {}
+
+    def scores(self, x, classes):
+        far = []
+        for place, (row, y) in enumerate(self.rows):
+            shared = set(row) & set(x)
+            d = (2.0 * 2.0 + sum((row[f] - x[f]) ** 2 for f in shared)) / (2.0 + len(shared))
+            far.append((d, place, y))
+        nearest = sorted(far)[: self.k]
+        total = sum(self.counts.values())
+        return {c: np.log(self.counts[c] / total + sum(y == c for _, _, y in nearest)) for c in classes}
+
+    def learn(self, x, y):
+        self.counts[y] = self.counts.get(y, 0) + 1
+        if len(self.rows) < self.window:
+            self.rows.append((x, y))
+        else:
+            self.rows[(sum(self.counts.values()) - 1) % self.window] = (x, y)
+
+
+def test_follows_the_oracle_through_a_full_window():
+    rng = np.random.default_rng(0)
+    model, oracle = varifold.Neighbours(k=3, window=40, scale="none"), Oracle(3, 40)
+    for _ in range(150):
+        x = {f"f{j}": float(v) for j, v in enumerate(rng.normal(size=5)) if rng.random() < 0.7} or {"f0": 0.0}
+        y = "abc"[int(3 * rng.random())]
+        if model.classes and any(f in model.features for f in x):
+            found = model.margins_one(x)
+            assert found == pytest.approx(oracle.scores(x, model.classes), abs=1e-6)
+        model.learn_one(x, y)
+        oracle.learn(x, y)
+
+
+def test_an_evicted_feature_leaves_the_window():
+    model = varifold.Neighbours(max_features=4, scale="none")
+    for t in range(60):
+        model.learn_one({f"f{t % 12}": 1.0, "g": float(t % 2)}, t % 2)
+    _, _, arrays = model._engine.dump()
+    live = set(model._engine.space.live())
+    assert set(arrays["model.slots"].tolist()) <= live

@@ -1,0 +1,53 @@
+"""Temperatures, stack and mixture of the default learner, in NumPy, from the experts' own probabilities."""
+
+import numpy as np
+
+
+def softmax(z):
+    e = np.exp(z - z.max())
+    return e / e.sum()
+
+
+class Combination:
+    """Two labels or more, all known from the start; `step` counts rounds learned before."""
+
+    def __init__(self, temperatures, classes, share=0.01, drift=1e-5, floor=1e-3):
+        self.k = k = len(temperatures)
+        self.classes = classes
+        self.a = np.array(temperatures, dtype=float)
+        self.variance = np.full(k, 0.5)
+        self.mean = np.r_[np.full(k, 1.0 / k), np.zeros(classes)]
+        self.prior = np.r_[np.full(k, 0.5), np.full(classes, 0.05)]
+        self.cov = np.diag(self.prior)
+        self.weights = np.full(k + 1, 1.0 / (k + 1))
+        self.share, self.drift, self.floor = share, drift, floor
+
+    def consult(self, probabilities):
+        logits = np.log(np.maximum(probabilities, 1e-12))
+        self.logits = np.clip(logits - logits.mean(axis=1, keepdims=True), -8, 8)
+        self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
+        inputs = np.hstack([self.logits.T, np.eye(self.classes)])
+        self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
+        mixed = self.weights @ self.members
+        return (1 - self.floor) * mixed + self.floor / self.classes
+
+    def learn(self, probabilities, y):
+        self.consult(probabilities)
+        hit = np.eye(self.classes)[y]
+        losses = -np.log((1 - self.floor) * self.members[:, y] + self.floor / self.classes)
+        # the stack: add the drift, take the Fisher information in, step along the gradient
+        q = self.members[-1]
+        inputs = np.hstack([self.logits.T, np.eye(self.classes)])
+        np.fill_diagonal(self.cov, np.minimum(np.diag(self.cov) + self.drift, self.prior))
+        information = inputs.T @ (np.diag(q) - np.outer(q, q)) @ inputs
+        self.cov = np.linalg.inv(np.linalg.inv(self.cov) + information)
+        self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)), -20, 20)
+        for e in range(self.k):
+            q, row = self.members[e], self.logits[e]
+            spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
+            v = min(self.variance[e] + self.drift, 0.5)
+            self.variance[e] = 1 / (1 / v + spread)
+            self.a[e] = np.clip(self.a[e] - self.variance[e] * ((q - hit) @ row), 0.05, 20)
+        v = self.weights * np.exp(-losses)
+        self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
+        return losses
