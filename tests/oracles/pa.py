@@ -24,3 +24,22 @@ class PlainPA:
             tau = min(self.C * w if self.mode == "pa1" else math.inf, loss / norm)
         for name, value in x.items():
             self.w[name] = self.w.get(name, 0.0) + tau * y * value
+
+
+class PlainOLSF(PlainPA):
+    def __init__(self, mode, C, lam, B, intercept):
+        super().__init__(mode, C)
+        self.lam, self.B, self.intercept = lam, B, intercept
+
+    def learn(self, x, y, w, fresh):
+        super().learn(x, y, w, fresh)
+        norm = sum(abs(w) for w in self.w.values())
+        if norm > self.lam:
+            self.w = {name: w * self.lam / norm for name, w in self.w.items()}
+        names = [name for name in self.w if name != self.intercept]
+        nonzero = [name for name in names if self.w[name] != 0.0]
+        if len(nonzero) > self.B * len(names):
+            keep = max(1, math.floor(self.B * len(names)))
+            nonzero.sort(key=lambda name: -abs(self.w[name]))
+            for name in nonzero[keep:]:
+                self.w[name] = 0.0
