@@ -17,7 +17,10 @@ FORMS = [
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_follows_the_equations(form, setting):
-    walk(lambda **kw: OLSF(**form, **kw), lambda: PlainOLSF(**form, intercept=ONE), setting)
+    if form["B"] < 1:
+        setting = {**setting, "scale": "none"}  # scaled, the first values of all features are equal: truncation ties
+    known = set()
+    walk(lambda **kw: OLSF(**form, **kw), lambda: PlainOLSF(**form, intercept=ONE, known=known), setting)
 
 
 def test_keeps_a_share_of_the_weights_and_projects():

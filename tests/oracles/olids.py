@@ -60,7 +60,7 @@ class PlainOLIDS:
         if total > 0 and mass / total > self.lam:
             for name in self.w:
                 self.w[name] *= self.lam * total / mass
-        names = [name for name in self.w if name != self.intercept]
-        nonzero = sorted((name for name in names if self.w[name] != 0), key=lambda name: -abs(self.w[name]))
-        for name in nonzero[max(1, math.floor(self.B * len(names))) :]:
+        known = set().union(*self.history) - {self.intercept}
+        nonzero = sorted((name for name in known if self.w[name] != 0), key=lambda name: -abs(self.w[name]))
+        for name in nonzero[max(1, math.floor(self.B * len(known))) :]:
             self.w[name] = 0.0

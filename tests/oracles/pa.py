@@ -27,19 +27,20 @@ class PlainPA:
 
 
 class PlainOLSF(PlainPA):
-    def __init__(self, mode, C, lam, B, intercept):
+    """`known` is the set of features met; problems of one learner share it."""
+
+    def __init__(self, mode, C, lam, B, intercept, known):
         super().__init__(mode, C)
-        self.lam, self.B, self.intercept = lam, B, intercept
+        self.lam, self.B, self.intercept, self.known = lam, B, intercept, known
 
     def learn(self, x, y, w, fresh):
         super().learn(x, y, w, fresh)
+        self.known |= set(x) - {self.intercept}
         norm = sum(abs(w) for w in self.w.values())
         if norm > self.lam:
             self.w = {name: w * self.lam / norm for name, w in self.w.items()}
-        names = [name for name in self.w if name != self.intercept]
-        nonzero = [name for name in names if self.w[name] != 0.0]
-        if len(nonzero) > self.B * len(names):
-            keep = max(1, math.floor(self.B * len(names)))
+        nonzero = [name for name, w in self.w.items() if w != 0.0 and name != self.intercept]
+        if len(nonzero) > self.B * len(self.known):
             nonzero.sort(key=lambda name: -abs(self.w[name]))
-            for name in nonzero[keep:]:
+            for name in nonzero[max(1, math.floor(self.B * len(self.known))) :]:
                 self.w[name] = 0.0

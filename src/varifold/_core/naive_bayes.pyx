@@ -36,9 +36,6 @@ cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
 cdef class ClassTable(Model):
     """Numbers by slot and class, and the weight learned by class; grows with both."""
 
-    def __cinit__(self, *args):
-        self.room = 2
-
     def __dealloc__(self):
         free(self.table)
         free(self.counts)
@@ -132,6 +129,7 @@ cdef class GaussianNBModel(ClassTable):
 
     def __cinit__(self, double prior):
         self.width = 4
+        self.room = 2
         self.prior = prior
         self.wants_columns = True
 
@@ -255,6 +253,7 @@ cdef class NB3Model(ClassTable):
 
     def __cinit__(self, double prior, double M):
         self.width = 1
+        self.room = 2
         self.prior = prior
         self.M = M
 

@@ -4,7 +4,6 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._core.heap cimport Heap, heap_drop, heap_touch
 from varifold._core.model cimport at
 from varifold._core.space cimport seen_last
 from varifold._core.sparse cimport SparseRule
@@ -119,7 +118,6 @@ cdef class OLIDSRule(SparseRule):
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef Heap* h
         cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, step = 0.0, cost, cap
         cdef Py_ssize_t i
         for i in range(v.n):
@@ -141,6 +139,8 @@ cdef class OLIDSRule(SparseRule):
             welford(s, v.x[i], w)
             g[MASS] += fabs(s[W] * g[SCALE]) * variance(s)
             g[SPREAD] += variance(s)
+            if self.sparse:
+                self.place(v.slot[i], c)
         if y > 0.0:
             g[PLUS] += w
         else:
@@ -154,10 +154,5 @@ cdef class OLIDSRule(SparseRule):
                 for i in range(self.space.size):
                     at(self, <int32_t> i, c)[W] *= g[SCALE]
                 g[SCALE] = 1.0
-        h = self.aim(c)
-        for i in range(v.n):
-            if at(self, v.slot[i], c)[W] == 0.0:
-                heap_drop(h, v.slot[i])
-            elif v.slot[i] != 0:
-                heap_touch(h, v.slot[i])
+                self.reorder(c)
         self.keep_largest(<Py_ssize_t> (self.B * v.known), c)

@@ -3,7 +3,6 @@
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
-from varifold._core.heap cimport Heap, heap_drop, heap_touch
 from varifold._core.model cimport at, dot
 from varifold._core.pa cimport PA0, PA1, PA2, aggressive
 from varifold._core.sparse cimport SparseRule
@@ -50,7 +49,6 @@ cdef class OLSFRule(SparseRule):
         cdef double* s
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef Heap* h
         cdef double f = 0.0, norm = 0.0, step, before = 0.0, after = 0.0
         cdef Py_ssize_t i, n = v.n, stride = self.problems
         for i in range(n):
@@ -65,6 +63,8 @@ cdef class OLSFRule(SparseRule):
                 s = first + slot[i] * stride
                 s[0] += step * x[i]
                 after += fabs(s[0])
+                if self.sparse:
+                    self.place(slot[i], c)
             g[NORM] += (after - before) * g[SCALE]
         if g[NORM] > self.lam:
             g[SCALE] *= self.lam / g[NORM]
@@ -73,11 +73,6 @@ cdef class OLSFRule(SparseRule):
                 for i in range(self.space.size):
                     first[i * stride] *= g[SCALE]
                 g[SCALE] = 1.0
+                self.reorder(c)
         if self.sparse:
-            h = self.aim(c)
-            for i in range(n):
-                if first[slot[i] * stride] == 0.0:
-                    heap_drop(h, slot[i])
-                elif slot[i] != 0:
-                    heap_touch(h, slot[i])
             self.keep_largest(<Py_ssize_t> (self.B * v.known), c)

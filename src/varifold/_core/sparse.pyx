@@ -4,14 +4,14 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from varifold._core.heap cimport Heap, heap_drop, heap_touch
+from varifold._core.heap cimport Heap, heap_down, heap_drop, heap_touch
 from varifold._core.model cimport BinaryRule, at
 
 
 cdef class SparseRule(BinaryRule):
     """The first number of a slot is its weight up to a factor common to all; the heap holds those that are not 0.
 
-    The intercept is never in the heap. A subclass sets `sparse`, touches the heap where it changed weights, calls
+    The intercept is never in the heap. A subclass sets `sparse`, calls `place` for each weight it changed and then
     `keep_largest`, and says in `clear` what giving up a weight means.
     """
 
@@ -80,6 +80,24 @@ cdef class SparseRule(BinaryRule):
         h.key = self.state + c * self.width
         h.stride = self.problems * self.width
         return h
+
+    cdef void place(self, int32_t slot, int c) noexcept nogil:
+        """Set a slot right in the heap; at once after its weight changed, before another does."""
+        if slot == 0:
+            return
+        if at(self, slot, c)[0] == 0.0:
+            heap_drop(self.aim(c), slot)
+        else:
+            heap_touch(self.aim(c), slot)
+
+    cdef void reorder(self, int c) noexcept nogil:
+        """Set the whole heap right after weights vanished below what a double can hold."""
+        cdef Py_ssize_t i
+        cdef Heap* h
+        if self.sparse:
+            h = self.aim(c)
+            for i in range(h.n // 2 - 1, -1, -1):
+                heap_down(h, i)
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         at(self, slot, c)[0] = 0.0
