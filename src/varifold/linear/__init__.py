@@ -7,6 +7,7 @@ from varifold.linear.ftrladp import FTRLADP
 from varifold.linear.ftrlproximal import FTRLProximal
 from varifold.linear.gaussiannb import GaussianNB
 from varifold.linear.nb3 import NB3
+from varifold.linear.ocds import OCDS
 from varifold.linear.ogd import OGD
 from varifold.linear.olids import OLIDS
 from varifold.linear.olsf import OLSF
@@ -18,6 +19,7 @@ __all__ = [
     "FOBOS",
     "FTRLADP",
     "NB3",
+    "OCDS",
     "OGD",
     "OLIDS",
     "OLSF",

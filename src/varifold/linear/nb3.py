@@ -56,6 +56,7 @@ class NB3(VaryingClassifier):
     _cost = "O(present * labels)"
     _native_multiclass = True
     _uses_absence = True
+    _uses_values = False
 
     def __init__(
         self,
