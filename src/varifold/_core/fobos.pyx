@@ -1,6 +1,6 @@
 """FOBOS: a gradient step, then every weight drawn to zero; for absent features that waits until they are looked at."""
 
-from libc.math cimport sqrt
+from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
@@ -14,11 +14,8 @@ cdef enum:
 
 
 cdef inline double drawn(double w, double by) noexcept nogil:
-    if w > by:
-        return w - by
-    if w < -by:
-        return w + by
-    return 0.0
+    cdef double left = fabs(w) - by
+    return copysign(left if left > 0.0 else 0.0, w)
 
 
 cdef class FOBOSRule(BinaryRule):
@@ -53,8 +50,10 @@ cdef class FOBOSRule(BinaryRule):
         cdef double* g = self.shared + c * 2
         cdef double* first = self.state + c * 2
         cdef double* s
-        cdef double margin = y * self.score(v, c), eta, step, before = g[PULL]
-        cdef Py_ssize_t i, stride = self.problems * 2
+        cdef double margin = y * self.score(v, c), eta, step, before = g[PULL], after, pull
+        cdef double* x = v.x
+        cdef int32_t* slot = v.slot
+        cdef Py_ssize_t i = 0, n = v.n, stride = self.problems * 2
         g[T] += 1.0
         eta = self.eta / sqrt(g[T])
         if self.hinge:
@@ -62,10 +61,13 @@ cdef class FOBOSRule(BinaryRule):
         else:
             step = eta * w * y * sigmoid(-margin)
         g[PULL] += eta * self.lam
-        for i in range(v.n):
-            s = first + v.slot[i] * stride
-            if v.slot[i] == 0:
-                s[0] += step * v.x[i]
-            else:
-                s[0] = drawn(drawn(s[0], before - s[1]) + step * v.x[i], eta * self.lam)
-                s[1] = g[PULL]
+        pull = eta * self.lam
+        after = g[PULL]
+        if n and slot[0] == 0:
+            first[0] += step * x[0]
+            i = 1
+        while i < n:
+            s = first + slot[i] * stride
+            s[0] = drawn(drawn(s[0], before - s[1]) + step * x[i], pull)
+            s[1] = after
+            i += 1

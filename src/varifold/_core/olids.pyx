@@ -78,20 +78,18 @@ cdef class OLIDSRule(SparseRule):
 
     cdef double confidence(self, View* v, int c, double w) noexcept nogil:
         """The share of variance of the features that stayed, this instance's values counted in."""
-        cdef double passing[4]
         cdef double* s
-        cdef double h, all = 0.0, old = 0.0
+        cdef double d, share, all = 0.0, old = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            passing[COUNT] = s[COUNT]
-            passing[MEAN] = s[MEAN]
-            passing[M2] = s[M2]
-            welford(passing, v.x[i], w)
-            h = variance(passing)
-            all += h
+            # Welford's step, for the variance alone
+            d = v.x[i] - s[MEAN]
+            share = w / (s[COUNT] + w)
+            d = (1.0 - share) * (share * d * d + (s[M2] / s[COUNT] if s[COUNT] > 0.0 else 0.0))
+            all += d
             if self.stayed(v, i):
-                old += h
+                old += d
         return old / all if all > 0.0 else 1.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
