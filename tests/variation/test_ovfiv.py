@@ -177,6 +177,7 @@ def test_a_river_classifier_that_fails_is_heard(tmp_path):
         ({"horizon": 10}, "horizon"),
         ({"base": "arow:radius=1"}, "no parameter 'radius'"),
         ({"base": "arrow"}, "did you mean arow"),
+        ({"base": "collections:Counter"}, "no model 'collections'"),
         ({"base": 3}, "must be the name of a model"),
         ({"base": "arow:r"}, "key=value"),
         ({"base": varifold.AROW(max_features=5)}, "max_features"),

@@ -30,7 +30,10 @@ class Learner:
 
 
 def make_learner(given: Any) -> Any:
-    """A new learner that has learned nothing: of the name or spelling, or like the one given."""
+    """A new learner that has learned nothing: of the name or spelling, or like the one given.
+
+    Only registered learners can be spelled: a model file may hold the spelling, and loading a file imports nothing.
+    """
     if not isinstance(given, str):
         return given.clone()
     name, _, rest = given.partition(":")
