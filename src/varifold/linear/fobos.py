@@ -40,6 +40,7 @@ class FOBOS(VaryingClassifier):
     ...     model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0}, bool(step % 2))
     >>> model.predict_one({"pressure": 1}), model.predict_one({"pressure": 0})
     (True, False)
+
     References
     ----------
     J. Duchi, Y. Singer. Efficient learning using forward-backward splitting. NeurIPS 2009.

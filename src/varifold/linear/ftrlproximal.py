@@ -38,6 +38,7 @@ class FTRLProximal(VaryingClassifier):
     ...     model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0}, bool(step % 2))
     >>> model.predict_one({"pressure": 1}), model.predict_one({"pressure": 0})
     (True, False)
+
     References
     ----------
     H. B. McMahan et al. Ad click prediction: a view from the trenches. KDD 2013.

@@ -43,6 +43,7 @@ class OLIDS(VaryingClassifier):
     ...     model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0}, bool(step % 2))
     >>> model.predict_one({"pressure": 1}), model.predict_one({"pressure": 0})
     (True, False)
+
     References
     ----------
     D. You et al. Online learning from incomplete and imbalanced data streams. IEEE Transactions on Knowledge and Data

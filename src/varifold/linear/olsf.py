@@ -44,6 +44,7 @@ class OLSF(VaryingClassifier):
     ...     model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0}, bool(step % 2))
     >>> model.predict_one({"pressure": 1}), model.predict_one({"pressure": 0})
     (True, False)
+
     References
     ----------
     Q. Zhang, P. Zhang, G. Long, W. Ding, C. Zhang, X. Wu. Online learning from trapezoidal data streams.
