@@ -57,9 +57,7 @@ class PlainOLVF:
             self.w = {i: w * self.lam / q for i, w in self.w.items()}
         keep = max(1, math.floor(self.B * len(order)))
         # the intercept is never given up; among equals those with a space weight stay, then the lower slot
-        ranked = sorted(
-            (i for i in self.w if i != ONE), key=lambda i: (-abs(self.w[i]), self.w_bar[i] == 0, order[i])
-        )
+        ranked = sorted((i for i in self.w if i != ONE), key=lambda i: (-abs(self.w[i]), self.w_bar[i] == 0, order[i]))
         for i in ranked[keep:]:
             self.w[i] = self.w_bar[i] = 0.0
 

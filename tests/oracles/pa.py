@@ -24,3 +24,23 @@ class PlainPA:
             tau = min(self.C * w if self.mode == "pa1" else math.inf, loss / norm)
         for name, value in x.items():
             self.w[name] = self.w.get(name, 0.0) + tau * y * value
+
+
+class PlainOLSF(PlainPA):
+    """`known` is the set of features met; problems of one learner share it."""
+
+    def __init__(self, mode, C, lam, B, intercept, known):
+        super().__init__(mode, C)
+        self.lam, self.B, self.intercept, self.known = lam, B, intercept, known
+
+    def learn(self, x, y, w, fresh):
+        super().learn(x, y, w, fresh)
+        self.known |= set(x) - {self.intercept}
+        norm = sum(abs(w) for w in self.w.values())
+        if norm > self.lam:
+            self.w = {name: w * self.lam / norm for name, w in self.w.items()}
+        nonzero = [name for name, w in self.w.items() if w != 0.0 and name != self.intercept]
+        if len(nonzero) > self.B * len(self.known):
+            nonzero.sort(key=lambda name: -abs(self.w[name]))
+            for name in nonzero[max(1, math.floor(self.B * len(self.known))) :]:
+                self.w[name] = 0.0

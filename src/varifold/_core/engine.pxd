@@ -28,6 +28,7 @@ cdef class Engine:
     cdef readonly bint intercept
     cdef Py_ssize_t max_features
     cdef bint lightest
+    cdef bint listens            # the model calls out to Python and may meet exceptions there
     cdef Binding binding
     # scratch for one instance
     cdef View view
@@ -54,6 +55,7 @@ cdef class Engine:
     cdef int make_room(self, Py_ssize_t needed) except -1
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil
     cdef int add_label(self, object y) except -1
+    cdef int hear(self) except -1
     cdef void learn_view(self, int y, double w) noexcept nogil
     cdef int answer(self) noexcept nogil
     cdef int decide(self) noexcept nogil

@@ -122,6 +122,7 @@ cdef class Engine:
         if self.dense == NULL:
             raise MemoryError
         self.scaler.grow(self.space.capacity)
+        self.listens = model.calls_out()
         model.attach(self.space)
         self.reserve(16)
 
@@ -456,14 +457,26 @@ cdef class Engine:
         c = self.add_label(y) if known is None else known
         self.present(w, True, pending is not None or self.step == 0)
         self.learn_view(c, w)
+        self.hear()
+
+    cdef int hear(self) except -1:
+        """Raise what a model that calls out to Python met there."""
+        if self.listens:
+            error = self.model.trouble()
+            if error is not None:
+                raise error
+        return 0
 
     def predict_one(self, x):
         """The label, or None before any was learned."""
+        cdef int c
         self.gather(x if type(x) is dict else dict(x))
         if self.model.classes == 0:
             return None
         self.present(1.0, False, False)
-        return self.labels[self.answer()]
+        c = self.answer()
+        self.hear()
+        return self.labels[c]
 
     def predict_proba_one(self, x):
         """Probabilities by label."""
@@ -473,6 +486,7 @@ cdef class Engine:
             return {}
         self.present(1.0, False, False)
         self.decide()
+        self.hear()
         return {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
 
     def margins_one(self, x):
@@ -483,6 +497,7 @@ cdef class Engine:
             return {}
         self.present(1.0, False, False)
         self.answer()
+        self.hear()
         return {self.labels[c]: self.out[c] for c in range(self.model.classes)}
 
     def explain_one(self, x, int c=-1):
@@ -506,8 +521,9 @@ cdef class Engine:
                 rest = share[i]
             else:
                 parts[<object> self.space.key[self.view.slot[i]]] = share[i]
-        for slot, part in self.model.beyond(&self.view, c).items():
-            parts[self.space.name_of(slot)] = part
+        for key, part in self.model.beyond(&self.view, c).items():
+            parts[key if type(key) is str else self.space.name_of(key)] = part
+        self.hear()
         return self.labels[c], parts, rest
 
     def complete_one(self, x):
@@ -661,6 +677,7 @@ cdef class Engine:
                 if not shared:
                     self.present(w, True, unknown > 0 or self.step == 0)
                 self.learn_view(c, w)
+        self.hear()
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
 

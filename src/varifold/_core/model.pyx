@@ -52,12 +52,20 @@ cdef class Model:
         memset(out, 0, v.n * sizeof(double))
 
     cdef dict beyond(self, View* v, int label):
-        """What features that are not in the view add to the label's score, by slot."""
+        """What features that are not in the view add to the label's score, by slot (or under a name of their own)."""
         return {}
 
     cdef void complete(self, View* v, double* value, double* low, double* high) noexcept nogil:
         """Write, by slot, the values that an instance implies; what the model cannot tell stays as it is."""
         pass
+
+    def calls_out(self):
+        """Whether the model calls Python code, whose exceptions the compiled loop cannot raise."""
+        return False
+
+    def trouble(self):
+        """The exception met in such a call, told once; None when there is none."""
+        return None
 
     def dump(self, Py_ssize_t size):
         """The state of the first `size` slots as a dict of arrays."""

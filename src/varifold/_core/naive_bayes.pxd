@@ -9,11 +9,27 @@ cdef struct Moments:
     double m2         # summed squared deviations
     double column     # weight of the instances of the class in which the column was present
 
-cdef class GaussianNBModel(Model):
-    cdef readonly double prior
-    cdef Moments* table       # [slot][class]
-    cdef double* counts       # weight by class
-    cdef Py_ssize_t room      # classes there is room for
+cdef class ClassTable(Model):
+    cdef readonly double prior    # observations added to every class
+    cdef int width
+    cdef double* table            # [slot][class][width]
+    cdef double* counts           # weight by class
+    cdef Py_ssize_t room          # classes there is room for
 
-    cdef void evidence(self, int32_t slot, double x, double* out) noexcept nogil
+    cdef inline double* row(self, int32_t slot) noexcept nogil
     cdef inline double log_prior(self, int c) noexcept nogil
+
+cdef class GaussianNBModel(ClassTable):
+    cdef void evidence(self, int32_t slot, double x, double* out) noexcept nogil
+
+cdef struct Ranked:
+    double chi2
+    Py_ssize_t i
+
+cdef class NB3Model(ClassTable):
+    cdef readonly double M        # share of the features present that speak
+    cdef Ranked* ranked           # scratch
+
+    cdef double chi2(self, int32_t slot) noexcept nogil
+    cdef Py_ssize_t choose(self, View* v) noexcept nogil
+    cdef inline double says(self, int32_t slot, int label) noexcept nogil

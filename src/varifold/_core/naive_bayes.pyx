@@ -1,10 +1,10 @@
-"""Naive Bayes over the features present: Gaussian for numbers, categorical for indicators."""
+"""Naive Bayes over the features present: from their values (GaussianNB), or from their presence alone (NB3)."""
 
 import numpy as np
 
-from libc.math cimport fabs, log, sqrt
+from libc.math cimport ceil, fabs, log, sqrt
 from libc.stdint cimport int32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._core.model cimport Model
@@ -38,16 +38,8 @@ cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
     return origin + shift
 
 
-cdef class GaussianNBModel(Model):
-    """Scores are log prior + sum over present features of log p(x | class) / p(x), so that 0 says nothing.
-
-    A class's mean and variance (or share, of an indicator) are drawn to those of all classes by `prior` observations.
-    """
-
-    def __cinit__(self, double prior):
-        self.prior = prior
-        self.wants_columns = True
-        self.room = 2
+cdef class ClassTable(Model):
+    """Numbers by slot and class, and the weight learned by class; grows with both."""
 
     def __dealloc__(self):
         free(self.table)
@@ -61,25 +53,27 @@ cdef class GaussianNBModel(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t row = self.room * self.width
         if capacity <= self.capacity:
             return 0
-        self.table = <Moments*> realloc(self.table, capacity * self.room * sizeof(Moments))
+        self.table = <double*> realloc(self.table, capacity * row * sizeof(double))
         if self.table == NULL:
             raise MemoryError
-        memset(self.table + self.capacity * self.room, 0, (capacity - self.capacity) * self.room * sizeof(Moments))
+        memset(self.table + self.capacity * row, 0, (capacity - self.capacity) * row * sizeof(double))
         self.capacity = capacity
         return 0
 
     cdef int add_class(self) except -1:
-        cdef Py_ssize_t slot, room = self.room
-        cdef Moments* table
+        cdef Py_ssize_t slot, room = self.room, wide = self.width
+        cdef double* table
         if self.classes == room:
             room = 2 * self.room
-            table = <Moments*> calloc(self.capacity * room, sizeof(Moments))
+            table = <double*> calloc(self.capacity * room * wide, sizeof(double))
             if table == NULL:
                 raise MemoryError
             for slot in range(self.capacity):
-                memcpy(table + slot * room, self.table + slot * self.room, self.room * sizeof(Moments))
+                memcpy(table + slot * room * wide, self.table + slot * self.room * wide,
+                       self.room * wide * sizeof(double))
             free(self.table)
             self.table = table
             self.counts = <double*> realloc(self.counts, room * sizeof(double))
@@ -90,8 +84,11 @@ cdef class GaussianNBModel(Model):
         self.classes += 1
         return 0
 
+    cdef inline double* row(self, int32_t slot) noexcept nogil:
+        return self.table + slot * self.room * self.width
+
     cdef void forget(self, int32_t slot) noexcept nogil:
-        memset(self.table + slot * self.room, 0, self.room * sizeof(Moments))
+        memset(self.row(slot), 0, self.room * self.width * sizeof(double))
 
     cdef inline double log_prior(self, int c) noexcept nogil:
         cdef int i
@@ -100,9 +97,50 @@ cdef class GaussianNBModel(Model):
             total += self.counts[i]
         return log((self.counts[c] + self.prior) / (total + self.classes * self.prior))
 
+    def dump(self, Py_ssize_t size):
+        cdef double[:, :, ::1] view = np.zeros((size, max(1, self.classes), self.width))
+        cdef Py_ssize_t slot
+        for slot in range(size):
+            memcpy(&view[slot, 0, 0], self.row(<int32_t> slot), self.classes * self.width * sizeof(double))
+        arrays = Model.dump(self, size)
+        arrays["table"] = np.asarray(view)
+        arrays["counts"] = np.array([self.counts[c] for c in range(self.classes)], dtype=np.float64)
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef const double[:, :, ::1] view = np.ascontiguousarray(arrays["table"], dtype=np.float64)
+        cdef Py_ssize_t slot
+        if view.shape[2] != self.width:
+            raise ValueError("the arrays do not belong to this method")
+        self.classes = 0
+        for slot in range(int(arrays["classes"][0])):
+            ClassTable.add_class(self)
+        ClassTable.grow(self, capacity)
+        memset(self.table, 0, self.capacity * self.room * self.width * sizeof(double))
+        for slot in range(view.shape[0]):
+            memcpy(self.row(<int32_t> slot), &view[slot, 0, 0], self.classes * self.width * sizeof(double))
+        for slot in range(self.classes):
+            self.counts[slot] = arrays["counts"][slot]
+
+    def nbytes(self):
+        return self.capacity * self.room * self.width * sizeof(double)
+
+
+cdef class GaussianNBModel(ClassTable):
+    """Scores are log prior + sum over present features of log p(x | class) / p(x), so that 0 says nothing.
+
+    A class's mean and variance (or share, of an indicator) are drawn to those of all classes by `prior` observations.
+    """
+
+    def __cinit__(self, double prior):
+        self.width = 4
+        self.room = 2
+        self.prior = prior
+        self.wants_columns = True
+
     cdef void evidence(self, int32_t slot, double x, double* out) noexcept nogil:
         """Add to out what the value says of each class against all classes together."""
-        cdef Moments* m = self.table + slot * self.room
+        cdef Moments* m = <Moments*> self.row(slot)
         cdef Moments* head
         cdef int c, k = self.classes
         cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight
@@ -111,7 +149,7 @@ cdef class GaussianNBModel(Model):
         if n == 0.0:
             return
         if self.space.kind[slot] & INDICATOR:
-            head = self.table + self.space.column[slot] * self.room
+            head = <Moments*> self.row(self.space.column[slot])
             for c in range(k):
                 columns += head[c].column
             if columns <= 0.0:
@@ -155,7 +193,7 @@ cdef class GaussianNBModel(Model):
         for i in range(v.n):
             if v.slot[i] == 0:
                 continue
-            m = self.table + v.slot[i] * self.room + y
+            m = <Moments*> self.row(v.slot[i]) + y
             m.n += w
             if not self.space.kind[v.slot[i]] & INDICATOR:
                 d = v.raw[i] - m.mean
@@ -164,12 +202,12 @@ cdef class GaussianNBModel(Model):
                 if m.m2 > 1e300:
                     m.m2 = 1e300
         for i in range(v.columns):
-            self.table[v.column[i] * self.room + y].column += w
+            (<Moments*> self.row(v.column[i]))[y].column += w
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Spread of the class means in common deviations; of an indicator, of the shares."""
-        cdef Moments* m = self.table + slot * self.room
-        cdef Moments* head = self.table + self.space.column[slot] * self.room
+        cdef Moments* m = <Moments*> self.row(slot)
+        cdef Moments* head = <Moments*> self.row(self.space.column[slot])
         cdef int c
         cdef double n = 0.0, mean, m2 = 0.0, total = 0.0, columns = 0.0
         for c in range(self.classes):
@@ -205,30 +243,98 @@ cdef class GaussianNBModel(Model):
             out[i] = by_class[label]
         free(by_class)
 
-    def dump(self, Py_ssize_t size):
-        cdef double[:, :, ::1] view = np.zeros((size, max(1, self.classes), 4))
-        cdef Py_ssize_t slot
-        for slot in range(size):
-            memcpy(&view[slot, 0, 0], self.table + slot * self.room, self.classes * sizeof(Moments))
-        arrays = Model.dump(self, size)
-        arrays["moments"] = np.asarray(view)
-        arrays["counts"] = np.array([self.counts[c] for c in range(self.classes)], dtype=np.float64)
-        return arrays
 
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = np.ascontiguousarray(arrays["moments"], dtype=np.float64)
-        cdef Py_ssize_t slot
-        if view.shape[2] != 4:
-            raise ValueError("the arrays do not belong to this method")
-        self.classes = 0
-        for slot in range(int(arrays["classes"][0])):
-            self.add_class()
-        GaussianNBModel.grow(self, capacity)
-        memset(self.table, 0, self.capacity * self.room * sizeof(Moments))
-        for slot in range(view.shape[0]):
-            memcpy(self.table + slot * self.room, &view[slot, 0, 0], self.classes * sizeof(Moments))
-        for slot in range(self.classes):
-            self.counts[slot] = arrays["counts"][slot]
+cdef int by_chi2(const void* a, const void* b) noexcept nogil:
+    """Largest first; among equals the earlier entry."""
+    cdef const Ranked* p = <const Ranked*> a
+    cdef const Ranked* q = <const Ranked*> b
+    if p.chi2 != q.chi2:
+        return -1 if p.chi2 > q.chi2 else 1
+    return -1 if p.i < q.i else 1
 
-    def nbytes(self):
-        return self.capacity * self.room * sizeof(Moments)
+
+cdef class NB3Model(ClassTable):
+    """Per slot and class: the weight of the instances that held the feature."""
+
+    def __cinit__(self, double prior, double M):
+        self.width = 1
+        self.room = 2
+        self.prior = prior
+        self.M = M
+
+    def __dealloc__(self):
+        free(self.ranked)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        ClassTable.grow(self, capacity)
+        self.ranked = <Ranked*> realloc(self.ranked, capacity * sizeof(Ranked))
+        if self.ranked == NULL:
+            raise MemoryError
+        return 0
+
+    cdef double chi2(self, int32_t slot) noexcept nogil:
+        """How far presence and class are from independence."""
+        cdef double* n = self.row(slot)
+        cdef double held = 0.0, total = 0.0, expected, d, found = 0.0
+        cdef int c
+        for c in range(self.classes):
+            held += n[c]
+            total += self.counts[c]
+        for c in range(self.classes):
+            expected = held * self.counts[c] / total if total > 0.0 else 0.0
+            d = n[c] - expected
+            if expected > 0.0:
+                found += d * d / expected
+            if self.counts[c] - expected > 0.0:
+                found += d * d / (self.counts[c] - expected)
+        return found
+
+    cdef Py_ssize_t choose(self, View* v) noexcept nogil:
+        """Rank the entries of the view; returns how many of the first ones speak."""
+        cdef Py_ssize_t i, n = 0
+        for i in range(v.n):
+            if v.slot[i] != 0:
+                self.ranked[n].i = i
+                self.ranked[n].chi2 = self.chi2(v.slot[i]) if self.M < 1.0 else 0.0
+                n += 1
+        if self.M < 1.0:
+            qsort(self.ranked, n, sizeof(Ranked), by_chi2)
+            n = <Py_ssize_t> ceil(self.M * n)
+        return n
+
+    cdef inline double says(self, int32_t slot, int label) noexcept nogil:
+        """log P(present | class) / P(present)."""
+        cdef double* n = self.row(slot)
+        cdef double held = 0.0, total = 0.0
+        cdef int c
+        for c in range(self.classes):
+            held += n[c]
+            total += self.counts[c]
+        return log((n[label] + self.prior) / (self.counts[label] + 2.0 * self.prior)
+                   * (total + 2.0 * self.prior) / (held + self.prior))
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Py_ssize_t i, n = self.choose(v)
+        cdef int c
+        for c in range(self.classes):
+            out[c] = self.log_prior(c) if v.n and v.slot[0] == 0 else 0.0
+            for i in range(n):
+                out[c] += self.says(v.slot[self.ranked[i].i], c)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef Py_ssize_t i
+        self.counts[y] += w
+        for i in range(v.n):
+            if v.slot[i] != 0:
+                self.row(v.slot[i])[y] += w
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.chi2(slot)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i, n = self.choose(v)
+        memset(out, 0, v.n * sizeof(double))
+        if v.n and v.slot[0] == 0:
+            out[0] = self.log_prior(label)
+        for i in range(n):
+            out[self.ranked[i].i] = self.says(v.slot[self.ranked[i].i], label)

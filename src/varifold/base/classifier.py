@@ -15,6 +15,7 @@ from varifold._core.engine import Engine
 from varifold._core.model import Model
 from varifold.base import files
 from varifold.base.blocks import to_block
+from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.registry import models
 from varifold.base.traits import Feature, Traits
@@ -62,6 +63,7 @@ class VaryingClassifier(river_base.Classifier):
     _cost: ClassVar[str] = "O(present)"
     _native_multiclass: ClassVar[bool] = False
     _uses_absence: ClassVar[bool] = False
+    _uses_values: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -218,6 +220,7 @@ class VaryingClassifier(river_base.Classifier):
             cost=self._cost,
             bounded_memory=self.max_features is not None,
             uses_absence=self._uses_absence,
+            uses_values=self._uses_values,
             randomized="seed" in inspect.signature(type(self)).parameters,
             notes=notes,
         )
@@ -236,7 +239,7 @@ class VaryingClassifier(river_base.Classifier):
     def _header(self) -> dict[str, Any]:
         """What a file says of the learner besides its arrays."""
         name = models.name_of(type(self)) or f"{type(self).__module__}:{type(self).__qualname__}"
-        return {"method": name, "params": self._get_params()}
+        return {"method": name, "params": pack_params(self)}
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items() if key != "_engine"}
@@ -281,7 +284,7 @@ def _made_from(header: dict[str, Any], cls: type[Any], path: str | os.PathLike[s
         raise ModelFileError(f"{path} holds a {method!r}, which is not registered here; use its class's load()")
     if not issubclass(found, cls):
         raise ModelFileError(f"{path} holds a {found.__name__}, not a {cls.__name__}")
-    return found(**header["params"])
+    return found(**unpack_params(header["params"]))
 
 
 def load(path: str | os.PathLike[str]) -> VaryingClassifier:

@@ -18,6 +18,8 @@ class Traits:
     uses_absence: bool
     """Whether it is information to the learner that a feature is absent."""
     randomized: bool
+    uses_values: bool = True
+    """Whether it looks at the values of features, not at their presence alone."""
     notes: tuple[str, ...] = ()
     """What the learner wants its user to know now, a fallback it took for instance."""
 

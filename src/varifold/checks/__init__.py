@@ -31,7 +31,6 @@ ALWAYS: tuple[Check, ...] = (
     answering.check_weights,
     answering.check_labels,
     answering.check_delayed_labels,
-    answering.check_learns,
     answering.check_answers_are_plain,
     spaces.check_key_order,
     spaces.check_hash_seed,
@@ -64,6 +63,8 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
 def yield_checks(learner: Any) -> Iterator[Check]:
     """The checks that apply to a learner; call each with it."""
     yield from ALWAYS
+    if getattr(getattr(learner, "traits", None), "uses_values", True):
+        yield answering.check_learns
     for check, abilities in WHERE_ABLE:
         if all(hasattr(learner, ability) for ability in abilities):
             yield check

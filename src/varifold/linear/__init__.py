@@ -2,10 +2,30 @@
 
 from varifold.linear.additive import Additive
 from varifold.linear.arow import AROW
+from varifold.linear.fobos import FOBOS
 from varifold.linear.ftrladp import FTRLADP
+from varifold.linear.ftrlproximal import FTRLProximal
 from varifold.linear.gaussiannb import GaussianNB
+from varifold.linear.nb3 import NB3
+from varifold.linear.ocds import OCDS
 from varifold.linear.ogd import OGD
+from varifold.linear.olids import OLIDS
+from varifold.linear.olsf import OLSF
 from varifold.linear.olvf import OLVF
 from varifold.linear.pa import PA
 
-__all__ = ["AROW", "FTRLADP", "OGD", "OLVF", "PA", "Additive", "GaussianNB"]
+__all__ = [
+    "AROW",
+    "FOBOS",
+    "FTRLADP",
+    "NB3",
+    "OCDS",
+    "OGD",
+    "OLIDS",
+    "OLSF",
+    "OLVF",
+    "PA",
+    "Additive",
+    "FTRLProximal",
+    "GaussianNB",
+]

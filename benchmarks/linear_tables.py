@@ -1,0 +1,230 @@
+"""The linear family and OVFIV beside their papers' figures.
+
+    python benchmarks/linear_tables.py methods [--scale paper] [--repeats 5] [--published FOLDER]
+    python benchmarks/linear_tables.py ovfiv [--scenario uninformative] [--repeats 10] [--published FOLDER]
+    python benchmarks/linear_tables.py sparsity [--repeats 5] [--published FOLDER]
+    python benchmarks/linear_tables.py speed
+    python benchmarks/linear_tables.py presence
+
+``methods``: every linear method at ``vfs:0.5`` and ``trapezoidal``, and the majority class. ``ovfiv``: the base learner
+alone, the mixture, and the published mixture. ``sparsity``: λ of the variation learner. ``speed``: each method at both
+doors, beside OLVF and river's LogisticRegression. ``presence``: OVFIV against its base with 100,000 known features.
+The original data sets are read from the folder that VARIFOLD_DATA names; FOLDER holds the published tables as CSV.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from river import linear_model
+
+import varifold
+from varifold import Block, datasets, streams
+
+SETS = ["german", "spambase", "ionosphere", "wdbc", "kr-vs-kp", "wpbc"]
+METHODS = [
+    "olvf",
+    "arow",
+    "pa",
+    "ogd",
+    "olsf",
+    "fobos",
+    "ftrlproximal",
+    "ftrladp",
+    "olids",
+    "ocds",
+    "gaussiannb",
+    "nb3",
+]
+UNSCALED = {"gaussiannb", "nb3"}
+PAPER = {"scale": "none", "fit_intercept": False}
+OVFIV_SETS = [
+    *["abalone", "adult", "australian", "credit-a", "diabetes", "diabetes-risk", "dropout", "electricity", "german"],
+    *["glioma", "ionosphere", "kr-vs-kp", "spambase", "splice", "wbc", "wdbc", "wpbc"],
+]
+STORED = {"adult": "adult-5000", "electricity": "electricity-5000"}
+BALANCED = {"diabetes", "german", "ionosphere", "wbc", "wpbc"}
+
+
+def error_rate(learner: varifold.VaryingClassifier, block: Block) -> float:
+    """Prequential error; the first answer, when no label is known, is an error."""
+    codes, _ = learner.run_block(block)
+    own = {label: i for i, label in enumerate(learner.classes)}
+    truth = np.array([own[label] for label in block.labels.values] or [0])[block.codes]
+    return float((codes != truth).mean())
+
+
+def majority(block: Block) -> float:
+    return 1 - np.bincount(block.codes).max() / len(block)
+
+
+def published(folder: str | None, names: list[str]) -> dict[tuple[str, str, str], str]:
+    """(setting, data set, method) -> "mean ± sd" as a rate."""
+    found: dict[tuple[str, str, str], str] = {}
+    for name in names if folder else []:
+        with (Path(folder or "") / name).open() as file:
+            for row in csv.DictReader(file):
+                if not row["mean"]:
+                    continue
+                size = float(row["n"]) if row["metric"] == "errors" else 1.0
+                sd = f" ± {float(row['std']) / size:.3f}" if row["std"] else ""
+                found[row["setting"], row["dataset"], row["method"]] = f"{float(row['mean']) / size:.3f}{sd}"
+    return found
+
+
+def methods(args: argparse.Namespace) -> None:
+    theirs = published(args.published, ["olvf_table2.csv", "olvf_table5.csv", "ovfm_table2.csv"])
+    for scenario in ("vfs:0.5", "trapezoidal"):
+        print(
+            f"\n{scenario}, scale {args.scale}: CER ± sd over {args.repeats} streams; * worse than the majority class"
+        )
+        print(f"{'set':<12}{'majority':>9}" + "".join(f"{m:>15}" for m in args.methods))
+        for name in args.sets:
+            block = datasets.load(name).block
+            block = streams.zscore(block) if args.scale == "paper" else block
+            cells = []
+            for method in args.methods:
+                params = PAPER if args.scale == "paper" and method not in UNSCALED else {}
+                rates = [
+                    error_rate(varifold.models[method](**params), streams.prepare(block, scenario, seed=s).block)
+                    for s in range(args.seed, args.seed + args.repeats)
+                ]
+                mark = "*" if np.mean(rates) > majority(block) else " "
+                cells.append(f"{np.mean(rates):.3f} ± {np.std(rates):.3f}{mark}")
+            print(f"{name:<12}{majority(block):>9.3f}" + "".join(f"{c:>15}" for c in cells), flush=True)
+    for (setting, data, method), value in theirs.items():
+        if data in args.sets and ("0.5" in setting or "trap" in setting.lower()):
+            print(f"published  {setting:<28}{data:<12}{method:<24}{value}")
+
+
+def ovfiv_block(name: str, scenario: str, seed: int, scale: str) -> Block:
+    block = datasets.load(STORED.get(name, name)).block
+    block = streams.zscore(block) if scale == "paper" else block
+    return streams.prepare(block, f"balanced+{scenario}" if name in BALANCED else scenario, seed=seed).block
+
+
+def ovfiv(args: argparse.Namespace) -> None:
+    informative = args.scenario.startswith("informative")
+    theirs = published(args.published, ["ovfiv_table2.csv" if informative else "ovfiv_table3.csv"])
+    column = {d: v for (_, d, m), v in theirs.items() if m == "Naive / ensemble OVFIV-ca"}
+    params = PAPER if args.scale == "paper" else {}
+    print(f"{args.scenario}, {args.repeats} seeds, scale {args.scale}: CER")
+    print(f"{'set':<16}{'base':>8}{'OVFIV-ca':>10}{'sd':>7}{'published':>17}{'difference':>12}")
+    for name in args.sets if args.sets != SETS else OVFIV_SETS:
+        alone, mixed = [], []
+        for seed in range(args.seed, args.seed + args.repeats):
+            block = ovfiv_block(name, args.scenario, seed, args.scale)
+            alone.append(error_rate(varifold.models[args.base](**params), block))
+            mixed.append(error_rate(varifold.OVFIV(base=args.base, **params), block))
+        goal = column.get(name, "")
+        gap = f"{np.mean(mixed) - float(goal.split()[0]):+.3f}" if goal else ""
+        print(
+            f"{name:<16}{np.mean(alone):>8.3f}{np.mean(mixed):>10.3f}{np.std(mixed):>7.3f}{goal:>17}{gap:>12}",
+            flush=True,
+        )
+
+
+def sparsity(args: argparse.Namespace) -> None:
+    theirs = published(args.published, ["ovfiv_table4.csv"])
+    print(f"λ of the variation learner, {args.repeats} seeds: CER (published), columns with a weight")
+    for scenario, setting in (("informative", "informative"), ("uninformative", "non-informative")):
+        for name in args.sets if args.sets != SETS else OVFIV_SETS:
+            cells = []
+            for lam in (0.0, 1.0, 3.0):
+                rates, kept = [], []
+                for seed in range(args.seed, args.seed + args.repeats):
+                    model = varifold.OVFIV(lam=lam)
+                    rates.append(error_rate(model, ovfiv_block(name, scenario, seed, "own")))
+                    kept.append(model._engine.model.nonzero())
+                goal = theirs.get((setting, name, f"OVFIV-ca lambda={lam:.0f} (base Naive)"), "")
+                cells.append(f"{np.mean(rates):.3f} ({goal.split()[0] if goal else '-'}) {np.mean(kept):5.1f}")
+            print(f"{scenario:<14}{name:<16}" + "".join(f"{c:>24}" for c in cells), flush=True)
+
+
+def stream_of(n: int, d: int, present: int, seed: int = 0) -> Block:
+    rng = np.random.default_rng(seed)
+    names = [f"feature {j}" for j in range(d)]
+    rows, labels = [], []
+    for _ in range(n):
+        there = rng.choice(d, present, replace=False)
+        values = rng.normal(size=present)
+        rows.append({names[j]: float(v) for j, v in zip(there, values, strict=True)})
+        labels.append(bool(values[there % 3 == 0].sum() > 0))
+    return Block.from_dicts(rows, labels)
+
+
+def least(run: object, repeats: int) -> float:
+    """The shortest of several runs, in seconds."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()  # type: ignore[operator]
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def speed(args: argparse.Namespace) -> None:
+    block = stream_of(5000, 57, 28)
+    rows = [(x, block.labels.values[c]) for x, c in zip(block.rows(), block.codes.tolist(), strict=True)]
+    print("28 of 57 features present, predict + learn, µs per instance (shortest of several runs)")
+    print(f"{'method':<16}{'dicts':>8}{'block':>8}{'block / OLVF':>14}")
+
+    def door_one(make: object) -> float:
+        def run() -> None:
+            model = make()  # type: ignore[operator]
+            for x, y in rows[:2000]:
+                model.predict_one(x)
+                model.learn_one(x, y)
+
+        return least(run, args.repeats) / 2000
+
+    def door_two(make: object) -> float:
+        return least(lambda: make().run_block(block), args.repeats) / len(block)  # type: ignore[operator]
+
+    unit = door_two(varifold.OLVF)
+    for name in [*METHODS, "ovfiv"]:
+        cls = varifold.models[name]
+        one, two = door_one(cls), door_two(cls)
+        print(f"{name:<16}{one * 1e6:>8.2f}{two * 1e6:>8.3f}{two / unit:>14.2f}", flush=True)
+    print(f"{'river LogReg':<16}{door_one(linear_model.LogisticRegression) * 1e6:>8.2f}")
+
+
+def presence(args: argparse.Namespace) -> None:
+    block = stream_of(20_000, 100_000, 100)
+    base, mixed = varifold.FTRLADP(), varifold.OVFIV(encode="presence")
+    for model in (base, mixed):
+        model.learn_many(block)
+    times = defaultdict(list)
+    for _ in range(args.repeats):
+        for name, model in (("ftrladp", base), ("ovfiv", mixed)):
+            times[name].append(least(lambda model=model: model.run_block(block), 1) / len(block))
+    base_time, own_time = min(times["ftrladp"]), min(times["ovfiv"])
+    print(
+        f"{len(base.features):,} known, 100 present: ftrladp {base_time * 1e6:.2f} µs, ovfiv {own_time * 1e6:.2f} µs, "
+        f"ratio {own_time / base_time:.2f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    tables = {"methods": methods, "ovfiv": ovfiv, "sparsity": sparsity, "speed": speed, "presence": presence}
+    parser.add_argument("table", choices=tables)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scale", choices=["own", "paper"], default="own")
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--scenario", default="informative")
+    parser.add_argument("--base", default="ftrladp")
+    parser.add_argument("--published")
+    args = parser.parse_args()
+    tables[args.table](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+from libc.stdint cimport int32_t
+
+from varifold._core.sparse cimport SparseRule
+from varifold._core.view cimport View
+
+cdef class OLIDSRule(SparseRule):
+    cdef readonly double C, theta, lam, B
+
+    cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
+    cdef double confidence(self, View* v, int c, double w) noexcept nogil

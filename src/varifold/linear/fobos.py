@@ -1,0 +1,74 @@
+"""FOBOS: forward-backward splitting."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from varifold._core.fobos import FOBOSRule
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.params import Constraint, OneOf, Real
+
+
+class FOBOS(VaryingClassifier):
+    """Gradient learner whose weights are drawn to zero after every step, so that weak features drop out.
+
+    A sparse baseline. Its rate falls for all features alike; `FTRLProximal` is sparse with a rate for each.
+
+    Parameters
+    ----------
+    eta
+        Step η0: round t moves by η0 / √t (> 0).
+    lam
+        Strength λ of the draw to zero (>= 0).
+    loss
+        ``"logistic"`` or ``"hinge"``.
+    scale, fit_intercept, clip, max_features, evict
+        See `VaryingClassifier`.
+
+    Notes
+    -----
+    *Deviations from the paper.* The intercept is not drawn to zero. New features start at 0. A sample weight multiplies
+    the gradient.
+
+    *Cost.* O(present): what absent features would have lost is taken off when they are next looked at.
+
+    Examples
+    --------
+    >>> from varifold import FOBOS
+    >>> model = FOBOS()
+    >>> for step in range(100):
+    ...     model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0}, bool(step % 2))
+    >>> model.predict_one({"pressure": 1}), model.predict_one({"pressure": 0})
+    (True, False)
+
+    References
+    ----------
+    J. Duchi, Y. Singer. Efficient learning using forward-backward splitting. NeurIPS 2009.
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "eta": Real(0, open_low=True),
+        "lam": Real(0),
+        "loss": OneOf("logistic", "hinge"),
+    }
+
+    def __init__(
+        self,
+        eta: float = 0.1,
+        lam: float = 1e-3,
+        loss: str = "logistic",
+        *,
+        scale: str = "standard",
+        fit_intercept: bool = True,
+        clip: float = 3.0,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.eta = eta
+        self.lam = lam
+        self.loss = loss
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+
+    def _model(self) -> FOBOSRule:
+        return FOBOSRule(self.eta, self.lam, self.loss == "hinge")

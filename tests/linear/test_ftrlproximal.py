@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from tests.oracles.following import ONE, SETTINGS, walk
+from tests.oracles.ftrlproximal import PlainFTRLProximal
+from varifold import FTRLProximal
+
+FORMS = [{}, {"alpha": 0.5, "beta": 0.1, "L1": 0.5, "L2": 0.3}, {"L1": 3.0}]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_follows_the_equations(form, setting):
+    whole = {"alpha": 0.1, "beta": 1.0, "L1": 0.0, "L2": 0.0, **form}
+    walk(lambda **kw: FTRLProximal(**form, **kw), lambda: PlainFTRLProximal(**whole, intercept=ONE), setting)
+
+
+def test_l1_gives_exact_zeros():
+    rng = np.random.default_rng(0)
+    model = FTRLProximal(L1=20.0)
+    for _ in range(400):
+        x = {f"noise {j}": rng.normal() for j in range(5)} | {"signal": rng.normal()}
+        model.learn_one(x, x["signal"] > 0)
+    weights = {name: feature.weight for name, feature in model.features.items()}
+    assert weights.pop("signal") > 0
+    assert set(weights.values()) == {0.0}

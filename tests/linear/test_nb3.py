@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from tests.oracles.following import stream
+from tests.oracles.nb3 import PlainNB3
+from varifold import NB3
+
+
+@pytest.mark.parametrize("labels", [2, 4])
+@pytest.mark.parametrize(("M", "prior", "intercept", "weights"), [(1.0, 1.0, True, False), (0.4, 0.2, False, True)])
+def test_follows_the_definition(labels, M, prior, intercept, weights):
+    model, plain = NB3(M=M, prior=prior, fit_intercept=intercept), PlainNB3(M, prior, intercept)
+    names = set()
+    for x, y, w in stream(n=120, d=7, labels=labels, weights=weights):
+        known = names & set(x)
+        if known:
+            found, expected = model.margins_one(x), plain.scores(known)
+            assert list(found) == list(expected)
+            np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-9, atol=1e-9)
+        model.learn_one(x, y, w)
+        if w > 0:
+            plain.learn(x, y, w)
+            names |= set(x)
+
+
+def test_hears_only_the_telling_share():
+    model = NB3(M=0.25)
+    for step in range(100):
+        model.learn_one({"telling" if step % 2 else "other": 1.0, **{f"word {j}": 1.0 for j in range(7)}}, step % 2)
+    parts = model.explain_one({"telling": 1.0, **{f"word {j}": 1.0 for j in range(7)}}, 1)
+    assert parts["telling"] > 0.5
+    assert sum(part != 0.0 for name, part in parts.items() if name != "(intercept)") <= 2
