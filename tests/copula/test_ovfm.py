@@ -75,14 +75,15 @@ def follow(learner, twin, instances):
         ({}, {}),
         ({"scale": "none", "fit_intercept": False}, {"weights": True}),
         ({"scale": "minmax", "latent_only": True}, {}),
-        ({"eta": 0.05, "sweeps": 1, "window": 30}, {"labels": 3}),
+        ({"eta": 0.05, "sweeps": 1, "window": 30, "base": "ftrladp"}, {"labels": 3}),
         ({"horizon": 150, "batch": 7, "c": 2.0, "gamma_min": 0.2}, {"nominal": True}),
         ({"radius": 0.7, "levels": 4}, {"weights": True, "labels": 3, "nominal": True}),
+        ({"radius": 0.7, "base": "ftrladp"}, {"weights": True}),
     ],
 )
 def test_follows_its_twin(setting, stream):
     learner = OVFM(**setting)
-    own = {key: setting[key] for key in ("latent_only", "eta", "horizon", "radius") if key in setting}
+    own = {key: setting[key] for key in ("latent_only", "eta", "horizon", "radius", "base") if key in setting}
     renamed = {"window": "W", "batch": "b"}
     copula = {renamed.get(k, k): v for k, v in setting.items() if k in {*renamed, "levels", "sweeps", "c", "gamma_min"}}
     twin = PlainOVFMStream(functools.partial(PlainOVFM, **own), setting.get("fit_intercept", True), **copula)

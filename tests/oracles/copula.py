@@ -142,7 +142,9 @@ class PlainCopula:
             full = np.eye(d)  # a feature met later in the batch: score 0, variance 1
             full[: len(names), : len(names)] = np.outer(z, z) + C
             A += w * full
-        D = np.sqrt(np.maximum(np.diag(A), 1e-9))
+        A /= sum(w for w, _, _, _ in self.batch)
         gamma = max(self.gamma_min, self.c / (self.k + self.c))
-        self.sigma = (1 - gamma) * self.sigma + gamma * A / np.outer(D, D)
+        A = (1 - gamma) * self.sigma + gamma * A
+        D = np.sqrt(np.maximum(np.diag(A), 1e-9))
+        self.sigma = A / np.outer(D, D)
         self.batch, self.k = [], self.k + 1

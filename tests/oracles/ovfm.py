@@ -1,10 +1,11 @@
-"""OVFM: two FTRL-ADP learners, on the values and on the latent scores, and the weights of the two."""
+"""OVFM: two linear learners, on the values and on the latent scores, and the weights of the two."""
 
 import copy
 import math
 
 import numpy as np
 
+from tests.oracles.arow import PlainAROW
 from tests.oracles.copula import PlainCopula
 from tests.oracles.ftrladp import PlainFTRLADP
 
@@ -14,10 +15,14 @@ ONE = "the intercept"
 class PlainOVFM:
     """One problem: the copula is fed by the caller, who passes both views."""
 
-    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, decay=4, kappa=0.01):
+    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow"):
         self.latent_only, self.eta, self.horizon, self.radius = latent_only, eta, horizon, radius
-        self.raw, self.latent = PlainFTRLADP(decay=decay, kappa=kappa), PlainFTRLADP(decay=decay, kappa=kappa)
+        self.arow = base == "arow"
+        self.raw, self.latent = self.learner(), self.learner()
         self.R, self.t = np.zeros(2), 0
+
+    def learner(self):
+        return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
     def negate(self):
         self.raw.negate()
@@ -37,17 +42,22 @@ class PlainOVFM:
         loss = np.array([np.logaddexp(0, -y * self.raw.score(x)), np.logaddexp(0, -y * self.latent.score(z))])
         self.R += w * loss
         self.t += 1
-        self.raw.learn(x, y, w, set())
-        self.latent.learn(z, y, w, set())
+        order = ({},) if self.arow else ()
+        self.raw.learn(x, y, w, set(), *order)
+        self.latent.learn(z, y, w, set(), *order)
         if self.radius is not None:
             for learner in (self.raw, self.latent):
                 self.project(learner)
 
     def project(self, learner):
-        names = [name for name in learner.v if name != ONE]
+        names = [name for name in (learner.names if self.arow else learner.v) if name != ONE]
         total = sum(abs(learner.weight(name)) for name in names)
-        if total > self.radius:
-            for name in names:
+        if total <= self.radius:
+            return
+        for name in names:
+            if self.arow:
+                learner.mu[learner.names.index(name)] *= self.radius / total
+            else:
                 learner.v[name] *= self.radius / total
                 learner.h[name] *= self.radius / total
 

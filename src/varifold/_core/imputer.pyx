@@ -42,10 +42,12 @@ cdef class ImputerModel(Model):
         self.copula.learn(v, w)
 
     cdef double centre(self, Py_ssize_t node, double z, double sd) noexcept nogil:
-        """The value told for an absent feature: at the median score, or the mean of a continuous one."""
+        """The value told for an absent feature: the most probable level, or the median or mean of a continuous one."""
         cdef int k
         cdef double total = 0.0
-        if not self.mean or self.copula.marginals.ordinal(node):
+        if self.copula.marginals.ordinal(node):
+            return self.copula.marginals.likeliest(node, z, sd)
+        if not self.mean:
             return self.copula.marginals.value(node, z)
         for k in range(7):
             total += WEIGHT[k] * self.copula.marginals.value(node, z + sd * POINT[k])

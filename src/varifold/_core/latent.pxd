@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from varifold._core.marginals cimport Marginals, Place
+from varifold._core.nodes cimport Nodes
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
@@ -12,26 +13,12 @@ cdef struct Factor:
     double* inverse        # n x n
 
 
-cdef class Copula:
-    cdef Space space
+cdef class Copula(Nodes):
     cdef readonly Marginals marginals
-    cdef readonly Py_ssize_t max_dense, batch
+    cdef readonly Py_ssize_t batch
     cdef readonly int sweeps
     cdef readonly double c, gamma_min
-    cdef Py_ssize_t slots              # slots there is room for
-    cdef Py_ssize_t room               # nodes there is room for
-    # nodes: the features under the copula
-    cdef readonly Py_ssize_t nodes     # handed out, given-up ones included
-    cdef readonly Py_ssize_t idle      # of these, given up
-    cdef int32_t* node_of              # slot -> node + 1; 0 none; -1 the reference level of its column
-    cdef int32_t* first_of             # column -> first indicator node + 1
-    cdef int32_t* reference            # column -> slot of its reference level
-    cdef int32_t* slot_of              # node -> slot, 0 given up
-    cdef int32_t* next_of              # node -> next indicator node of its column + 1
-    cdef int32_t weakest               # node that a more frequent feature would replace
     cdef double* sigma                 # room x room
-    cdef int64_t version               # of sigma
-    cdef int64_t tick                  # of anything that decides an answer
     cdef int64_t updates               # of sigma so far, M-steps done
     # the mini-batch: rows of (node, score, variance), observed nodes only
     cdef Py_ssize_t rows
@@ -72,13 +59,6 @@ cdef class Copula:
     cdef int grow(self, Py_ssize_t slots) except -1
     cdef int make_room(self, Py_ssize_t room) except -1
     cdef int fit_rows(self, Py_ssize_t old, Py_ssize_t room) except -1
-    cdef int32_t admit(self, View* v) noexcept nogil
-    cdef bint outdoes(self, int32_t slot) noexcept nogil
-    cdef void join(self, int32_t slot) noexcept nogil
-    cdef int64_t frequency(self, int32_t slot) noexcept nogil
-    cdef void find_weakest(self) noexcept nogil
-    cdef void forget(self, int32_t slot) noexcept nogil
-    cdef int32_t leave(self, Py_ssize_t node) noexcept nogil
     cdef void gather(self, View* v) noexcept nogil
     cdef void observe(self, View* v) noexcept nogil
     cdef double* invert(self) noexcept nogil

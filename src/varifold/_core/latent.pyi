@@ -3,16 +3,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varifold._core.marginals import Marginals
+from varifold._core.nodes import Nodes
 
-class Copula:
+class Copula(Nodes):
     marginals: Marginals
-    max_dense: int
     batch: int
     sweeps: int
     c: float
     gamma_min: float
-    nodes: int
-    idle: int
     n: int
     def __init__(
         self,
@@ -25,7 +23,6 @@ class Copula:
         max_dense: int = 512,
     ) -> None: ...
     def correlation(self) -> tuple[list[int], NDArray[Any]]: ...
-    def role(self, slot: int) -> str: ...
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
     def nbytes(self) -> int: ...

@@ -10,27 +10,21 @@ import numpy as np
 
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from varifold._core.dense cimport invert_scratch, invert_spd, multiply
 from varifold._core.marginals cimport Marginals, Place, normal_density, normal_mass
 from varifold._core.names cimport INDICATOR
-from varifold._core.space cimport Space, seen_count
+from varifold._core.nodes cimport Nodes, fresh
+from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
 cdef double JITTER = 1e-6
 cdef double FLOOR = 1e-9
 
 
-cdef void* fresh(void* old, size_t size) except NULL:
-    cdef void* new = realloc(old, size if size else 1)
-    if new == NULL:
-        raise MemoryError
-    return new
-
-
-cdef class Copula:
+cdef class Copula(Nodes):
     """Marginals and correlation of at most `max_dense` features."""
 
     def __cinit__(self, Py_ssize_t window=200, Py_ssize_t batch=20, Py_ssize_t levels=14, int sweeps=2,
@@ -41,6 +35,7 @@ cdef class Copula:
         self.c = c
         self.gamma_min = gamma_min
         self.max_dense = max_dense
+        self.patience = batch
         self.version = 1
         self.tick = 1
         self.weakest = -1
@@ -52,7 +47,6 @@ cdef class Copula:
 
     def __dealloc__(self):
         cdef int i
-        free(self.node_of); free(self.first_of); free(self.reference); free(self.slot_of); free(self.next_of)
         free(self.sigma); free(self.row_n); free(self.row_w); free(self.row_node); free(self.row_z); free(self.row_v)
         free(self.row_done); free(self.spread); free(self.scratch)
         free(self.node); free(self.given); free(self.z); free(self.v); free(self.place); free(self.observed)
@@ -68,18 +62,12 @@ cdef class Copula:
         return 0
 
     cdef int grow(self, Py_ssize_t slots) except -1:
-        cdef Py_ssize_t old = self.slots, room
-        if slots <= old:
+        cdef Py_ssize_t room
+        if slots <= self.slots:
             return 0
-        self.node_of = <int32_t*> fresh(self.node_of, slots * sizeof(int32_t))
-        self.first_of = <int32_t*> fresh(self.first_of, slots * sizeof(int32_t))
-        self.reference = <int32_t*> fresh(self.reference, slots * sizeof(int32_t))
-        memset(self.node_of + old, 0, (slots - old) * sizeof(int32_t))
-        memset(self.first_of + old, 0, (slots - old) * sizeof(int32_t))
-        memset(self.reference + old, 0, (slots - old) * sizeof(int32_t))
+        self.grow_slots(slots)
         self.memo_slot = <int32_t*> fresh(self.memo_slot, slots * sizeof(int32_t))
         self.memo_raw = <double*> fresh(self.memo_raw, slots * sizeof(double))
-        self.slots = slots
         room = slots - 1 if slots - 1 < self.max_dense else self.max_dense
         if room > self.room:
             self.make_room(room)
@@ -98,11 +86,8 @@ cdef class Copula:
                 sigma[i * room + i] = 1.0
         free(self.sigma)
         self.sigma = sigma
-        self.slot_of = <int32_t*> fresh(self.slot_of, room * sizeof(int32_t))
-        self.next_of = <int32_t*> fresh(self.next_of, room * sizeof(int32_t))
+        self.grow_nodes(room)
         self.observed = <uint8_t*> fresh(self.observed, room)
-        memset(self.slot_of + old, 0, (room - old) * sizeof(int32_t))
-        memset(self.next_of + old, 0, (room - old) * sizeof(int32_t))
         memset(self.observed, 0, room)
         self.marginals.grow(room)
         self.fit_rows(old, room)
@@ -124,7 +109,6 @@ cdef class Copula:
         for i in range(4):
             self.factor[i].node = <int32_t*> fresh(self.factor[i].node, room * sizeof(int32_t))
             self.factor[i].inverse = <double*> fresh(self.factor[i].inverse, square)
-        self.room = room
         self.tick += 1
         return 0
 
@@ -141,35 +125,15 @@ cdef class Copula:
                 self.row_v[i * room + k] = self.row_v[i * old + k]
         return 0
 
-    # ---------------------------------------------------------------- features joining and leaving
-
-    cdef int64_t frequency(self, int32_t slot) noexcept nogil:
-        """Learns that observed the feature; for an indicator those that observed its column."""
-        return seen_count(&self.space.seen[self.space.column[slot]])
-
-    cdef void find_weakest(self) noexcept nogil:
-        """The node least often observed; among equals the latest."""
-        cdef Py_ssize_t i
-        self.weakest = -1
-        for i in range(self.nodes):
-            if self.slot_of[i] != 0 and (self.weakest < 0 or self.frequency(self.slot_of[i]) <=
-                                         self.frequency(self.slot_of[self.weakest])):
-                self.weakest = <int32_t> i
-
-    cdef int32_t leave(self, Py_ssize_t node) noexcept nogil:
-        """Take a node out of the copula: its window, its correlations, its part in the mini-batch."""
-        cdef int32_t slot = self.slot_of[node], column = self.space.column[slot]
-        cdef int32_t* link
-        cdef Py_ssize_t i, k, kept
+    cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:
+        """An empty window; that of an indicator holds the zeros of its column's past."""
+        self.marginals.clear(node)
         if self.space.kind[slot] & INDICATOR:
-            link = &self.first_of[column]
-            while link[0] != node + 1:
-                link = &self.next_of[link[0] - 1]
-            link[0] = self.next_of[node]
-        self.next_of[node] = 0
-        self.node_of[slot] = 0
-        self.slot_of[node] = 0
-        self.idle += 1
+            self.marginals.start_at_zero(node, self.frequency(slot))
+
+    cdef void left(self, Py_ssize_t node) noexcept nogil:
+        """Clear the node's window, its correlations and its part in the mini-batch."""
+        cdef Py_ssize_t i, k, kept
         self.marginals.clear(node)
         for i in range(self.nodes):
             self.sigma[i * self.room + node] = 0.0
@@ -184,72 +148,6 @@ cdef class Copula:
                     self.row_v[i * self.room + kept] = self.row_v[i * self.room + k]
                     kept += 1
             self.row_n[i] = kept
-        self.version += 1
-        self.tick += 1
-        if self.weakest == node:
-            self.weakest = -1
-        return slot
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        """The slot is given up."""
-        if self.node_of[slot] > 0:
-            self.leave(self.node_of[slot] - 1)
-        elif self.node_of[slot] < 0:
-            self.reference[self.space.column[slot]] = 0
-            self.node_of[slot] = 0
-
-    cdef void join(self, int32_t slot) noexcept nogil:
-        """Make a feature a node; there is room."""
-        cdef Py_ssize_t node = self.nodes
-        cdef int32_t column = self.space.column[slot]
-        if self.idle:
-            node = 0
-            while self.slot_of[node] != 0:
-                node += 1
-            self.idle -= 1
-        else:
-            self.nodes += 1
-        self.node_of[slot] = <int32_t> (node + 1)
-        self.slot_of[node] = slot
-        self.marginals.clear(node)
-        if self.space.kind[slot] & INDICATOR:
-            self.next_of[node] = self.first_of[column]
-            self.first_of[column] = <int32_t> (node + 1)
-            self.marginals.start_at_zero(node, seen_count(&self.space.seen[column]))
-        self.version += 1
-        self.tick += 1
-
-    cdef int32_t admit(self, View* v) noexcept nogil:
-        """Let features that are no nodes yet join; when all room is taken, one an instance may replace a rarer one.
-
-        Returns the slot that was replaced, 0 for none.
-        """
-        cdef Py_ssize_t i
-        cdef int32_t slot, column, left = 0
-        for i in range(v.n):
-            slot = v.slot[i]
-            if slot == 0 or self.node_of[slot] != 0:
-                continue
-            column = self.space.column[slot]
-            if self.space.kind[slot] & INDICATOR and self.reference[column] == 0 and self.first_of[column] == 0:
-                self.reference[column] = slot
-                self.node_of[slot] = -1
-                continue
-            if self.idle or self.nodes < self.max_dense:
-                self.join(slot)
-                continue
-            if left == 0 and self.outdoes(slot):
-                self.find_weakest()
-                if self.outdoes(slot):
-                    left = self.leave(self.weakest)
-                    self.join(slot)
-        return left
-
-    cdef bint outdoes(self, int32_t slot) noexcept nogil:
-        """Whether a feature is so much more frequent than the weakest node that a swap pays."""
-        if self.weakest < 0:
-            self.find_weakest()
-        return 2 * self.frequency(slot) > 3 * self.frequency(self.slot_of[self.weakest]) + 2 * self.batch
 
     # ---------------------------------------------------------------- one instance
 
@@ -417,9 +315,9 @@ cdef class Copula:
         self.rows += 1
 
     cdef void update(self) noexcept nogil:
-        """M-step: the batch's expected second moments, scaled to a correlation, mixed into the one held."""
+        """M-step: the batch's mean expected second moments, mixed into the correlation and scaled back to one."""
         cdef Py_ssize_t i, j, d = self.nodes
-        cdef double gamma, mixed
+        cdef double gamma, mixed, total = 0.0
         gamma = self.c / (self.updates + self.c)
         if gamma < self.gamma_min:
             gamma = self.gamma_min
@@ -431,13 +329,15 @@ cdef class Copula:
                 self.add_moments(self.take_group(i))
         if d:
             multiply(c'N', c'T', d, d, self.rows, 1.0, self.full, d, self.full, d, 1.0, self.moment, d)
+        for i in range(self.rows):
+            total += self.row_w[i]
         for i in range(d):
-            mixed = self.moment[i * d + i]
+            mixed = (1.0 - gamma) + gamma * self.moment[i * d + i] / total
             self.work[i] = 1.0 / sqrt(mixed if mixed > FLOOR else FLOOR)
         for i in range(d):
             for j in range(i):
-                mixed = self.moment[i * d + j] * self.work[i] * self.work[j]
-                mixed = (1.0 - gamma) * self.sigma[i * self.room + j] + gamma * mixed
+                mixed = (1.0 - gamma) * self.sigma[i * self.room + j] + gamma * self.moment[i * d + j] / total
+                mixed *= self.work[i] * self.work[j]
                 self.sigma[i * self.room + j] = mixed
                 self.sigma[j * self.room + i] = mixed
         self.rows = 0
@@ -529,10 +429,6 @@ cdef class Copula:
                 view[i, j] = self.sigma[<Py_ssize_t> nodes[i][1] * self.room + <Py_ssize_t> nodes[j][1]]
         return [slot for slot, _ in nodes], out
 
-    def role(self, Py_ssize_t slot):
-        """What a feature is to the copula: 'latent', 'reference' (the level its column's others are told from) or ''."""
-        return "latent" if self.node_of[slot] > 0 else "reference" if self.node_of[slot] < 0 else ""
-
     def dump(self, Py_ssize_t size):
         """All of the state, as arrays."""
         cdef Py_ssize_t i, j, k
@@ -544,11 +440,8 @@ cdef class Copula:
         cells = [(i, self.row_node[i * self.room + k], self.row_z[i * self.room + k], self.row_v[i * self.room + k])
                  for i in range(self.rows) for k in range(self.row_n[i])]
         counts, values = self.marginals.dump(d)
-        return {
-            "nodes": np.array([[self.slot_of[i], self.next_of[i]] for i in range(d)], dtype=np.int64).reshape(d, 2),
-            "slots": np.array([[self.node_of[i], self.first_of[i], self.reference[i]] for i in range(size)],
-                              dtype=np.int64).reshape(size, 3),
-            "counters": np.array([self.updates, self.weakest], dtype=np.int64),
+        return self.dump_nodes(size) | {
+            "updates": np.array([self.updates], dtype=np.int64),
             "sigma": sigma,
             "batch": np.array(cells, dtype=np.float64).reshape(len(cells), 4),
             "batch_weights": np.array([self.row_w[i] for i in range(self.rows)], dtype=np.float64),
@@ -559,20 +452,15 @@ cdef class Copula:
     def fill(self, dict arrays, Py_ssize_t capacity):
         """Take what dump() gave."""
         cdef Py_ssize_t i, j, row
-        nodes, slots, sigma = arrays["nodes"], arrays["slots"], arrays["sigma"]
         self.grow(capacity)
-        self.nodes = len(nodes)
-        if self.nodes > self.room or len(slots) > self.slots or sigma.shape != (self.nodes, self.nodes):
+        self.fill_nodes(arrays)
+        sigma = arrays["sigma"]
+        if sigma.shape != (self.nodes, self.nodes):
             raise ValueError("the arrays do not belong to this copula")
-        self.idle = int((nodes[:, 0] == 0).sum()) if self.nodes else 0
         for i in range(self.nodes):
-            self.slot_of[i], self.next_of[i] = nodes[i]
             for j in range(self.nodes):
                 self.sigma[i * self.room + j] = sigma[i, j]
-        for i in range(len(slots)):
-            self.node_of[i], self.first_of[i], self.reference[i] = slots[i]
-        self.updates = arrays["counters"][0]
-        self.weakest = arrays["counters"][1]
+        self.updates = arrays["updates"][0]
         self.rows = len(arrays["batch_weights"])
         for i in range(self.rows):
             self.row_w[i] = arrays["batch_weights"][i]

@@ -33,6 +33,7 @@ cdef class Marginals:
     cdef void commit(self, Py_ssize_t j, double x) noexcept nogil
     cdef bint ordinal(self, Py_ssize_t j) noexcept nogil
     cdef double value(self, Py_ssize_t j, double z) noexcept nogil
+    cdef double likeliest(self, Py_ssize_t j, double z, double sd) noexcept nogil
     cdef double split(self, Py_ssize_t j, double x) noexcept nogil
 
 

@@ -147,6 +147,21 @@ cdef class Marginals:
         part = at - i
         return (1.0 - part) * w.sorted[i] + part * w.sorted[i + 1]
 
+    cdef double likeliest(self, Py_ssize_t j, double z, double sd) noexcept nogil:
+        """The level that a normal score with mean z and deviation sd most probably stands for; the lowest of equals."""
+        cdef Window* w = &self.window[j]
+        cdef Py_ssize_t at = 0, end
+        cdef double low = 0.0, high, best = -1.0, level = 0.0
+        while at < w.n:
+            end = first_above(w.sorted, w.n, at, w.sorted[at])
+            high = 1.0 if end == w.n else normal_cdf((self.normal_quantile(2 * end, w.n) - z) / sd)
+            if high - low > best:
+                best = high - low
+                level = w.sorted[at]
+            low = high
+            at = end
+        return level
+
     cdef double split(self, Py_ssize_t j, double x) noexcept nogil:
         """The normal score that splits the window's values at most x from those above it."""
         cdef Window* w = &self.window[j]

@@ -2,20 +2,20 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._core.ftrladp import FTRLADPRule
 from varifold._core.latent import Copula
-from varifold._core.model import Model
+from varifold._core.model import BinaryRule, Model
 
 class OVFMModel(Model):
     copula: Copula
-    raw: FTRLADPRule
-    latent: FTRLADPRule
+    raw: BinaryRule
+    latent: BinaryRule
     latent_only: bool
     def __init__(
         self,
         copula: Copula,
-        raw: FTRLADPRule,
-        latent: FTRLADPRule,
+        raw: BinaryRule,
+        latent: BinaryRule,
+        parts: int = 1,
         latent_only: bool = False,
         radius: float = 0.0,
         rate: str = "anytime",

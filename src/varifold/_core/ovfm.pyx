@@ -11,10 +11,9 @@ from varifold._core.experts cimport (
     ANYTIME, FIXED, HORIZON, Experts, experts_dump, experts_fill, experts_free, experts_learn, experts_make,
     experts_size, experts_weights,
 )
-from varifold._core.ftrladp cimport FTRLADPRule
 from varifold._core.latent cimport Copula
 from varifold._core.logistic cimport log_loss
-from varifold._core.model cimport Model, at
+from varifold._core.model cimport BinaryRule, Model, at
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
@@ -24,11 +23,12 @@ RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
 cdef class OVFMModel(Model):
     """The copula, two rules over the same slots, and a pair of experts a problem."""
 
-    def __cinit__(self, Copula copula not None, FTRLADPRule raw not None, FTRLADPRule latent not None,
-                  bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0):
+    def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
+                  int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0):
         self.copula = copula
         self.raw = raw
         self.latent = latent
+        self.parts = parts
         self.latent_only = latent_only
         self.radius = radius
         self.rate = RATES[rate]
@@ -172,7 +172,7 @@ cdef class OVFMModel(Model):
                 if not self.latent_only:
                     self.project(self.raw, c)
 
-    cdef void project(self, FTRLADPRule rule, int c) noexcept nogil:
+    cdef void project(self, BinaryRule rule, int c) noexcept nogil:
         """Into the l1 ball, the intercept left out."""
         cdef Py_ssize_t slot, i
         cdef double total = 0.0
@@ -183,7 +183,7 @@ cdef class OVFMModel(Model):
             return
         for slot in range(1, self.space.size):
             s = at(rule, <int32_t> slot, c)
-            for i in range(rule.width):
+            for i in range(self.parts):
                 s[i] *= self.radius / total
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:

@@ -36,7 +36,7 @@ class CopulaImputer(river_base.Transformer):
     """Fills absent features of mixed type from those present, by a Gaussian copula learned online.
 
     Stands before any river model that wants every feature of an instance. Only features that were met before are
-    filled in; Boolean and ordinal ones get one of their levels, a column of strings its most probable string.
+    filled in; Boolean and ordinal ones get their most probable level, a column of strings its most probable string.
 
     Parameters
     ----------

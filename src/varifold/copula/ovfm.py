@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
+from varifold._core.arow import AROWRule
 from varifold._core.ftrladp import FTRLADPRule
 from varifold._core.latent import Copula
+from varifold._core.model import BinaryRule
 from varifold._core.ovfm import OVFMModel
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import AnyOf, Boolean, Constraint, Integer, Real
+from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 
 
 class OVFM(VaryingClassifier):
@@ -30,8 +32,13 @@ class OVFM(VaryingClassifier):
         Rounds of truncated-normal moments in the E-step (>= 1).
     c, gamma_min
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
+    base
+        Rule of the two linear learners: ``"arow"`` (diagonal, regularised by `r`) or the authors' ``"ftrladp"`` (with
+        a step of its own for each feature).
+    r
+        See `AROW`.
     decay, kappa, LP
-        Decay choice (0 to 4), drift share κ and proximal weight of the two FTRL-ADP learners.
+        See `FTRLADP`.
     eta, horizon
         Rate of the mix of the two: a fixed `eta`, or √(8 ln 2 / T) for a `horizon` of T instances, or when neither is
         given √(8 ln 2 / t) at instance t.
@@ -49,11 +56,12 @@ class OVFM(VaryingClassifier):
     -----
     *Deviations from the paper.* No delay: instances are predicted as they come, with the correlation learned before
     (Algorithm 1 predicts the oldest of a buffer). One EM step a mini-batch, with uncentred second moments and the
-    interval variances of ordinal features; the batch is scaled to a correlation before it is mixed in, not after
-    (eq. 9). Scores are mid-ranks, never 0 or 1. The learners are FTRL-ADP, as in the authors' code (the paper: gradient
-    descent); the rate of the mix needs no T. An indicator `f=v` is a Boolean feature; those of one column are observed
-    together (the others being zeros), and the first level met is the reference that has no latent feature. Sample
-    weights count in the correlation and in the learners; a window holds each value once.
+    interval variances of ordinal features; the variances of two ordinal features are taken one by one, which biases
+    their correlation. Scores are mid-ranks, never 0 or 1. The paper's learners are gradient descent, those of its code
+    FTRL-ADP; AROW is the default here, because it errs less on most streams of the paper's Table II
+    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. An indicator `f=v` is a Boolean feature; those of
+    one column are observed together (the others being zeros), and the first level met is the reference that has no
+    latent feature. Sample weights count in the correlation and in the learners; a window holds each value once.
 
     *Cost.* O(present³ + present² absent + present absent²), absent being the features under the copula that are not
     there; instances with the same features present share the inverse. O(max_dense²) memory.
@@ -85,6 +93,8 @@ class OVFM(VaryingClassifier):
         "sweeps": Integer(1),
         "c": Real(0, open_low=True),
         "gamma_min": Real(0, 1),
+        "base": OneOf("arow", "ftrladp"),
+        "r": Real(0, open_low=True),
         "decay": Integer(0, 4),
         "kappa": Real(0, 1),
         "LP": Real(0, open_low=True),
@@ -104,6 +114,8 @@ class OVFM(VaryingClassifier):
         sweeps: int = 2,
         c: float = 5.0,
         gamma_min: float = 0.05,
+        base: str = "arow",
+        r: float = 10.0,
         decay: int = 4,
         kappa: float = 0.01,
         LP: float = 1.0,
@@ -125,6 +137,8 @@ class OVFM(VaryingClassifier):
         self.sweeps = sweeps
         self.c = c
         self.gamma_min = gamma_min
+        self.base = base
+        self.r = r
         self.decay = decay
         self.kappa = kappa
         self.LP = LP
@@ -143,13 +157,19 @@ class OVFM(VaryingClassifier):
             rate, eta = "horizon", float(self.horizon)
         return OVFMModel(
             Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
-            FTRLADPRule(0.0, 0.0, self.LP, self.decay, self.kappa, False),
-            FTRLADPRule(0.0, 0.0, self.LP, self.decay, self.kappa, False),
+            self._rule(),
+            self._rule(),
+            parts=1 if self.base == "arow" else 2,
             latent_only=self.latent_only,
             radius=0.0 if self.radius is None else self.radius,
             rate=rate,
             eta=eta,
         )
+
+    def _rule(self) -> BinaryRule:
+        if self.base == "arow":
+            return AROWRule(self.r)
+        return FTRLADPRule(0.0, 0.0, self.LP, self.decay, self.kappa, True)
 
     @property
     def _compiled(self) -> OVFMModel:

@@ -1,0 +1,5 @@
+class Nodes:
+    max_dense: int
+    nodes: int
+    idle: int
+    def role(self, slot: int) -> str: ...
