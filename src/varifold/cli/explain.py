@@ -65,7 +65,7 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any])
     answer = learner.predict_one(x)
     shares = [learner.explain_one(x, label) for label in labels]
     names = dict.fromkeys(name for part in shares for name in part)
-    rows = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
+    rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
     rows.sort(key=lambda row: (row["feature"] == INTERCEPT, -max(abs(v) for v in row["parts"])))
     margins = learner.margins_one(x)
     known = learner.features
@@ -148,10 +148,11 @@ def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:
 
 
 def _blocks(args: argparse.Namespace) -> Any:
-    from varifold import datasets
+    from varifold.datasets import load as load_data
+    from varifold.datasets import names
 
-    if args.data in datasets.names():
-        return [datasets.load(args.data).block]
-    from varifold import streams
+    if args.data in names():
+        return [load_data(args.data).block]
+    from varifold.streams import read
 
-    return streams.read([args.data], target=args.target).blocks()
+    return read([args.data], target=args.target).blocks()

@@ -79,12 +79,15 @@ class ORF3V(VaryingClassifier):
     absent and older than the window, when its share of all its rounds exceeds its share of the window by more than
     ε = √(ln(1/δ) / 2n). As that can never happen to a feature whose availability is below ε, an absence of g >= n
     rounds with (1 - Ω)^g < δ ends it too; Ω is its availability when last seen, n rounds of absence added. Eq. 8: ŷ is
-    the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one forest: a single stump with a branch for every level, counted, not sketched; it is
-    there when any of its levels is. Values are used as they come: there is no scaler and no intercept, and the
-    class prior is shown under ``"(intercept)"``. The paper gives no parameters; these are ours.
+    the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one
+    forest: a single stump with a branch for every level, counted, not sketched; it is there when any of its levels
+    is. Values are used as they come: there is no scaler and no intercept, and the class prior is shown under
+    ``"(intercept)"``. The paper gives no parameters; these are ours.
 
     *Cost.* O(present (log J + C + log known)) an instance, and every r values of a feature a renewal,
-    O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for features with few distinct values.
+    O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for features
+    with few distinct values. Learning needs memory it cannot do without: if the system has none left, the process
+    ends.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def _limits(lines: dict[Name, Floats]) -> tuple[float, float]:
 
 
 def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None) -> None:
-    """The digests' distribution functions of a numeric feature by label, their centroids, and the stumps' thresholds."""
+    """The digests' distribution functions of a numeric feature by label, their centroids, and the thresholds."""
     portrait = model.portrait(feature)
     plt = pyplot()
     figure, ax = plt.subplots(figsize=(9, 4.6))
