@@ -39,11 +39,11 @@ def stream(n, seed=0, labels=("a", "b"), weights=False, late=None):
 
 SETTINGS = {
     "default": {},
-    "paper": {"vote": "paper", "thresholds": "quantile"},
+    "paper": {"vote": "paper", "thresholds": "quantile", "K": 3},
     "random": {"replace": "random", "temper": False, "alpha": 0.3, "seed": 11},
     "small": {"J": 3, "K": 2, "grace": 1, "r": 7, "growth": 0.0, "smoothing": 0.1, "compression": 12.0},
     "prune": {"window": 40, "delta": 0.01},
-    "hoeffding": {"window": 70, "delta": 0.05, "prune": "hoeffding", "thresholds": "quantile"},
+    "hoeffding": {"window": 70, "delta": 0.05, "prune": "hoeffding", "thresholds": "quantile", "K": 3},
     "gap": {"window": 30, "delta": 0.1, "prune": "gap"},
     "kept": {"window": 30, "delta": 0.1, "prune": "none"},
 }
