@@ -49,7 +49,7 @@ class Feature:
 
 class ORF3VOracle:
     def __init__(
-        self, J=10, K=10, grace=5, r=50, r_start=3, alpha=0.01, window=200, delta=1e-6, prune="hoeffding+gap",
+        self, J=10, K=10, grace=5, r=100, growth=0.05, alpha=0.002, window=200, delta=1e-6, prune="hoeffding+gap",
         replace="oldest", thresholds="uniform", vote="prior", temper=True, smoothing=1.0, compression=100.0, seed=0,
     ) -> None:  # fmt: skip
         self.__dict__.update({k: v for k, v in locals().items() if k != "self"})
@@ -180,8 +180,8 @@ class ORF3VOracle:
         f = self.features[name]
         f.digests.setdefault(y, DigestOracle(self.compression)).add(x, w)
         f.numbers += 1
-        interval = self.r_start if self.t <= 1500 else self.r
-        if f.numbers >= self.grace and (f.stumps is None or self.t - f.refreshed >= interval):
+        interval = min(self.r, int(self.growth * f.numbers))
+        if f.numbers >= self.grace and (f.stumps is None or f.numbers - f.refreshed >= interval):
             self.renew(f)
 
     def renew(self, f) -> None:
@@ -195,7 +195,7 @@ class ORF3VOracle:
             else:
                 f.stumps.remove(min(f.stumps, key=lambda s: s[1]))
             self.add_stump(f)
-        f.refreshed = self.t
+        f.refreshed = f.numbers
         f.priors = self.prior()
         f.sides = [(edge, *self.side_distributions(f, edge)) for edge, _ in f.stumps]
 

@@ -6,8 +6,8 @@ from varifold._core.view cimport View
 
 cdef class ORF3VModel(Units):
     cdef readonly int candidates, grace
-    cdef readonly int64_t r, r_start
-    cdef readonly double alpha, compression, smoothing
+    cdef readonly int64_t r
+    cdef readonly double growth, alpha, compression, smoothing
     cdef readonly uint64_t seed
     cdef readonly bint paper_vote, quantiles, random_out, tempered
     # scratch

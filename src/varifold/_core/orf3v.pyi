@@ -7,7 +7,7 @@ class ORF3VModel(Units):
     candidates: int
     grace: int
     r: int
-    r_start: int
+    growth: float
     alpha: float
     compression: float
     smoothing: float
@@ -22,7 +22,7 @@ class ORF3VModel(Units):
         candidates: int,
         grace: int,
         r: int,
-        r_start: int,
+        growth: float,
         alpha: float,
         window: int,
         delta: float,

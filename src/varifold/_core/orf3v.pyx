@@ -13,8 +13,6 @@ from varifold._core.tdigest cimport Digest, digest_add, digest_at, digest_below,
 from varifold._core.units cimport Unit, Units, grab
 from varifold._core.view cimport View
 
-cdef enum:
-    EARLY = 1500           # rounds during which r_start holds
 cdef double TIE = 1e-12    # differences below it are rounding
 
 
@@ -38,14 +36,14 @@ cdef inline double chance(uint64_t seed, int64_t step, int64_t slot, int64_t k) 
 cdef class ORF3VModel(Units):
     """A row is a forest's answer between two edges: the class it favours, then a vote for every class."""
 
-    def __cinit__(self, int stumps, int candidates, int grace, int64_t r, int64_t r_start, double alpha,
+    def __cinit__(self, int stumps, int candidates, int grace, int64_t r, double growth, double alpha,
                   int64_t window, double delta, str prune, str replace, str thresholds, double compression,
                   double smoothing, str vote, bint tempered, uint64_t seed):
         self.stumps = stumps
         self.candidates = candidates
         self.grace = grace
         self.r = r
-        self.r_start = r_start
+        self.growth = growth
         self.alpha = alpha
         self.compression = compression
         self.smoothing = smoothing
@@ -195,12 +193,19 @@ cdef class ORF3VModel(Units):
         cdef double* row
         cdef Unit* unit
         cdef double a = self.alpha * w
-        if self.tempered and self.mass[y] > 0.0 and self.weigh(v, self.evidence):
-            self.adjust(y, w)
+        cdef int c
+        cdef bint voted = False
+        memset(self.evidence, 0, self.classes * sizeof(double))
         for i in range(v.n):
             row = self.voting_row(v, i, &unit)
-            if row != NULL:
-                unit.weight = ((2.0 * a if <int> row[0] == y else 0.0) + unit.weight) / (1.0 + a)
+            if row == NULL:
+                continue
+            voted = True
+            for c in range(self.classes):
+                self.evidence[c] += unit.weight * row[1 + c]
+            unit.weight = ((2.0 * a if <int> row[0] == y else 0.0) + unit.weight) / (1.0 + a)
+        if self.tempered and voted and self.mass[y] > 0.0:
+            self.adjust(y, w)
 
     cdef void adjust(self, int y, double w) noexcept nogil:
         """One Newton step of the log loss in the factor on the evidence."""
@@ -248,7 +253,7 @@ cdef class ORF3VModel(Units):
         if unit.forest == NULL:
             if unit.numbers >= self.grace:
                 self.renew(u, t)
-        elif t - unit.refreshed >= (self.r_start if t <= EARLY else self.r):
+        elif unit.numbers - unit.refreshed >= min(self.r, <int64_t> (self.growth * unit.numbers)):
             self.renew(u, t)
 
     # ---------------------------------------------------------------- the forest
@@ -266,7 +271,7 @@ cdef class ORF3VModel(Units):
             self.drop_edge(u, t)
             self.insert_edge(unit, J - 1, self.best_edge(u, t))
         self.answer_rows(unit)
-        unit.refreshed = t
+        unit.refreshed = unit.numbers
 
     cdef void ready(self, Unit* unit) noexcept nogil:
         """Flush the unit's digests and add up their centroids."""

@@ -32,7 +32,7 @@ cdef inline void digest_add(Digest* d, double x, double w, double compression) n
     """Add a value; it is merged once BUFFER of them wait."""
     cdef Point* p
     if d.n + d.held == d.room:
-        digest_reserve(d, 4 if d.room == 0 else 2 * d.room)
+        digest_reserve(d, 8 if d.room == 0 else 2 * d.room)
     p = &d.point[d.n + d.held]
     p.at = x
     p.mass = w

@@ -7,7 +7,7 @@ function jumps there instead of sloping, so that counts, codes and 0/1 features 
 
 import numpy as np
 
-from libc.math cimport asin, fabs, isfinite, pi, sin
+from libc.math cimport cos, fabs, isfinite, pi, sin, sqrt
 from libc.stdint cimport int32_t
 from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport abort, free, realloc
@@ -61,11 +61,14 @@ cdef void join_equals(Digest* d) noexcept nogil:
         d.n = k + 1
 
 
-cdef double reach(double before, double total, double compression) noexcept nogil:
-    """Largest weight at which a centroid that starts after `before` may end: one unit of k1 further on."""
+cdef inline double reach(double before, double total, double along, double across) noexcept nogil:
+    """Largest weight at which a centroid that starts after `before` may end: one unit of k1 further on.
+
+    That is total / 2 (sin(asin(q) + s) + 1) with q = 2 before / total - 1, s = 2 pi / compression, along = cos s,
+    across = sin s.
+    """
     cdef double q = 2.0 * before / total - 1.0
-    cdef double k = asin(q if q < 1.0 else 1.0) + 2.0 * pi / compression
-    return total if k >= 0.5 * pi else total * 0.5 * (sin(k) + 1.0)
+    return total if q >= along else total * 0.5 * (q * along + sqrt(1.0 - q * q) * across + 1.0)
 
 
 cdef void compress(Digest* d, double compression) noexcept nogil:
@@ -73,7 +76,8 @@ cdef void compress(Digest* d, double compression) noexcept nogil:
     cdef int32_t i, k = 0
     cdef Point* p = d.point
     cdef double before = 0.0, end, mass, more
-    end = reach(0.0, d.total, compression)
+    cdef double along = cos(2.0 * pi / compression), across = sin(2.0 * pi / compression)
+    end = reach(0.0, d.total, along, across)
     for i in range(1, d.n):
         mass = fabs(p[k].mass)
         more = fabs(p[i].mass)
@@ -82,7 +86,7 @@ cdef void compress(Digest* d, double compression) noexcept nogil:
             p[k].mass = -(mass + more)
         else:
             before += mass
-            end = reach(before, d.total, compression)
+            end = reach(before, d.total, along, across)
             k += 1
             p[k] = p[i]
     d.n = k + 1

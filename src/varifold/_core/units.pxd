@@ -11,7 +11,7 @@ cdef struct Unit:
     double deadline        # round of the next look whether it has vanished (heap key)
     double weight          # w_i
     Presence presence
-    int64_t refreshed      # round in which the forest was last renewed
+    int64_t refreshed      # numbers seen when the forest was last renewed
     int64_t serial         # stumps drawn so far
     int64_t numbers        # rounds with a number
     int64_t texts          # rounds with a level

@@ -40,9 +40,10 @@ class ORF3V(VaryingClassifier):
     grace
         Observations of a feature before it gets its forest.
     r
-        Rounds between two renewals of a forest: one stump is replaced, all are read off the sketches again.
-    r_start
-        The same during the first 1,500 rounds.
+        Most values of a feature between two renewals of its forest: one stump is replaced, all are read off the
+        sketches again.
+    growth
+        A young forest is renewed sooner: when its sketches have grown by this share.
     alpha
         Rate α of the weights (eq. 8), which follow twice the share of a forest's own votes that were right.
     window
@@ -78,13 +79,15 @@ class ORF3V(VaryingClassifier):
     absent and older than the window, when its share of all its rounds exceeds its share of the window by more than
     ε = √(ln(1/δ) / 2n). As that can never happen to a feature whose availability is below ε, an absence of g >= n
     rounds with (1 - Ω)^g < δ ends it too; Ω is its availability when last seen, n rounds of absence added. Eq. 8: ŷ is
-    the forest's own vote. A forest is renewed when its feature is there and r rounds have passed since the last
-    time. A string column is one forest: a single stump with a branch for every level, counted, not sketched; it is
-    there when any of its levels is. Values are used as they come: there is no scaler and no intercept, and the
-    class prior is shown under ``"(intercept)"``. The paper gives no parameters; these are ours.
+    the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one
+    forest: a single stump with a branch for every level, counted, not sketched; it is there when any of its levels
+    is. Values are used as they come: there is no scaler and no intercept, and the class prior is shown under
+    ``"(intercept)"``. The paper gives no parameters; these are ours.
 
-    *Cost.* O(present (J + log known)) an instance, a renewal O(C (J + K) log compression + C compression) every r
-    rounds; memory O(known C compression) at most, and far less for features with few distinct values.
+    *Cost.* O(present (log J + C + log known)) an instance, and every r values of a feature a renewal,
+    O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for features
+    with few distinct values. Learning needs memory it cannot do without: if the system has none left, the process
+    ends.
 
     Examples
     --------
@@ -112,7 +115,7 @@ class ORF3V(VaryingClassifier):
         "K": Integer(1, 1000),
         "grace": Integer(1),
         "r": Integer(1),
-        "r_start": Integer(1),
+        "growth": Real(0),
         "alpha": Real(0, open_low=True),
         "window": Integer(2, 1_000_000),
         "delta": Real(1e-300, 0.5),
@@ -134,9 +137,9 @@ class ORF3V(VaryingClassifier):
         J: int = 10,
         K: int = 10,
         grace: int = 5,
-        r: int = 50,
-        r_start: int = 3,
-        alpha: float = 0.01,
+        r: int = 100,
+        growth: float = 0.05,
+        alpha: float = 0.002,
         window: int = 200,
         delta: float = 1e-6,
         prune: str = "hoeffding+gap",
@@ -155,7 +158,7 @@ class ORF3V(VaryingClassifier):
         self.K = K
         self.grace = grace
         self.r = r
-        self.r_start = r_start
+        self.growth = growth
         self.alpha = alpha
         self.window = window
         self.delta = delta
@@ -175,7 +178,7 @@ class ORF3V(VaryingClassifier):
             candidates=self.K,
             grace=self.grace,
             r=self.r,
-            r_start=self.r_start,
+            growth=self.growth,
             alpha=self.alpha,
             window=self.window,
             delta=self.delta,

@@ -1,0 +1,264 @@
+"""ORF3V's published table beside ours, speed beside river's trees, memory under bursts, importances beside the truth.
+
+    python -m benchmarks.forest_tables table2 --repeats 10
+    python -m benchmarks.forest_tables peers --datasets wdbc german --repeats 3
+    python -m benchmarks.forest_tables speed
+    python -m benchmarks.forest_tables bursts --plot bursts.png
+    python -m benchmarks.forest_tables importances
+
+Each prints a Markdown table. The data sets are read from the folder that VARIFOLD_DATA names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from river import forest, naive_bayes, tree
+from scipy import sparse
+from scipy.stats import spearmanr
+
+from varifold import ORF3V, datasets
+from varifold.base import Block, Labels, Vocabulary, to_block
+from varifold.evaluate import repeat
+from varifold.streams import prepare
+
+SCENARIOS = {"TDS": "trapezoidal", "VFS": "vfs:0.75"}
+PUBLISHED = {
+    "ionosphere": (0.227, 0.290),
+    "german": (0.303, 0.306),
+    "spambase": (0.268, 0.277),
+    "magic04": (0.283, 0.341),
+    "svmguide3": (0.236, 0.243),
+    "wdbc": (0.123, 0.147),
+    "a8a": (0.230, 0.239),
+    "wine": (0.207, 0.317),
+    "frogs": (0.251, 0.266),
+    "drybean": (0.507, 0.558),
+}
+OURS: dict[str, Callable[[], Any]] = {
+    "ORF3V": ORF3V,
+    "quantile": lambda: ORF3V(thresholds="quantile"),
+    "paper vote": lambda: ORF3V(vote="paper"),
+}
+PEERS: dict[str, Callable[[], Any]] = {
+    "GaussianNB": naive_bayes.GaussianNB,
+    "HoeffdingTree": tree.HoeffdingTreeClassifier,
+    "ARF(10)": lambda: forest.ARFClassifier(n_models=10, seed=0),
+}
+
+
+def show(*cells: object) -> None:
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def header(*cells: str) -> None:
+    show(*cells)
+    show(*("---" for _ in cells))
+
+
+def cells(names: list[str]) -> Iterator[tuple[str, str, str, float]]:
+    """(stream, scenario, data set, published CER)"""
+    for i, (short, scenario) in enumerate(SCENARIOS.items()):
+        for name in names:
+            yield short, scenario, name, PUBLISHED[name][i]
+
+
+def table2(args: argparse.Namespace) -> None:
+    header("stream", "data set", "majority", "published", *OURS)
+    met = dict.fromkeys(OURS, 0)
+    for short, scenario, name, published in cells(args.datasets):
+        row = []
+        for kind, make in OURS.items():
+            found = repeat(make, datasets.load(name), scenario=scenario, repeats=args.repeats)
+            met[kind] += found.mean("cer") <= published + 0.02
+            row.append(f"{found.mean('cer'):.3f} ± {found.std('cer'):.3f}")
+        majority = 1 - found.results[0].majority_share
+        show(short, name, f"{majority:.3f}", f"{published:.3f}", *row)
+    show("at most published + .02", f"of {2 * len(args.datasets)}", "", "", *met.values())
+
+
+def peers(args: argparse.Namespace) -> None:
+    header("stream", "data set", "published", "ORF3V", *PEERS, "us: ORF3V", *(f"us: {p}" for p in PEERS))
+    for short, scenario, name, published in cells(args.datasets):
+        errors, times = [], []
+        for make in (ORF3V, *PEERS.values()):
+            found = repeat(make, datasets.load(name), scenario=scenario, repeats=args.repeats)
+            errors.append(f"{found.mean('cer'):.3f}")
+            times.append(f"{found.mean('us_per_instance'):.1f}")
+        show(short, name, f"{published:.3f}", *errors, *times)
+
+
+def imdb(args: argparse.Namespace) -> None:
+    header("vote", "published", "CER", "seconds", "state, MB", "peak, MB")
+    for vote in ("prior", "paper"):
+        found = repeat(lambda vote=vote: ORF3V(vote=vote), datasets.load("imdb"), repeats=args.repeats)
+        state = sum(found.learner.state_bytes().values()) / 1e6
+        show(
+            vote,
+            "0.285",
+            f"{found.mean('cer'):.3f} ± {found.std('cer'):.3f}",
+            f"{found.mean('seconds'):.1f}",
+            f"{state:.0f}",
+            f"{(found.results[-1].peak_memory or 0) / 1e6:.0f}",
+        )
+
+
+def timed(make: Callable[[], Any], rows: list[tuple[dict[str, float], int]]) -> float:
+    """Microseconds of processor time to predict and learn one dict; best of three."""
+    best = np.inf
+    for _ in range(3):
+        learner = make()
+        start = time.process_time()
+        for x, y in rows:
+            learner.predict_one(x)
+            learner.learn_one(x, y)
+        best = min(best, time.process_time() - start)
+    return best / len(rows) * 1e6
+
+
+def speed(args: argparse.Namespace) -> None:
+    """28 of 57 features (spambase), dict by dict; then blocks of ten features, all present."""
+    stream = prepare(datasets.load("spambase"), "vfs:0.5", seed=0).block
+    rows = list(zip(stream.rows(), stream.y, strict=True))[: args.rows]
+    header("learner", "us an instance, dicts", "times ORF3V's")
+    ours = timed(ORF3V, rows)
+    show("ORF3V", f"{ours:.1f}", "1")
+    for name, make in PEERS.items():
+        theirs = timed(make, rows)
+        show(name, f"{theirs:.1f}", f"{theirs / ours:.0f}")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 10))
+    block = to_block(X, (X[:, 0] + np.abs(X[:, 1]) > 0.5).tolist())
+    best = np.inf
+    for _ in range(3):
+        learner = ORF3V()
+        start = time.process_time()
+        learner.run_block(block)
+        best = min(best, time.process_time() - start)
+    show("ORF3V, blocks of 10 features", f"{best / len(block) * 1e6:.2f}", f"{len(block) / best:,.0f} instances/s")
+
+
+def lives(total: int, features: int, chunk: int, seed: int = 0) -> Iterator[Block]:
+    """Features with exponential life spans of a hundredth of the stream; about ten of the living in every instance."""
+    rng = np.random.default_rng(seed)
+    birth = np.sort(rng.uniform(-0.05 * total, total, features))
+    death = birth + rng.exponential(0.01 * total, features)
+    reach = int(0.05 * features)
+    sign = rng.choice([-1.0, 1.0], features)
+    vocabulary, labels = Vocabulary(), Labels()
+    names = [f"f{j}" for j in range(features)]
+    for start in range(0, total, chunk):
+        now = np.arange(start, start + chunk)[:, None]
+        born = np.searchsorted(birth, now, side="right")
+        ids = np.maximum(born - 1 - rng.integers(reach, size=(chunk, 50)), 0)
+        alive = (death[ids] > now) & (birth[ids] <= now)
+        rows, places = np.nonzero(alive)
+        pairs = np.unique(rows * features + ids[rows, places])
+        rows, ids = pairs // features, pairs % features
+        y = rng.integers(2, size=chunk)
+        values = rng.normal(size=len(ids)) + 0.5 * sign[ids] * (2 * y[rows] - 1)
+        cells = sparse.csr_matrix((values, (rows, ids)), shape=(chunk, features))
+        yield to_block(cells, y.tolist(), names=names, vocabulary=vocabulary, labels=labels)
+
+
+def resident() -> float:
+    """Resident size in MB."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4096 / 1e6
+
+
+def bursts(args: argparse.Namespace) -> None:
+    learners = {"hoeffding+gap": ORF3V(), "none": ORF3V(prune="none")}
+    header("instances", *(f"{what}, prune={p}" for p in learners for what in ("us", "state MB", "forests", "CER")))
+    history: dict[str, list[tuple[float, ...]]] = {p: [] for p in learners}
+    chunk = args.rows // 40
+    for i, block in enumerate(lives(args.rows, args.features, chunk)):
+        row = []
+        for p, learner in learners.items():
+            start = time.process_time()
+            codes, _ = learner.run_block(block)
+            us = (time.process_time() - start) / chunk * 1e6
+            truth = np.array([learner.classes.index(y) for y in block.labels.values])[block.codes]
+            state = sum(learner.state_bytes().values()) / 1e6
+            found = (us, state, len(learner.importances()), float((codes != truth).mean()))
+            history[p].append(((i + 1) * chunk, *found))
+            row += [f"{us:.1f}", f"{state:.0f}", f"{found[2]:,}", f"{found[3]:.3f}"]
+        if i % 4 == 3:
+            show(f"{(i + 1) * chunk:,}", *row)
+    if args.plot:
+        plot_bursts({p: np.array(h) for p, h in history.items()}, args.plot)
+
+
+def plot_bursts(history: dict[str, Any], path: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for (p, h), colour in zip(history.items(), ("#1b6ca8", "#b0b0b0"), strict=True):
+        left.plot(h[:, 0] / 1e6, h[:, 2], color=colour, label=f"prune={p!r}")
+        right.plot(h[:, 0] / 1e6, h[:, 1], color=colour, label=f"prune={p!r}")
+    for axes, what in ((left, "state, MB"), (right, "µs an instance")):
+        axes.set(xlabel="instances, millions", ylabel=what, ylim=(0, None))
+        axes.spines[["top", "right"]].set_visible(False)
+    left.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+PARTS: list[Callable[[Any], Any]] = [
+    lambda x: np.sin(2 * x),
+    np.abs,
+    lambda x: x**2,
+    lambda x: (x > 0.5) * 1.0,
+    lambda x: x,
+    lambda x: np.exp(x / 2),
+    np.cos,
+    lambda x: np.tanh(3 * x),
+    lambda x: (np.abs(x) < 0.6) * 1.0,
+    lambda x: np.maximum(x, 0.0),
+]
+
+
+def additive(n: int, seed: int, removed: float) -> tuple[Block, Any]:
+    """Ten non-linear parts, standardised, with amplitudes .75^k in random order; the truth is their variance."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 10))
+    amplitude = 0.75 ** rng.permutation(10)
+    parts = np.stack([part(X[:, j]) for j, part in enumerate(PARTS)], axis=1)
+    z = ((parts - parts.mean(0)) / parts.std(0)) @ amplitude + 0.3 * rng.normal(size=n)
+    X[rng.random(X.shape) < removed] = np.nan
+    return to_block(X, (z > np.median(z)).tolist()), amplitude**2
+
+
+def importances(args: argparse.Namespace) -> None:
+    header("removed", "rank correlation, mean", "smallest", "seeds")
+    for removed in (0.0, 0.25, 0.5, 0.75):
+        found = []
+        for seed in range(args.repeats):
+            block, truth = additive(20_000, seed, removed)
+            model = ORF3V()
+            model.learn_many(block)
+            weights = model.importances()
+            found.append(spearmanr([weights[j] for j in range(10)], truth).statistic)
+        show(removed, f"{np.mean(found):.2f}", f"{min(found):.2f}", args.repeats)
+
+
+def main() -> None:
+    parts = {f.__name__: f for f in (table2, peers, imdb, speed, bursts, importances)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=parts)
+    parser.add_argument("--datasets", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED))
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=None)
+    parser.add_argument("--features", type=int, default=100_000)
+    parser.add_argument("--plot", help="picture of `bursts`, as a file")
+    args = parser.parse_args()
+    args.rows = args.rows or (4_000 if args.part == "speed" else 1_000_000)
+    parts[args.part](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""``varifold explain``: why a saved model answers one instance as it does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from varifold.base import INTERCEPT, VaryingClassifier, load
+from varifold.cli.output import print_json, shorten, table
+from varifold.errors import DataError, ParameterError
+
+MOST_LABELS = 6
+"""Labels shown side by side; with more, only the answer's column is."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "explain",
+        help="show what each feature adds to a model's answer",
+        description="Show a saved model's answer to one instance, and what each feature present adds to every "
+        "label's score.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
+    parser.add_argument(
+        "--row",
+        nargs="+",
+        required=True,
+        metavar="ROW",
+        help="the instance: '{\"name\": value, ...}', or name=value pairs, or the number of a row (from 1) of --data",
+    )
+    parser.add_argument("--data", metavar="NAME|PATH", help="data set or file that the row number is about")
+    parser.add_argument("--target", metavar="COL", help="column of that file that holds the label")
+    parser.add_argument("--label", metavar="LABEL", help="explain the score of this label only")
+    parser.add_argument("--top", type=int, default=20, metavar="N", help="features shown, largest first (default 20)")
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer and its parts."""
+    learner = load(args.file)
+    if not learner.classes:
+        raise DataError(f"{args.file} holds a learner that has not learned any label yet")
+    x = _row(args)
+    found = _explained(learner, x, _labels(learner, x, args.label))
+    if args.format == "json":
+        print_json(found)
+    else:
+        _print(found, x, args.top)
+    return 0
+
+
+def _labels(learner: VaryingClassifier, x: dict[Any, Any], wanted: str | None) -> list[Any]:
+    if wanted is None:
+        return learner.classes if len(learner.classes) <= MOST_LABELS else [learner.predict_one(x)]
+    for label in learner.classes:
+        if wanted in (label, str(label)):
+            return [label]
+    raise ParameterError(f"the model has no label {wanted!r}; it knows {', '.join(map(str, learner.classes))}")
+
+
+def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any]) -> dict[str, Any]:
+    answer = learner.predict_one(x)
+    shares = [learner.explain_one(x, label) for label in labels]
+    names = dict.fromkeys(name for part in shares for name in part)
+    rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
+    rows.sort(key=lambda row: (row["feature"] == INTERCEPT, -max(abs(v) for v in row["parts"])))
+    margins = learner.margins_one(x)
+    known = learner.features
+    return {
+        "method": learner._header()["method"],
+        "answer": answer,
+        "probability": learner.predict_proba_one(x)[answer],
+        "labels": labels,
+        "features": rows,
+        "scores": [margins[label] for label in labels],
+        "unknown": [n for n, v in x.items() if n not in known and f"{n}={v}" not in known],
+    }
+
+
+def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
+    print(f"answer       {found['answer']}")
+    print(f"probability  {found['probability']:.4f}")
+    if found["unknown"]:
+        print("not known    " + ", ".join(str(n) for n in found["unknown"]))
+    rows = found["features"]
+    held = [row for row in rows if row["feature"] != INTERCEPT]
+    cells = [_cells(row, x) for row in held[:top]]
+    cells += [_cells(row, x) for row in rows if row["feature"] == INTERCEPT]
+    cells.append(["score", "", *(f"{s:+.4f}" for s in found["scores"])])
+    print()
+    print(table(["feature", "value", *(shorten(str(label), 16) for label in found["labels"])], cells))
+    if len(held) > top:
+        print(f"... and {len(held) - top:,} that add less (--top {len(held)} shows all)")
+
+
+def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
+    value = x.get(row["feature"], "")
+    shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return [shorten(str(row["feature"]), 40), shorten(shown, 16), *(f"{part:+.4f}" for part in row["parts"])]
+
+
+# ---------------------------------------------------------------- the instance
+
+
+def _row(args: argparse.Namespace) -> dict[Any, Any]:
+    """The instance that --row says."""
+    words: list[str] = args.row
+    text = " ".join(words)
+    if len(words) == 1 and text.isdecimal():
+        return _numbered(int(text), args)
+    if args.data is not None:
+        raise ParameterError("--data goes with the number of a row: --row 12 --data NAME")
+    if text.lstrip().startswith("{"):
+        return _json(text)
+    return dict(_pair(word) for word in words)
+
+
+def _json(text: str) -> dict[Any, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ParameterError(f"--row is not valid JSON: {error}") from error
+    return dict(found)
+
+
+def _pair(word: str) -> tuple[str, Any]:
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:
+    if args.data is None:
+        raise ParameterError(f"--row {number} is the number of a row; say of what with --data NAME or --data PATH")
+    seen = 0
+    for block in _blocks(args):
+        if 0 < number <= seen + len(block):
+            return dict(block.row(number - seen - 1))
+        seen += len(block)
+    raise ParameterError(f"there is no row {number}: {args.data} has {seen:,}")
+
+
+def _blocks(args: argparse.Namespace) -> Any:
+    from varifold.datasets import load as load_data
+    from varifold.datasets import names
+
+    if args.data in names():
+        return [load_data(args.data).block]
+    from varifold.streams import read
+
+    return read([args.data], target=args.target).blocks()

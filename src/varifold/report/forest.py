@@ -1,0 +1,113 @@
+"""What a forest learner knows: importance over time, and the class-wise distributions of a feature."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from varifold.base.classifier import Name
+from varifold.errors import DataError
+from varifold.evaluate import Result
+from varifold.forest import ORF3V
+from varifold.forest.orf3v import Floats
+from varifold.report.style import FAINT, GREY, INK, LINES, label_ends, pyplot, quiet, write
+
+
+def plot_importances(result: Result, path: str | os.PathLike[str], title: str = "", top: int = 6) -> None:
+    """Importance of every feature over the stream, the `top` ones at its end in colour and by name.
+
+    The result comes from ``prequential(..., track="importances")``.
+    """
+    history = result.curve.importances
+    if not any(history):
+        raise DataError("the result holds no importances; evaluate with track='importances'")
+    plt = pyplot()
+    figure, ax = plt.subplots(figsize=(9, 4.6))
+    quiet(ax)
+    at = np.asarray(result.curve.at)
+    lines = _lines(history)
+    ranked = sorted(lines, key=lambda name: -_last(lines[name]))
+    for name in reversed(ranked[top:]):
+        ax.plot(at, lines[name], color="#C9C9C9", linewidth=0.9)
+    ends = []
+    for name, colour in zip(ranked[:top], LINES * (1 + top // len(LINES)), strict=False):
+        ax.plot(at, lines[name], color=colour, linewidth=1.8)
+        ends.append((_last(lines[name]), str(name), colour))
+    low, high = _limits(lines)
+    ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel="weight of the feature's forest")
+    ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
+    if len(ranked) > top:
+        ax.text(
+            0.01, 0.98, f"grey: {len(ranked) - top} others", color=GREY, fontsize=9, va="top", transform=ax.transAxes
+        )
+    ax.set_title(title, fontsize=13, fontweight="bold", pad=12)
+    write(figure, path)
+
+
+def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:
+    """By feature one value a window, NaN while it has no forest."""
+    names = {name: None for found in history for name in found}
+    return {name: np.array([found.get(name, np.nan) for found in history]) for name in names}
+
+
+def _last(line: Floats) -> float:
+    """The last weight; below all others when the feature is gone by the end."""
+    return float(line[-1]) if np.isfinite(line[-1]) else -1.0
+
+
+def _limits(lines: dict[Name, Floats]) -> tuple[float, float]:
+    values = np.concatenate(list(lines.values()))
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    margin = 0.06 * max(high - low, 0.05)
+    return low - margin, high + margin
+
+
+def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None) -> None:
+    """The digests' distribution functions of a numeric feature by label, their centroids, and the thresholds."""
+    portrait = model.portrait(feature)
+    plt = pyplot()
+    figure, ax = plt.subplots(figsize=(9, 4.6))
+    quiet(ax)
+    ax.vlines(portrait.thresholds, 0, 1, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), alpha=0.55)
+    shown: list[tuple[Hashable, str]] = []
+    for (label, digest), colour in zip(portrait.digests.items(), LINES * (1 + len(portrait.digests)), strict=False):
+        if len(digest[0]):
+            _distribution(ax, *digest, colour)
+            shown.append((label, colour))
+    ax.set(xlim=_range(portrait.digests.values()), ylim=(-0.02, 1.02), xlabel=str(feature))
+    ax.set_ylabel("share of values up to here")
+    ax.grid(axis="x", color=FAINT, linewidth=0.8)
+    for row, (label, colour) in enumerate(shown):
+        ax.text(1.02, 0.95 - 0.07 * row, str(label), color=colour, fontweight="bold", transform=ax.transAxes)
+    if len(portrait.thresholds):
+        text = f"dashed: thresholds\nof {len(portrait.thresholds)} stumps"
+        ax.text(1.02, 0.9 - 0.07 * len(shown), text, color=GREY, fontsize=9, va="top", transform=ax.transAxes)
+    ax.set_title(str(feature) if title is None else title, fontsize=13, fontweight="bold", pad=12)
+    write(figure, path)
+
+
+def _distribution(ax: Any, values: Floats, weights: Floats, points: Any, colour: str) -> None:
+    """Centroids at the middle of their weight, joined; a digest of points alone is a staircase."""
+    upper = np.cumsum(weights) / weights.sum()
+    if points.all() and len(values) <= 40:
+        ax.step(np.r_[values[:1], values], np.r_[0.0, upper], where="post", color=colour, linewidth=1.8)
+        ax.scatter(values, upper, s=9, color=colour, linewidths=0, zorder=3)
+    else:
+        middle = upper - weights / weights.sum() / 2
+        ax.plot(values, middle, color=colour, linewidth=1.8)
+        ax.scatter(values, middle, s=9, color=colour, linewidths=0, zorder=3)
+
+
+def _range(digests: Iterable[tuple[Floats, Floats, Any]]) -> tuple[float, float]:
+    """Where all but the outermost half percent of some label's values lie."""
+    ends = []
+    for values, weights, _ in digests:
+        if len(values):
+            upper = np.cumsum(weights) / weights.sum()
+            ends += [values[np.searchsorted(upper, q)] for q in (0.005, 0.995)]
+    margin = 0.03 * (max(ends) - min(ends)) or 0.5
+    return min(ends) - margin, max(ends) + margin

@@ -1,0 +1,80 @@
+"""``varifold explain``: the instance in its three spellings, and what is said of it."""
+
+import json
+
+import pytest
+
+from varifold import OLVF, ORF3V
+from varifold.cli import main
+
+
+@pytest.fixture
+def saved(tmp_path):
+    model = ORF3V()
+    for step in range(200):
+        model.learn_one({"heat": step % 40, "site": "north" if step % 3 else "south"}, "up" if step % 40 > 20 else "ok")
+    model.save(tmp_path / "model")
+    return model, str(tmp_path / "model")
+
+
+def told(capsys, *argv):
+    assert main(["explain", *argv]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("row", [['{"heat": 30, "site": "north"}'], ["heat=30", "site=north"]])
+def test_json_and_pairs_say_the_same(capsys, saved, row):
+    model, path = saved
+    found = json.loads(told(capsys, path, "--row", *row, "--format", "json"))
+    x = {"heat": 30.0, "site": "north"}
+    assert found["answer"] == "up"
+    assert found["probability"] == pytest.approx(model.predict_proba_one(x)["up"])
+    assert found["labels"] == ["ok", "up"]
+    assert [r["feature"] for r in found["features"]] == ["heat", "site=north", "(intercept)"]
+    for i, label in enumerate(found["labels"]):
+        assert sum(r["parts"][i] for r in found["features"]) == pytest.approx(model.margins_one(x)[label])
+    assert found["unknown"] == []
+
+
+def test_the_table_names_what_it_does_not_know(capsys, saved):
+    out = told(capsys, saved[1], "--row", "heat=30", "colour=red", "--top", "1", "--label", "up")
+    assert "answer       up" in out
+    assert "not known    colour" in out
+    assert out.splitlines()[-1].startswith("score")
+
+
+def test_a_linear_model_is_explained_too(capsys, tmp_path):
+    model = OLVF()
+    for step in range(50):
+        model.learn_one({"a": step % 2, "b": 1.0}, step % 2)
+    model.save(tmp_path / "m")
+    found = json.loads(told(capsys, str(tmp_path / "m"), "--row", "a=1", "--format", "json"))
+    assert sum(r["parts"][1] for r in found["features"]) == pytest.approx(model.margins_one({"a": 1.0})[1])
+
+
+def test_a_row_of_a_file(capsys, saved, tmp_path):
+    pytest.importorskip("varifold.streams.read", reason="files are not read by this version")
+    (tmp_path / "rows.csv").write_text("heat,site,label\n3,south,ok\n30,north,up\n")
+    argv = ["--row", "2", "--data", str(tmp_path / "rows.csv"), "--target", "label", "--format", "json"]
+    assert json.loads(told(capsys, saved[1], *argv))["answer"] == "up"
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--row", "7"], "--data"),
+        (["--row", "heat"], "name=value"),
+        (["--row", "{heat"], "JSON"),
+        (["--row", "heat=1", "--data", "german"], "number of a row"),
+        (["--row", "heat=1", "--label", "down"], "it knows ok, up"),
+    ],
+)
+def test_wrong_rows_are_refused(capsys, saved, argv, says):
+    assert main(["explain", saved[1], *argv]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_model_without_labels_explains_nothing(capsys, tmp_path):
+    ORF3V().save(tmp_path / "m")
+    assert main(["explain", str(tmp_path / "m"), "--row", "a=1"]) == 1
+    assert "not learned any label" in capsys.readouterr().err
