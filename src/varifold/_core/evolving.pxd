@@ -43,6 +43,7 @@ cdef class EvolvingModel(Model):
     cdef uint64_t seed
     cdef readonly int old             # the old model, or the only one that runs
     cdef readonly bint two            # the other one runs beside it
+    cdef double recent[2]             # running mean loss of the old and the new model
     cdef int heir                     # whose features the overlap that runs is mapped to
     cdef Py_ssize_t maps_missed       # overlaps wider than max_dense
     # scratch

@@ -2,7 +2,7 @@
 
 Before any switch one rule runs. During an overlap it keeps to the old features while the map new -> old is gathered.
 At the switch it becomes the old model, which sees what is still there as it is and the rest through the map; the other
-rule starts afresh on what is seen. At the next switch the heavier of the two is the one that is carried over. The
+rule starts afresh on what is seen. At the next switch the one that did better of late is carried over. The
 rules are any two BinaryRules of a kind whose first number a slot is a weight.
 """
 
@@ -24,6 +24,7 @@ from varifold._core.space cimport Space, seen_first
 from varifold._core.view cimport View
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
+cdef double RECENT = 1.0 / 32.0            # share of the last loss in the running mean that chooses who is carried over
 cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
 
 
@@ -383,18 +384,15 @@ cdef class EvolvingModel(Model):
             losses[1] = self.rule_loss(growing, y)
             self.rule_learn(growing, y, w)
             experts_learn(&self.experts, losses, w)
+            self.recent[0] += RECENT * (losses[0] - self.recent[0])
+            self.recent[1] += RECENT * (losses[1] - self.recent[1])
         if self.phases.due(v.step + 1):
             self.switch(NULL)
 
     cdef void begin(self) noexcept nogil:
         """An overlap begins: choose whose features are mapped to."""
-        cdef double a[2]
         cdef Py_ssize_t i
-        self.heir = self.old
-        if self.two:
-            experts_weights(&self.experts, a)
-            if a[1] > a[0]:
-                self.heir = 1 - self.old
+        self.heir = 1 - self.old if self.two and self.recent[1] <= self.recent[0] else self.old
         self.overlap.clear()
         for i in range(self.capacity):
             self.column_of[i] = 0
@@ -460,6 +458,7 @@ cdef class EvolvingModel(Model):
                 self.hand_over(self.heir, 1 - self.heir, v)
             self.local[self.old].sealed = True
             self.two = True
+            self.recent[0] = self.recent[1] = 1.0
             self.experts.rounds = 0.0
             self.experts.held[0] = 0.0
             self.experts.held[1] = 0.0
@@ -615,7 +614,7 @@ cdef class EvolvingModel(Model):
             arrays[f"rule{e}.slots"] = np.array([l.slot[i] for i in range(l.n)], dtype=np.int32)
             arrays[f"rule{e}.spare"] = np.array([l.spare[i] for i in range(l.spares)], dtype=np.int32)
         experts_dump(&self.experts, held)
-        arrays["experts"] = np.array([held[0], held[1], held[2]])
+        arrays["experts"] = np.array([held[0], held[1], held[2], self.recent[0], self.recent[1]])
         arrays["course"] = np.array([self.old, self.two, self.heir, self.frozen, self.local[0].sealed,
                                      self.local[1].sealed, self.maps_missed], dtype=np.int64)
         return {**arrays, **self.phases.dump(size), **self.map.dump(), **self.overlap.dump()}
@@ -641,7 +640,7 @@ cdef class EvolvingModel(Model):
                 l.spare[i] = spare[i]
         self.first_space.size = self.local[0].n
         self.second_space.size = self.local[1].n
-        held[0], held[1], held[2] = (float(x) for x in arrays["experts"])
+        held[0], held[1], held[2], self.recent[0], self.recent[1] = (float(x) for x in arrays["experts"])
         experts_fill(&self.experts, held)
         course = [int(x) for x in arrays["course"]]
         self.old, self.two, self.heir, self.frozen = course[0], bool(course[1]), course[2], bool(course[3])
