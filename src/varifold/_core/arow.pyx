@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
+
+
+cdef double LOST = 1e-13   # a variance below this share of its terms is what rounding left of them
 
 
 cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double* c, double* d,
@@ -129,7 +132,7 @@ cdef class AROWRule(BinaryRule):
 
     cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double loss = 1.0 - y * self.score(v, c)
-        cdef double confidence = 0.0, beta, x
+        cdef double confidence = 0.0, magnitude = 0.0, beta, x
         cdef double* u = self.spread
         cdef double* row
         cdef double* cov = self.covariance + c * self.side * self.side
@@ -151,9 +154,11 @@ cdef class AROWRule(BinaryRule):
                 u[j] += x * row[j]
             i += 1
         for i in range(v.n):
-            confidence += v.x[i] * u[v.slot[i]]
-        if confidence < 0.0:
-            confidence = 0.0
+            x = v.x[i] * u[v.slot[i]]
+            confidence += x
+            magnitude += fabs(x)
+        if confidence < LOST * magnitude:
+            return
         beta = 1.0 / (confidence + self.r / w)
         for j in range(side):
             at(self, <int32_t> j, c)[0] += beta * loss * y * u[j]
