@@ -14,4 +14,5 @@ cdef class AROWRule(BinaryRule):
     cdef int grow_covariance(self, int problems, Py_ssize_t side) except -1
     cdef void fall_back(self) noexcept nogil
     cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
+    cdef double terms(self, View* v, double* u) noexcept nogil
     cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil

@@ -130,9 +130,19 @@ cdef class AROWRule(BinaryRule):
             if s[1] > 1e300:
                 s[1] = 1e300
 
+    cdef double terms(self, View* v, double* u) noexcept nogil:
+        """The largest term of the variance x' covariance x."""
+        cdef double most = 0.0, term
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            term = fabs(v.x[i] * u[v.slot[i]])
+            if term > most:
+                most = term
+        return most
+
     cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double loss = 1.0 - y * self.score(v, c)
-        cdef double confidence = 0.0, magnitude = 0.0, beta, x
+        cdef double confidence = 0.0, beta, x
         cdef double* u = self.spread
         cdef double* row
         cdef double* cov = self.covariance + c * self.side * self.side
@@ -154,10 +164,8 @@ cdef class AROWRule(BinaryRule):
                 u[j] += x * row[j]
             i += 1
         for i in range(v.n):
-            x = v.x[i] * u[v.slot[i]]
-            confidence += x
-            magnitude += fabs(x)
-        if confidence < LOST * magnitude:
+            confidence += v.x[i] * u[v.slot[i]]
+        if confidence < LOST * self.terms(v, u):
             return
         beta = 1.0 / (confidence + self.r / w)
         for j in range(side):
