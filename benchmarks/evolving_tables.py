@@ -77,6 +77,7 @@ def table2(arguments):
         with open(arguments.published) as file:
             for row in csv.DictReader(file):
                 published[row["dataset"], row["method"]][row["metric"]] = float(row["mean"])
+    setting = {"scale": "standard", "fit_intercept": True} if arguments.defaults else {}
     print("set,method,accuracy,std,published,F,published F")
     for title, name in SETS.items():
         data = datasets.load(name)
@@ -84,7 +85,7 @@ def table2(arguments):
         for seed in range(arguments.repeats):
             prepared = streams.prepare(data, "evolvable:overlap=10", seed=seed)
             for method in METHODS:
-                model = made(method, prepared, 10, arguments.found)
+                model = made(method, prepared, 10, arguments.found, **setting)
                 results[method].append(evaluate(model, prepared.block, prepared.scored_from))
         for method, pairs in results.items():
             accuracy, f = np.mean(pairs, axis=0)
@@ -178,7 +179,7 @@ def switches(arguments):
     print("set,method,switches found,error in space 1,2,3,4")
     for name in WATCHED:
         data = datasets.load(name)
-        for method in ("ncw", "rcwu", "cwfe", "pafe", "fesl"):
+        for method in arguments.methods.split(","):
             errors, found = [], []
             for seed in range(arguments.repeats):
                 block, bounds = chained(data, seed)
@@ -249,6 +250,8 @@ if __name__ == "__main__":
     parser.add_argument("--published")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--out", default="switch.png", help="where the picture goes")
+    parser.add_argument("--methods", default="ncw,rcwu,cwfe,pafe,fesl", help="of the table of switches")
     parser.add_argument("--found", action="store_true", help="let the learners find the phases")
+    parser.add_argument("--defaults", action="store_true", help="running scale and intercept instead of neither")
     arguments = parser.parse_args()
     globals()[arguments.table](arguments)

@@ -64,3 +64,15 @@ def test_huge_values_do_not_break_the_full_covariance() -> None:
     for t in range(60):
         learner.learn_one({"a": 1e150 * (-1) ** t, "b": 1e-150, "c": float(t % 2)}, t % 2)
     assert all(np.isfinite(m) for m in learner.margins_one({"a": 1.0, "b": 1.0, "c": 1.0}).values())
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_full_covariance_outlives_enormous_values(fit_intercept):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        model = AROW(r=0.1, covariance="full", scale="none", fit_intercept=fit_intercept)
+        for _ in range(100):
+            values = np.where(rng.random(10) < 0.02, 1e150, rng.normal(size=10) * 10.0 ** rng.integers(-3, 4, 10))
+            x = {f"f{j}": float(values[j]) for j in range(10) if rng.random() < 0.5}
+            assert np.isfinite(list(model.margins_one(x).values())).all()
+            model.learn_one(x, int(rng.integers(2)))

@@ -2,18 +2,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._core.feature_map import FeatureMap, Overlap
-from varifold._core.model import BinaryRule, Model
+from varifold._core.feature_map import Overlap
+from varifold._core.model import BinaryRule
 from varifold._core.phases import Phases
+from varifold._core.rule_pair import RulePair
 
 PARTS: dict[str, int]
 
-class EvolvingModel(Model):
+class EvolvingModel(RulePair):
     phases: Phases
-    map: FeatureMap
     overlap: Overlap
-    old: int
-    two: bool
     def __init__(
         self,
         first: BinaryRule,
