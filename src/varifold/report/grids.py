@@ -93,7 +93,7 @@ def shown_number(number: Number, printed: Published | None, metric: str, compare
 def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid:
     """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
     table = filled.table
-    methods = filled.methods(group)
+    methods = filled.methods(group, setting)
     columns = ("default",) if table.own else ("paper", "default")
     per_method = ([] if table.own else ["printed"]) + [COLUMN[c] for c in columns]
     spans = [(m.name, len(per_method)) for m in methods] + [("", len(table.also) + 2)]
@@ -195,7 +195,9 @@ def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
     """Weights held and features known at the end, and microseconds per instance."""
     table = filled.table
     entries = [
-        (m.name, c) for m in filled.methods(group) for c in (("default",) if table.own else ("paper", "default"))
+        (m.name, c)
+        for m in filled.methods(group, setting)
+        for c in (("default",) if table.own else ("paper", "default"))
     ]
     entries += [(name, "default") for name in table.also]
     spans = [(f"{m}, {COLUMN[c]}" if m not in table.also and not table.own else m, 2) for m, c in entries]
