@@ -17,8 +17,9 @@ Beside each printed number stand two of ours: *as paper* (its scaling, its param
 *defaults* (the library as it comes: online scaling, intercept). `+` at least as good as printed, at three digits; `≈` \
 worse by no more than one standard deviation; `−` worse. `*` the best of several candidates as the paper searched \
 them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired t-test, 5 %), \
-`◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one) are \
-marked against the best printed number of the row."""
+`◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one, but \
+picked afterwards) are marked against the best printed number of the row; the count above compares them with every \
+printed cell."""
 
 
 def markdown(
