@@ -30,7 +30,8 @@ _LEGEND = """
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
-number of the row; the count above compares them with every printed cell. Hover over a number for the learner behind it.</p>"""
+number of the row; the count above compares them with every printed cell. Hover over a number for the learner
+behind it.</p>"""
 
 
 def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
