@@ -39,7 +39,7 @@ def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, st
     return found
 
 
-def charts(filled: Filled, setting: Setting, group: str) -> list[str]:
+def charts(filled: Filled, setting: Setting, group: str, width: int = 264, height: int = 170) -> list[str]:
     """One drawing for each data set that has numbers."""
     drawn = []
     for data in filled.data_in(setting):
@@ -49,7 +49,7 @@ def charts(filled: Filled, setting: Setting, group: str) -> list[str]:
             if number:
                 lines.append(Line(label, *curve(number), ink, dashed))
         if lines:
-            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer")))
+            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer"), width, height))
     return drawn
 
 

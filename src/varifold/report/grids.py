@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
 from varifold.bench.table import Data, Method, Setting
 
-__all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "summary_grid", "time_grid"]
+__all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
 
 COLUMN = {"paper": "as paper", "default": "defaults"}
 METRIC = {
@@ -258,6 +258,32 @@ def parameter_grid(other: Filled) -> Grid:
         rows.append((data.name, [*cells, shown_printed(printed), *numbers]))
     spans = [("printed parameters", 3), (f"{method.name}: error rate with them", 3)]
     return Grid(spans, ["B", "C", "C̄", "printed", "as paper", "defaults"], rows)
+
+
+def study_grid(filled: Filled, setting: Setting) -> Grid:
+    """Learners of a study of one's own, one a row: every metric, the best of each column marked, weights and time."""
+    data = filled.table.data[0]
+    metrics = filled.table.metrics
+    numbers = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
+    best = {k: min((_rated(n, k) for n in numbers.values() if n), default=math.nan) for k in metrics}
+    rows = []
+    for name, number in numbers.items():
+        cells = [shown_number(number, None, k) for k in metrics]
+        marked = [
+            replace(c, tone="better", sign="▸") if number and _rated(number, k) == best[k] else c
+            for c, k in zip(cells, metrics, strict=True)
+        ]
+        rows.append((name, marked + _size(number)))
+    share = [Shown(short(filled.majority(setting, data, k)), tone="quiet") for k in metrics]
+    header = [METRIC[k] for k in metrics] + ["weights / features", "µs per instance"]
+    foot = [("always the commonest label", share + [Shown("")] * 2)]
+    return Grid([("", len(metrics)), ("", 2)], header, rows, foot)
+
+
+def _rated(number: Number, metric: str) -> float:
+    """A mean to be made small."""
+    mean = number.mean(metric)
+    return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
 def summary_grid(by_paper: dict[str, list[Filled]]) -> Grid:
