@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 
@@ -46,9 +47,9 @@ def test_own_learner_on_a_registered_set(own, capsys):
     command = ["bench", "run", "--data", "synthetic", "--models", "olvf,bench_learners:Mine", "--scenario", "vfs:0.5"]
     assert main([*command, "--repeats", "2"]) == 0
     shown = capsys.readouterr()
-    rows = [line for line in shown.out.splitlines() if line.startswith("| synthetic")]
-    olvf, mine = rows[0].split("|")[2:4]
-    assert olvf.strip(" *•◦").split()[0] == mine.strip().split()[0], "the same learner under another name"
+    lines = [line.split("|") for line in shown.out.splitlines() if line.startswith("| ")]
+    rows = {line[1].strip(): line[2:6] for line in lines}
+    assert rows["olvf"] == rows["bench_learners:Mine"], "the same learner under another name"
     assert "4 cells run" in shown.err
     assert main([*command, "--repeats", "3"]) == 0
     assert "2 cells run" in capsys.readouterr().err, "more repeats run only what is new"
@@ -57,6 +58,21 @@ def test_own_learner_on_a_registered_set(own, capsys):
     assert "## synthetic (vfs:0.5)" in text
     assert "## OLVF, Table 2" in text
     assert "bench_learners:Mine" in (own / "r.html").read_text()
+
+
+def test_own_file_with_a_learner_of_river(own, capsys):
+    draw = random.Random(1)
+    lines = [f"{'' if draw.random() < 0.2 else y + draw.gauss(0, 0.5)},{'ab'[y]},{y}" for y in [0, 1] * 60]
+    (own / "mine.csv").write_text("pressure,valve,trip\n" + "\n".join(lines) + "\n")
+    command = ["bench", "run", "--data", "mine.csv", "--target", "trip", "--scenario", "vfs:0.5", "--repeats", "2"]
+    assert main([*command, "--models", "olvf:C=0.1,B=0.5,river.naive_bayes:GaussianNB"]) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"^\| olvf:C=0.1,B=0.5 \| \.\d+", shown.out, re.M)
+    assert re.search(r"^\| river.naive_bayes:GaussianNB \| \.\d+", shown.out, re.M)
+    with (own / "mine.csv").open("a") as file:
+        file.write("0.1,a,0\n")
+    assert main([*command, "--models", "olvf:C=0.1,B=0.5"]) == 0
+    assert "2 cells run" in capsys.readouterr().err, "a changed file is another data set"
 
 
 def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):

@@ -120,9 +120,10 @@ class Filled:
         """Why numbers are missing, and how many each."""
         return Counter(n.gap for n in self.numbers.values() if not n)
 
-    def methods(self, group: str) -> list[Method]:
-        """The methods of a group; the last one has what is run beside the paper's."""
-        return self.table.in_group(group)
+    def methods(self, group: str, setting: Setting) -> list[Method]:
+        """The methods of a group that the table has in a setting."""
+        there = {key[2] for key in self.numbers if key[0] == setting.name}
+        return [m for m in self.table.in_group(group) if m.name in there]
 
 
 def fill(

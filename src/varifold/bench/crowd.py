@@ -13,7 +13,7 @@ from varifold.errors import UnknownNameError
 
 __all__ = ["crowd", "made"]
 
-CASES, DAYS, CITIES = 8, 790, 28
+CASES, DAYS, CITIES, ROWS = 8, 790, 28, 12_000
 _SENSORS = ("noise", "eco2", "etvoc", "light", "pm", "temperature", "humidity", "battery")
 _CROWDED = np.array([1.0, 0.8, 0.6, 0.3, 0.5, 0.0, 0.0, 0.0])
 """How much each kind of sensor tells of how crowded a place is."""
@@ -31,7 +31,7 @@ class Readings:
     """Rows x cases; 0 is no rule."""
 
 
-def crowd(rows: int = 12_000, seed: int = 0) -> Readings:
+def crowd(rows: int = ROWS, seed: int = 0) -> Readings:
     """Readings of sensors in some cities over 790 days in which public life was restricted more and less.
 
     As the paper tells of its stream: every row is one city at one time, sensors join over the years and fall silent

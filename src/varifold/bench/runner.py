@@ -11,6 +11,7 @@ from typing import Any
 from varifold.base.spec import parse_model
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.provenance import environment
+from varifold.bench.sources import length
 from varifold.bench.store import Store
 from varifold.bench.table import Table
 from varifold.bench.work import Failure, attempt
@@ -57,11 +58,12 @@ def missing_model(text: str) -> str:
 
 
 def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
-    """The cells of some tables, each once, in the order of work: seed by seed, and stream by stream within."""
+    """The cells of some tables, each once, in the order of work: seed by seed, small sets first, stream by stream."""
     cells = {
         cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group
     }
-    return sorted(cells, key=lambda c: (c.seed, c.data, c.scenario, c.scale, c.model, c.told))
+    rows = {name: length(name) for name in {cell.data for cell in cells}}
+    return sorted(cells, key=lambda c: (c.seed, rows[c.data], c.data, c.scenario, c.scale, c.model, c.told))
 
 
 def run(

@@ -13,6 +13,7 @@ from typing import Any
 
 from varifold.bench.cell import Cell
 from varifold.bench.published import Published, read_published
+from varifold.bench.sources import length
 from varifold.errors import UnknownNameError
 
 __all__ = ["COLUMNS", "Data", "Method", "Setting", "Slot", "Table", "find_table", "table_names", "tables"]
@@ -63,7 +64,9 @@ class Method:
     scale: str | None = None
     intercept: bool | None = None
     gap: str = ""
-    """Why the paper's column is not run."""
+    """Why it is not run."""
+    gaps: dict[str, str] = field(default_factory=dict)
+    """Why it is not run on single data sets."""
 
     def candidates(self, column: str, setting: str, data: str) -> tuple[str, ...]:
         """What is run for a column; the best of several is shown, as tuned on the stream."""
@@ -149,7 +152,7 @@ class Table:
                 yield self._slot(setting, data, Method(model, "", (model,), ()), "default", repeats)
 
     def _slot(self, setting: Setting, data: Data, method: Method, column: str, repeats: int | None) -> Slot:
-        gap = data.gap or (method.gap if column == "paper" else "")
+        gap = data.gap or method.gap or method.gaps.get(data.name, "")
         cells = {}
         scenario = "+".join(s for s in (data.before, setting.scenario) if s)
         for text in () if gap else method.candidates(column, setting.name, data.name):
@@ -174,14 +177,8 @@ def _filled(text: str, data: Data) -> str:
     """{n}, {switch} and {rest} become the length of the stream, of its first and of its second half."""
     if "{" not in text:
         return text
-    n = data.rows if data.rows is not None else _rows(data.load)
+    n = data.rows if data.rows is not None else length(data.load)
     return text.format(n=n, switch=n // 2, rest=n - n // 2)
-
-
-def _rows(name: str) -> int:
-    from varifold.datasets import find
-
-    return find(name).rows
 
 
 def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:

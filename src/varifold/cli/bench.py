@@ -251,4 +251,5 @@ def _left(p: Progress) -> str:
 
 
 def _where(p: Progress) -> str:
-    return shorten(f"{p.cell.model} on {p.cell.data}, {p.cell.scenario}", 70)
+    data = Path(p.cell.data).name if p.cell.data.startswith("file:") else p.cell.data
+    return shorten(f"{p.cell.model} on {data}, {p.cell.scenario}", 70)

@@ -26,10 +26,10 @@ def curve(number: Number) -> tuple[Floats, Floats, Floats]:
     return at, runs.mean(axis=0), spread
 
 
-def _entries(filled: Filled, group: str) -> list[tuple[str, str, str, str, bool]]:
+def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str, str, bool]]:
     """(label, method, column, colour, dashed): one colour a method, as-paper dashed."""
     found = []
-    methods = filled.methods(group)
+    methods = filled.methods(group, setting)
     for i, method in enumerate(methods):
         for column in ("default",) if filled.table.own else ("default", "paper"):
             label = method.name if filled.table.own else f"{method.name}, {COLUMN[column]}"
@@ -39,24 +39,24 @@ def _entries(filled: Filled, group: str) -> list[tuple[str, str, str, str, bool]
     return found
 
 
-def charts(filled: Filled, setting: Setting, group: str) -> list[str]:
+def charts(filled: Filled, setting: Setting, group: str, width: int = 264, height: int = 170) -> list[str]:
     """One drawing for each data set that has numbers."""
     drawn = []
     for data in filled.data_in(setting):
         lines = []
-        for label, method, column, ink, dashed in _entries(filled, group):
+        for label, method, column, ink, dashed in _entries(filled, setting, group):
             number = filled.number(setting, data, method, column)
             if number:
                 lines.append(Line(label, *curve(number), ink, dashed))
         if lines:
-            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer")))
+            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer"), width, height))
     return drawn
 
 
 def legend(filled: Filled, setting: Setting, group: str) -> str:
     """Which line is what, for the lines that are there."""
     items = []
-    for label, method, column, ink, dashed in _entries(filled, group):
+    for label, method, column, ink, dashed in _entries(filled, setting, group):
         if not any(filled.number(setting, data, method, column) for data in filled.data_in(setting)):
             continue
         dash = ' stroke-dasharray="4 3"' if dashed else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
 from varifold.bench.table import Data, Method, Setting
 
-__all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "summary_grid", "time_grid"]
+__all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
 
 COLUMN = {"paper": "as paper", "default": "defaults"}
 METRIC = {
@@ -93,7 +93,7 @@ def shown_number(number: Number, printed: Published | None, metric: str, compare
 def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid:
     """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
     table = filled.table
-    methods = filled.methods(group)
+    methods = filled.methods(group, setting)
     columns = ("default",) if table.own else ("paper", "default")
     per_method = ([] if table.own else ["printed"]) + [COLUMN[c] for c in columns]
     spans = [(m.name, len(per_method)) for m in methods] + [("", len(table.also) + 2)]
@@ -195,7 +195,9 @@ def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
     """Weights held and features known at the end, and microseconds per instance."""
     table = filled.table
     entries = [
-        (m.name, c) for m in filled.methods(group) for c in (("default",) if table.own else ("paper", "default"))
+        (m.name, c)
+        for m in filled.methods(group, setting)
+        for c in (("default",) if table.own else ("paper", "default"))
     ]
     entries += [(name, "default") for name in table.also]
     spans = [(f"{m}, {COLUMN[c]}" if m not in table.also and not table.own else m, 2) for m, c in entries]
@@ -256,6 +258,32 @@ def parameter_grid(other: Filled) -> Grid:
         rows.append((data.name, [*cells, shown_printed(printed), *numbers]))
     spans = [("printed parameters", 3), (f"{method.name}: error rate with them", 3)]
     return Grid(spans, ["B", "C", "C̄", "printed", "as paper", "defaults"], rows)
+
+
+def study_grid(filled: Filled, setting: Setting) -> Grid:
+    """Learners of a study of one's own, one a row: every metric, the best of each column marked, weights and time."""
+    data = filled.table.data[0]
+    metrics = filled.table.metrics
+    numbers = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
+    best = {k: min((_rated(n, k) for n in numbers.values() if n), default=math.nan) for k in metrics}
+    rows = []
+    for name, number in numbers.items():
+        cells = [shown_number(number, None, k) for k in metrics]
+        marked = [
+            replace(c, tone="better", sign="▸") if number and _rated(number, k) == best[k] else c
+            for c, k in zip(cells, metrics, strict=True)
+        ]
+        rows.append((name, marked + _size(number)))
+    share = [Shown(short(filled.majority(setting, data, k)), tone="quiet") for k in metrics]
+    header = [METRIC[k] for k in metrics] + ["weights / features", "µs per instance"]
+    foot = [("always the commonest label", share + [Shown("")] * 2)]
+    return Grid([("", len(metrics)), ("", 2)], header, rows, foot)
+
+
+def _rated(number: Number, metric: str) -> float:
+    """A mean to be made small."""
+    mean = number.mean(metric)
+    return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
 def summary_grid(by_paper: dict[str, list[Filled]]) -> Grid:

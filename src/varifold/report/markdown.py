@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from varifold.bench.compare import Filled
-from varifold.report.grids import METRIC, Grid, Shown, parameter_grid, result_grid, size_grid, summary_grid, time_grid
+from varifold.bench.table import Setting
+from varifold.report.grids import (
+    METRIC,
+    Grid,
+    Shown,
+    parameter_grid,
+    result_grid,
+    size_grid,
+    study_grid,
+    summary_grid,
+    time_grid,
+)
 from varifold.report.ranks import ranking, sentence, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
 
@@ -17,8 +28,9 @@ Beside each printed number stand two of ours: *as paper* (its scaling, its param
 *defaults* (the library as it comes: online scaling, intercept). `+` at least as good as printed, at three digits; `≈` \
 worse by no more than one standard deviation; `−` worse. `*` the best of several candidates as the paper searched \
 them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired t-test, 5 %), \
-`◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one) are \
-marked against the best printed number of the row."""
+`◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one, but \
+picked afterwards) are marked against the best printed number of the row; the count above compares them with every \
+printed cell."""
 
 
 def markdown(
@@ -54,14 +66,10 @@ def markdown(
 
 def plain(one: Filled) -> str:
     """The numbers of a study alone, for a terminal."""
-    parts = []
+    parts = [f"{one.table.title}: {one.table.caption}, mean ± deviation, best of a column marked ▸", ""]
     for setting in one.table.settings:
-        for metric in one.table.metrics:
-            title = (
-                f"{one.table.title}, {setting.title}: {METRIC[metric]}, mean ± deviation of {one.repeats()[1]} repeats"
-            )
-            parts += [title, "", *pipe_table(result_grid(one, setting, "", metric), ""), ""]
-    return "\n".join([*parts, *gap_lines(one)])
+        parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
+    return "\n".join([*parts, *gap_lines(one)]).rstrip()
 
 
 def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
@@ -77,6 +85,10 @@ def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
     if table.parameters:
         if table.parameters in by_name:
             parts += [*pipe_table(parameter_grid(by_name[table.parameters]), "data set"), ""]
+    elif table.own:
+        for setting in table.settings:
+            parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
+            parts += _wins(one, setting, "", table.metrics[0])
     elif table.relative_to:
         for setting in table.settings:
             parts += [*pipe_table(time_grid(one, setting), "data set"), ""]
@@ -88,7 +100,7 @@ def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
     return parts
 
 
-def _results(one: Filled, setting: Any, group: str, sizes: bool) -> list[str]:
+def _results(one: Filled, setting: Setting, group: str, sizes: bool) -> list[str]:
     parts = []
     for metric in one.table.metrics:
         title = ", ".join(t for t in (setting.title, group, METRIC[metric]) if t)
@@ -98,13 +110,18 @@ def _results(one: Filled, setting: Any, group: str, sizes: bool) -> list[str]:
     if found is not None:
         order = sorted(zip(found.ranks, found.names, strict=True))
         parts += [sentence(found) + " Average ranks: " + ", ".join(f"{n} {r:.2f}" for r, n in order) + ".", ""]
-    wins = win_grid(one, setting, group, metric)
-    if wins is not None:
-        parts += ["<details><summary>wins / ties / losses</summary>", "", *pipe_table(wins, ""), "", "</details>", ""]
+    parts += _wins(one, setting, group, metric)
     if sizes:
         table = pipe_table(size_grid(one, setting, group), "data set")
         parts += ["<details><summary>weights and time</summary>", "", *table, "", "</details>", ""]
     return parts
+
+
+def _wins(one: Filled, setting: Setting, group: str, metric: str) -> list[str]:
+    wins = win_grid(one, setting, group, metric)
+    if wins is None:
+        return []
+    return ["<details><summary>wins / ties / losses</summary>", "", *pipe_table(wins, ""), "", "</details>", ""]
 
 
 def pipe_table(grid: Grid, corner: str) -> list[str]:

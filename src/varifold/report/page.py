@@ -10,7 +10,17 @@ from typing import Any
 from varifold.bench.compare import Filled
 from varifold.bench.table import Setting
 from varifold.report.figures import charts, legend
-from varifold.report.grids import METRIC, Grid, Shown, parameter_grid, result_grid, size_grid, summary_grid, time_grid
+from varifold.report.grids import (
+    METRIC,
+    Grid,
+    Shown,
+    parameter_grid,
+    result_grid,
+    size_grid,
+    study_grid,
+    summary_grid,
+    time_grid,
+)
 from varifold.report.ranks import ranking, sentence, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
 from varifold.report.svg import difference_diagram
@@ -29,8 +39,9 @@ _LEGEND = """
 </ul>
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
-<b>auto</b> and <b>best of ours</b> (never a tuned one) are marked against the best printed number of the row. Hover
-over a number for the learner behind it.</p>"""
+<b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
+number of the row; the count above compares them with every printed cell. Hover over a number for the learner
+behind it.</p>"""
 
 
 def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
@@ -95,6 +106,8 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     if table.parameters:
         if table.parameters in by_name:
             parts.append(html_table(parameter_grid(by_name[table.parameters]), "data set"))
+    elif table.own:
+        parts += [_study(one, setting) for setting in table.settings]
     elif table.relative_to:
         parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
     else:
@@ -107,6 +120,17 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     lines = "\n".join(escape(line) for line in recipes(one))
     parts.append(f'<h4>How to reproduce this</h4><pre tabindex="0">{lines}</pre></section>')
     return "\n".join(parts)
+
+
+def _study(one: Filled, setting: Setting) -> str:
+    parts = [html_table(study_grid(one, setting), "learner")]
+    drawn = charts(one, setting, "", width=720, height=300)
+    if drawn:
+        parts.append(f'<figure class="one">{legend(one, setting, "")}{"".join(drawn)}</figure>')
+    wins = win_grid(one, setting, "", one.table.metrics[0])
+    if wins is not None:
+        parts.append(_fold("Wins, ties and losses by error rate (paired t-tests, 5 %)", html_table(wins, ""), True))
+    return "".join(parts)
 
 
 def _results(one: Filled, setting: Setting, group: str, unfolded: bool) -> str:

@@ -14,19 +14,21 @@ from varifold.report.grids import COLUMN, Grid, Shown
 __all__ = ["entries", "ranking", "win_grid"]
 
 
-def entries(filled: Filled, group: str) -> list[tuple[str, str, str]]:
+def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
     """(label, method, column) of everything of ours in a group."""
     table = filled.table
     columns = ("default",) if table.own else ("paper", "default")
     found = [
-        (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c) for m in filled.methods(group) for c in columns
+        (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c)
+        for m in filled.methods(group, setting)
+        for c in columns
     ]
     return found + [(name, name, "default") for name in table.also]
 
 
 def _numbers(filled: Filled, setting: Setting, group: str) -> tuple[list[str], list[list[Number]]]:
     """Labels, and numbers by data set, of the entries that have all of the data sets any has."""
-    named = entries(filled, group)
+    named = entries(filled, setting, group)
     rows = [[filled.number(setting, data, m, c) for _, m, c in named] for data in filled.data_in(setting)]
     rows = [row for row in rows if any(row)]
     full = [j for j in range(len(named)) if rows and all(row[j] for row in rows)]

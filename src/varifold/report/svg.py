@@ -38,12 +38,14 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
     """Error so far over the instances, a band of one deviation around each full line, the majority class dotted."""
     left, right, top, bottom = 34, 8, 24, 20
     n = max(float(line.at[-1]) for line in lines)
+    first = min(float(line.at[0]) for line in lines)
+    start = first if first > 0.2 * n else 0.0
     settled = [line.mean[len(line.mean) // 10 :] for line in lines]
     peak = max(float(np.nanmax(s)) for s in settled)
     high = 1.08 * max(peak, majority if majority == majority else 0.0, 0.02)
 
     def x(v: Any) -> Any:
-        return left + (width - left - right) * np.asarray(v) / n
+        return left + (width - left - right) * (np.asarray(v) - start) / max(n - start, 1.0)
 
     def y(v: Any) -> Any:
         return top + (height - top - bottom) * (1 - np.clip(np.asarray(v), 0, high) / high)
@@ -56,7 +58,8 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
         level = float(y(tick))
         parts.append(f'<path d="M{left} {level:.1f}H{width - right}" stroke="{FAINT}" stroke-width="1"/>')
         parts.append(f'<text x="{left - 5}" y="{level + 3:.1f}" class="ca" text-anchor="end">{_tick(tick)}</text>')
-    parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{n:,.0f} instances</text>')
+    span = f"{start:,.0f} to {n:,.0f} instances" if start else f"{n:,.0f} instances"
+    parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{span}</text>')
     if majority == majority:
         level = float(y(majority))
         parts.append(

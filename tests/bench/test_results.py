@@ -1,0 +1,33 @@
+"""The committed results are what the code gives: a slice of them is made again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from varifold.cli import main
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
+DATA = "wpbc"
+
+
+def rows(text: str, table: str) -> list[str]:
+    """The rows of a data set in the result tables of a section: printed, as in the paper, library defaults."""
+    section = text.partition(f"## {table}\n")[2].partition("\n## ")[0]
+    shown = re.sub(r"<details>.*?</details>", "", section, flags=re.S)
+    return ["|".join(line.split("|")[:5]) for line in shown.splitlines() if line.startswith(f"| {DATA} |")]
+
+
+@pytest.mark.real_data
+def test_a_slice_of_the_results_is_made_again(tmp_path):
+    committed = RESULTS.read_text(encoding="utf-8")
+    found = re.search(r"varifold bench run olvf-2 --repeats (\d+)", committed)
+    assert found is not None
+    made = tmp_path / "made.md"
+    command = ["bench", "run", "olvf-2", "--only", DATA, "--repeats", found[1], "--store", str(tmp_path / "s.sqlite")]
+    assert main([*command, "--markdown", str(made)]) == 0
+    again = rows(made.read_text(encoding="utf-8"), "OLVF, Table 2")
+    assert len(again) == 3
+    assert again == rows(committed, "OLVF, Table 2")
