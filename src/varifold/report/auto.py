@@ -1,0 +1,36 @@
+"""The default learner's account of itself, as a picture: who carried weight when, and which features matter."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from varifold.auto.report import AutoReport
+from varifold.report.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, pyplot, quiet, save
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, "#E69F00", "#999933", GREY, INK, FAINT)
+
+
+def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
+    """Weights of the experts over the stream (stacked) above the features that matter most."""
+    plt = pyplot()
+    fig, (above, below) = plt.subplots(2, 1, figsize=(9, 6.5), height_ratios=(3, 2), layout="constrained")
+    names = list(report.experts)
+    order = np.argsort(-np.asarray(list(report.experts.values())))
+    above.stackplot(
+        report.history_steps,
+        *(report.history_weights[:, i] for i in order),
+        labels=[names[i] for i in order],
+        colors=COLOURS,
+    )
+    above.set_ylim(0, 1)
+    above.set_xlabel("instances learned")
+    above.set_title("Weight of each expert over the stream")
+    above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True)
+    labels = [str(name) for name in report.features][::-1]
+    below.barh(labels, list(report.features.values())[::-1], color=BLUE, height=0.6)
+    below.set_title("Features that matter most, by weight")
+    for ax in (above, below):
+        quiet(ax)
+    save(fig, path)
