@@ -23,6 +23,7 @@ import varifold
 from varifold import evaluate, streams
 
 SCENARIOS = ("vfs:0.5", "trapezoidal", "informative")
+SINGLE = ("additive", "arow", "olvf", "gaussiannb", "ftrladp", "orf3v", "neighbours")
 
 
 def logistic() -> Any:
@@ -32,7 +33,7 @@ def logistic() -> Any:
 LEARNERS: dict[str, Callable[[], Any]] = {
     "auto": varifold.AutoClassifier,
     "auto fast": lambda: varifold.AutoClassifier(budget="fast"),
-    **{name: varifold.models[name] for name in ("additive", "arow", "olvf", "gaussiannb", "ftrladp", "orf3v", "neighbours")},
+    **{name: varifold.models[name] for name in SINGLE},
     "river LR": logistic,
     "river GaussianNB": naive_bayes.GaussianNB,
     "river HoeffdingTree": tree.HoeffdingTreeClassifier,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from varifold._core.additive import AdditiveRule
 from varifold._core.arow import AROWRule
@@ -90,7 +90,7 @@ class AutoClassifier(VaryingClassifier):
 
     def report(self, most: int = 8) -> AutoReport:
         """Which experts carry weight now and over time, which features matter, what changed lately."""
-        model = self._engine.model
+        model = cast(AutoModel, self._engine.model)
         features = self.features
         steps, weights = model.weight_history()
         heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]

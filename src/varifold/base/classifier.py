@@ -163,9 +163,7 @@ class VaryingClassifier(river_base.Classifier):
         _, probabilities = self._engine.run(block, learn=False)
         return [dict(zip(labels, row, strict=True)) for row in probabilities.tolist()]
 
-    def predict_learn_many(
-        self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None
-    ) -> list[Any]:
+    def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> list[Any]:
         """Predict each instance, then learn it: the prequential loop, compiled. Returns the predictions."""
         codes, _ = self._engine.run(to_block(X, y, w), probabilities=False)
         labels = self.classes

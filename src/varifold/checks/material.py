@@ -41,9 +41,7 @@ def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), s
     pairs: list[Pair] = []
     for _ in range(n):
         kind = 0 if rng.random() < share else rng.randrange(1, len(labels))
-        x = {
-            f"g{j}": rng.gauss(3.0 if j % len(labels) == kind else 0.0, 1.0) for j in range(4) if rng.random() < 0.8
-        }
+        x = {f"g{j}": rng.gauss(3.0 if j % len(labels) == kind else 0.0, 1.0) for j in range(4) if rng.random() < 0.8}
         pairs.append((x, labels[kind]))
     return pairs
 

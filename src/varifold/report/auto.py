@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from varifold.auto.report import AutoReport
-from varifold.report.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, pyplot, quiet, save
+from varifold.report.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, pyplot, quiet, write
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, "#E69F00", "#999933", GREY, INK, FAINT)
 
@@ -33,4 +33,4 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
     below.set_title("Features that matter most, by weight")
     for ax in (above, below):
         quiet(ax)
-    save(fig, path)
+    write(fig, path)
