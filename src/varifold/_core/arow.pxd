@@ -14,6 +14,7 @@ cdef class AROWRule(BinaryRule):
     cdef int grow_covariance(self, int problems, Py_ssize_t side) except -1
     cdef void fall_back(self) noexcept nogil
     cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
+    cdef double terms(self, View* v) noexcept nogil
     cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil
     cdef double widen(self, View* v, double* cov, Py_ssize_t side) noexcept nogil
     cdef bint definite(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil

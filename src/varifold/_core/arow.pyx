@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
+
+
+cdef double LOST = 1e-13   # a variance below this share of its terms is what rounding left of them
 
 
 cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double* c, double* d,
@@ -154,6 +157,14 @@ cdef class AROWRule(BinaryRule):
             confidence += v.x[i] * u[v.slot[i]]
         return confidence
 
+    cdef double terms(self, View* v) noexcept nogil:
+        """The largest term of the variance x' covariance x, after widen()."""
+        cdef double most = 0.0
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            most = max(most, fabs(v.x[i] * self.spread[v.slot[i]]))
+        return most
+
     cdef bint definite(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil:
         """Whether the step leaves every variance positive, as it must but for rounding."""
         cdef Py_ssize_t j
@@ -184,7 +195,7 @@ cdef class AROWRule(BinaryRule):
         cdef double* row
         cdef double* cov = self.covariance + c * self.side * self.side
         cdef Py_ssize_t i, j, side = self.space.size
-        if loss <= 0.0:
+        if not loss > 0.0:
             return
         if side > self.side:
             side = self.side
@@ -194,6 +205,8 @@ cdef class AROWRule(BinaryRule):
             self.uncouple(v, cov)
             confidence = self.widen(v, cov, side)
             beta = 1.0 / (confidence + self.r / w)
+        if not confidence >= LOST * self.terms(v):
+            return
         for j in range(side):
             at(self, <int32_t> j, c)[0] += beta * loss * y * u[j]
         beta = sqrt(beta)

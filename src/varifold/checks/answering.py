@@ -165,10 +165,10 @@ def check_explanation(learner: Any) -> None:
             total = math.fsum(model.explain_one(x, label).values())
             assert math.isclose(total, margin, rel_tol=1e-9, abs_tol=1e-9), f"{total} explains a score of {margin}"
         named = {k for k in model.explain_one(x) if k != "(intercept)"}
-        known = {*x, *(f"{k}={v}" for k, v in x.items() if isinstance(v, str))}
+        known = {*x, *model.features}  # a learner may speak through what it infers of an absent feature
         if getattr(getattr(model, "traits", None), "uses_absence", False):
             named = {k for k in named if not str(k).endswith((" (absent)", " (present)"))}
-        assert named <= known, f"features {named - known} are explained though they are absent"
+        assert named <= known, f"features {named - known} are explained though not known"
 
 
 def check_learns(learner: Any) -> None:
