@@ -21,6 +21,20 @@ def stream(n, labels, seed=0, width=8):
     return rows, y
 
 
+class Frequencies:
+    """Class frequencies, half a count added to each."""
+
+    def __init__(self):
+        self.counts = {}
+
+    def predict_proba_one(self, x):
+        total = sum(self.counts.values()) + 0.5 * len(self.counts)
+        return {c: (n + 0.5) / total for c, n in self.counts.items()}
+
+    def learn_one(self, x, y):
+        self.counts[y] = self.counts.get(y, 0) + 1
+
+
 def presence(rows):
     return [dict.fromkeys(x, 1.0) for x in rows]
 
@@ -35,6 +49,7 @@ def test_the_combination_follows_the_oracle(labels):
         (varifold.Additive(memory=300.0), rows, 2.0),
         (varifold.GaussianNB(scale="standard"), rows, 0.5),
         (varifold.AROW(scale="none"), presence(rows), 2.0),
+        (Frequencies(), rows, 1.0),
     ]
     oracle = Combination([t for *_, t in experts], len(labels))
     for t in range(len(rows)):
@@ -66,8 +81,8 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
     """Two experts on different features; which one is right changes every 150 rounds."""
     rng = np.random.default_rng(3)
     model = varifold.AutoClassifier(budget="fast")
-    members = Combination([2.0, 2.0, 2.0, 0.5, 2.0], 2)
-    ours, theirs, rounds = 0.0, np.zeros(6), 0
+    members = Combination([2.0, 2.0, 2.0, 0.5, 2.0, 1.0], 2)
+    ours, theirs, rounds = 0.0, np.zeros(7), 0
     for t in range(1200):
         a, b = rng.normal(size=2)
         y = (a if t // 150 % 2 else -b) > 0

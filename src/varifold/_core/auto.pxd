@@ -8,6 +8,10 @@ from varifold._core.view cimport View
 cdef enum:
     HISTORY = 64
 
+cdef class FrequencyModel(Model):
+    cdef double* counts
+
+
 cdef class AutoModel(Model):
     cdef readonly list names
     cdef list models

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 
 from varifold._core.additive import AdditiveRule
 from varifold._core.arow import AROWRule
-from varifold._core.auto import AutoModel
+from varifold._core.auto import AutoModel, FrequencyModel
 from varifold._core.naive_bayes import GaussianNBModel
 from varifold._core.neighbours import NeighboursModel
 from varifold.auto.report import AutoReport, changes
@@ -36,9 +36,9 @@ class AutoClassifier(VaryingClassifier):
     Notes
     -----
     *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values of
-    a feature; Gaussian naive Bayes on scaled values; diagonal AROW on the mere presence of columns; AROW with full
-    covariance up to 128 features (beyond that it becomes diagonal and soon sleeps); the 5 nearest of the last 500
-    instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
+    a feature; Gaussian naive Bayes on scaled values; diagonal AROW on the mere presence of columns; the class
+    frequencies; AROW with full covariance up to 128 features (beyond that it becomes diagonal and soon sleeps); the 5
+    nearest of the last 500 instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the Bayesian mixture (log loss, rate 1) of the calibrated experts and the
@@ -121,6 +121,7 @@ def _experts(budget: str) -> list[Expert]:
         ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0),
         ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5),
         ("presence", AROWRule(10.0), True, False, 2.0),
+        ("class frequencies", FrequencyModel(), False, False, 1.0),
     ]
     if budget == "fast":
         return experts
