@@ -21,6 +21,7 @@ cdef class AutoModel(Model):
     cdef int* on_columns           # expert sees which columns are present, not values
     cdef int* costly               # expert may be put to sleep
     cdef int* asleep
+    cdef double* lag               # log loss above the mixture's, lately
     cdef Temperature* heat
     cdef Stack stack
     cdef Experts weights

@@ -24,7 +24,7 @@ from varifold._core.stacking cimport (
 from varifold._core.view cimport View
 
 cdef double SHARPEST = 8.0     # largest logit an expert may bring
-cdef double DOZES = 4.0        # a costly expert of less than so many times what sharing gives is put to sleep,
+cdef double DOZES = 0.05       # a costly expert whose log loss is lately so much above the mixture's is put to sleep,
 cdef double UNUSED = 0.1       # if the stack makes no more use of it than this
 cdef int64_t NAP = 8           # and is asked and taught once in so many rounds
 cdef int64_t FIRST_NAP = 500   # at the earliest after so many
@@ -87,6 +87,7 @@ cdef class AutoModel(Model):
         self.on_columns = <int*> calloc(self.k, sizeof(int))
         self.costly = <int*> calloc(self.k, sizeof(int))
         self.asleep = <int*> calloc(self.k, sizeof(int))
+        self.lag = <double*> calloc(self.k, sizeof(double))
         self.heat = <Temperature*> calloc(self.k, sizeof(Temperature))
         self.portion = <double*> calloc(self.k + 1, sizeof(double))
         self.loss = <double*> calloc(self.k + 1, sizeof(double))
@@ -94,7 +95,7 @@ cdef class AutoModel(Model):
         self.history_step = <int64_t*> calloc(HISTORY, sizeof(int64_t))
         self.history_every = 1
         if (self.inner == NULL or self.on_columns == NULL or self.costly == NULL or self.asleep == NULL
-                or self.heat == NULL or self.portion == NULL or self.loss == NULL or self.history == NULL
+                or self.lag == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL or self.history == NULL
                 or self.history_step == NULL
                 or stack_make(&self.stack, self.k, stack_weight / self.k, stack_prior, bias_prior) < 0
                 or experts_make(&self.weights, self.k + 1, FIXED, 1.0, share) < 0):
@@ -112,6 +113,7 @@ cdef class AutoModel(Model):
         free(self.on_columns)
         free(self.costly)
         free(self.asleep)
+        free(self.lag)
         free(self.heat)
         free(self.portion)
         free(self.loss)
@@ -319,6 +321,8 @@ cdef class AutoModel(Model):
                     self.loss[e] = -log(self.mixed[y])
                 else:
                     self.loss[e] = -log((1.0 - self.floor) * self.calibrated[e * k + y] + self.floor / k)
+                    if e < self.k:
+                        self.lag[e] += (self.loss[e] + log(self.mixed[y]) - self.lag[e]) / 50.0
             stack_learn(&self.stack, self.logit, self.calibrated + self.k * k, y, w, self.drift)
             for e in range(self.k):
                 if not self.idle(e, v.step):
@@ -329,11 +333,9 @@ cdef class AutoModel(Model):
         for e in range(self.k):
             if not self.idle(e, v.step):
                 self.calls.learn(self.inner[e], self.as_columns(v) if self.on_columns[e] else v, y, w)
-        if k > 1 and v.step >= FIRST_NAP and v.step % NAP == 0:
-            experts_weights(&self.weights, self.portion)
+        if k > 1 and v.step >= FIRST_NAP:
             for e in range(self.k):
-                self.asleep[e] = (self.costly[e] and fabs(self.stack.mean[e]) < UNUSED
-                                  and self.portion[e] < DOZES * self.weights.share / (self.k + 1))
+                self.asleep[e] = self.costly[e] and self.lag[e] > DOZES and fabs(self.stack.mean[e]) < UNUSED
 
     cdef void remember(self, int64_t step, int y) noexcept nogil:
         """Keep up to HISTORY weight vectors, evenly spread over the stream so far, and the running losses."""
@@ -434,6 +436,7 @@ cdef class AutoModel(Model):
             **Model.dump(self, size),
             "weights": np.asarray(kept),
             "heat": np.array([[self.heat[e].a, self.heat[e].variance] for e in range(self.k)]),
+            "lag": np.array([self.lag[e] for e in range(self.k)]),
             "asleep": np.array([self.asleep[e] for e in range(self.k)], dtype=np.int64),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
@@ -463,6 +466,7 @@ cdef class AutoModel(Model):
         for e in range(self.k):
             self.heat[e].a, self.heat[e].variance = arrays["heat"][e].tolist()
             self.asleep[e] = arrays["asleep"][e]
+            self.lag[e] = arrays["lag"][e]
             prefix = f"{e}."
             self.models[e].fill(
                 {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
@@ -485,7 +489,7 @@ cdef class AutoModel(Model):
         for name, model in zip(self.names, self.models):
             found.extend(f"{name}: {note}" for note in model.notes())
         if self.sleeping():
-            found.append("asked only now and then, for lack of weight: " + ", ".join(self.sleeping()))
+            found.append("asked only now and then, for lack of use: " + ", ".join(self.sleeping()))
         return found
 
     def nbytes(self):

@@ -9,6 +9,7 @@ from varifold._core.arow import AROWRule
 from varifold._core.auto import AutoModel, FrequencyModel
 from varifold._core.naive_bayes import GaussianNBModel
 from varifold._core.neighbours import NeighboursModel
+from varifold._core.presence import PresenceModel
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, OneOf, Real
@@ -36,16 +37,16 @@ class AutoClassifier(VaryingClassifier):
     Notes
     -----
     *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values of
-    a feature; Gaussian naive Bayes on scaled values; diagonal AROW on the mere presence of columns; the class
-    frequencies; AROW with full covariance up to 128 features (beyond that it becomes diagonal and soon sleeps); the 5
-    nearest of the last 500 instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
+    a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048); the
+    class frequencies; AROW with full covariance up to 128 features (beyond that it becomes diagonal); the 5 nearest of
+    the last 500 instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the Bayesian mixture (log loss, rate 1) of the calibrated experts and the
     stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the best of its m
     members by at most ln m + T ln(1 / (1 - .01)), and it follows a change of the best within some hundred rounds.
-    Costly experts that hold less than four times what sharing hands out and that the stack hardly uses are, after 500
-    rounds, asked and taught in one round of eight until they earn more.
+    Costly experts whose log loss is lately .05 above the mixture's and that the stack hardly uses are, after 500
+    rounds, asked and taught in one round of eight until they do better.
 
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2).
 
@@ -120,7 +121,7 @@ def _experts(budget: str) -> list[Expert]:
         ("additive", AdditiveRule(30.0, 20_000), False, False, 2.0),
         ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0),
         ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5),
-        ("presence", AROWRule(10.0), True, False, 2.0),
+        ("presence", PresenceModel(), True, False, 1.0),
         ("class frequencies", FrequencyModel(), False, False, 1.0),
     ]
     if budget == "fast":
