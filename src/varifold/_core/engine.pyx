@@ -11,7 +11,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.math cimport isfinite, log
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
@@ -22,7 +22,7 @@ from varifold._core.names cimport (
     quick_find, quick_read,
     value_error,
 )
-from varifold._core.order cimport BITMAP_SLOTS, sort_pairs, sort_unique
+from varifold._core.order cimport BITMAP_SLOTS, BITMAP_WORDS, lowest_bit, sort_pairs, sort_unique
 from varifold._core.scaler cimport NONE, STANDARD, Scaler, Stat, absorb, absorb_standard
 from varifold._core.space cimport Seen, Space, seen_last, seen_touch
 from varifold._core.view cimport View
@@ -575,19 +575,45 @@ cdef class Engine:
         cdef int32_t s
         cdef int32_t* map = self.binding.slot
         cdef uint8_t* kind = self.space.kind
-        self.n = 0
+        cdef int32_t* slots = self.slots
+        cdef double* vals = self.vals
+        cdef double* dense = self.dense
+        cdef Py_ssize_t words = (self.space.size + 63) >> 6, n = 0
+        cdef uint64_t word
+        cdef uint64_t[BITMAP_WORDS] bits
         self.n_heads = 0
-        for k in range(m):
-            s = map[idx[k]]
-            if s == 0:
-                unknown += 1
-                continue
-            self.n += 1
-            self.slots[self.n] = s
-            self.vals[self.n] = val[k]
-            if kind[s] & INDICATOR:
-                self.heads[self.n_heads] = self.space.column[s]
-                self.n_heads += 1
+        if words <= BITMAP_WORDS and words <= m:
+            # in a small space the pairs come out in order
+            memset(bits, 0, words * sizeof(uint64_t))
+            for k in range(m):
+                s = map[idx[k]]
+                unknown += s == 0
+                dense[s] = val[k]
+                bits[s >> 6] |= (<uint64_t> 1) << (s & 63)
+            bits[0] &= ~(<uint64_t> 1)
+            for k in range(words):
+                word = bits[k]
+                while word:
+                    s = <int32_t> (64 * k + lowest_bit(word))
+                    n += 1
+                    slots[n] = s
+                    vals[n] = dense[s]
+                    word &= word - 1
+        else:
+            for k in range(m):
+                s = map[idx[k]]
+                if s == 0:
+                    unknown += 1
+                    continue
+                n += 1
+                slots[n] = s
+                vals[n] = val[k]
+        self.n = n
+        if self.space.indicators:
+            for k in range(1, n + 1):
+                if kind[slots[k]] & INDICATOR:
+                    self.heads[self.n_heads] = self.space.column[slots[k]]
+                    self.n_heads += 1
         return unknown
 
     def run(self, Block block, schedule=None, bint learn=True, bint predict=True, bint probabilities=True):

@@ -28,6 +28,7 @@ cdef class NameTable:
     cdef uint8_t* kind
     cdef Py_ssize_t capacity
     cdef readonly Py_ssize_t size       # ids handed out so far, freed ones and id 0 included
+    cdef Py_ssize_t indicators          # live ids that are indicators
     cdef readonly Py_ssize_t features   # live ids that carry a value (NUMERIC or INDICATOR)
     cdef int32_t* table           # open addressing: 0 empty, -1 deleted, else id + 1
     cdef Py_ssize_t mask

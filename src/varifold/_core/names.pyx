@@ -274,6 +274,7 @@ cdef class NameTable:
         self.column[i] = i if column < 0 else column
         if kind & (NUMERIC | INDICATOR):
             self.features += 1
+        self.indicators += kind == INDICATOR
         return i
 
     def room(self):
@@ -320,6 +321,7 @@ cdef class NameTable:
         cdef int32_t c = self.column[i]
         self.features -= 1
         if self.kind[i] & INDICATOR:
+            self.indicators -= 1
             levels = self.levels[c]
             text = <object> self.key[i]
             column_name = <object> self.key[c]
@@ -409,6 +411,7 @@ cdef class NameTable:
                     self.features += 1
         for i in range(1, self.size):
             if self.kind[i] & INDICATOR:
+                self.indicators += 1
                 c = self.column[i]
                 column_name = <object> self.key[c]
                 self.levels.setdefault(c, {})[(<object> self.key[i])[len(str(column_name)) + 1:]] = <int32_t> i
