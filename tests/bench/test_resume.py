@@ -14,14 +14,45 @@ import pytest
 from varifold.bench.cell import TIMES
 from varifold.bench.store import Store
 
-REPEATS = 25
-ARGUMENTS = ["--data", "synthetic", "--models", "olvf,arow:covariance=full", "--scenario", "vfs:0.5"]
+REPEATS = 10
+MODELS = "olvf,arow:covariance=full,gated:Gated"
+CELLS = 3 * REPEATS
+ARGUMENTS = ["--data", "synthetic", "--models", MODELS, "--scenario", "vfs:0.5"]
+GATED = """
+import itertools, os, time
+from pathlib import Path
+
+from river.dummy import NoChangeClassifier
 
 
-def start(store: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "varifold", "bench", "run", *ARGUMENTS, "--store", str(store)]
+class Gated(NoChangeClassifier):
+    # Starts to learn only with one of the numbered leaves that the file `limit` allows; waits for ever without.
+    begun = False
+
+    def learn_one(self, x, y):
+        if not self.begun:
+            self.begun = True
+            parent = os.getppid()
+            for number in itertools.count():
+                while number >= int(Path("limit").read_text()):
+                    if os.getppid() != parent:
+                        os._exit(1)
+                    time.sleep(0.01)
+                try:
+                    Path(f"leave-{number}").touch(exist_ok=False)
+                    break
+                except FileExistsError:
+                    pass
+        super().learn_one(x, y)
+"""
+
+
+def start(folder: Path, *more: str, limit: int = CELLS) -> subprocess.Popen[bytes]:
+    (folder / "gated.py").write_text(GATED)
+    (folder / "limit").write_text(str(limit))
+    command = [sys.executable, "-m", "varifold", "bench", "run", *ARGUMENTS, "--store", "store.sqlite"]
     command += ["--repeats", str(REPEATS), *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def count(path: Path) -> int:
@@ -45,10 +76,10 @@ def content(path: Path) -> list[tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    path = tmp_path_factory.mktemp("whole") / "store.sqlite"
-    assert start(path).wait() == 0
-    found = content(path)
-    assert len(found) == 2 * REPEATS + 1
+    folder = tmp_path_factory.mktemp("whole")
+    assert start(folder).wait() == 0
+    found = content(folder / "store.sqlite")
+    assert len(found) == CELLS + 1
     return found
 
 
@@ -62,26 +93,26 @@ def whole(tmp_path_factory):
 )
 def test_killed_and_started_again(tmp_path, whole, kill, more):
     path = tmp_path / "store.sqlite"
-    for stage in (3, 20):
-        process = start(path, *more)
+    for stage, limit in ((3, 3), (12, 8)):
+        process = start(tmp_path, *more, limit=limit)
         while count(path) < stage and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(kill)
         code = process.wait()
         assert code == (-signal.SIGKILL if kill == signal.SIGKILL else 130)
         done = count(path)
-        assert stage <= done < 2 * REPEATS, "it was to be stopped in the middle"
+        assert stage <= done < CELLS, "it was to be stopped in the middle"
     before = {row for row in content(path) if len(row) > 2}
-    assert start(path, *more).wait() == 0
+    assert start(tmp_path, *more).wait() == 0
     assert before < set(content(path)), "a finished cell was lost or run again with another outcome"
     assert content(path) == whole
 
 
 def test_nothing_is_run_twice(tmp_path):
     path = tmp_path / "store.sqlite"
-    assert start(path).wait() == 0
+    assert start(tmp_path).wait() == 0
     with Store(path) as store:
         first = store.outcomes(None)
-    assert start(path).wait() == 0
+    assert start(tmp_path).wait() == 0
     with Store(path) as store:
         assert store.outcomes(None) == first, "times would differ"
