@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from varifold._core.evolving import EvolvingModel
 from varifold._core.model import BinaryRule
 from varifold._core.phases import Phases
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import AnyOf, Constraint, Integer, Real
+from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class EvolvingClassifier(VaryingClassifier):
     """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
 
-    A method supplies ``_rule`` (the update), ``_part`` (what runs after a switch) and ``_loss`` (of a combination).
+    An update supplies ``_rule``, its parameters and the ``_loss`` by which a mixture weighs it; a method of it says by
+    ``_part`` what runs after a switch, or is a `Mixture`. Everything else is here, once for all of them.
 
     Parameters
     ----------
@@ -69,28 +73,26 @@ class EvolvingClassifier(VaryingClassifier):
     _loss: ClassVar[str] = "hinge"
     _transfer: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        *,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.switch = switch
-        self.overlap = overlap
-        self.ridge = ridge
-        self.settle = settle
-        self.patience = patience
-        self.max_dense = max_dense
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    switch: int | None = None
+    overlap: int = 10
+    ridge: float = 0.0
+    settle: int = 30
+    patience: int = 100
+    max_dense: int = 512
+    scale: str = "standard"
+    fit_intercept: bool = True
+    clip: float = 3.0
+    max_features: int | None = None
+    evict: str = "oldest"
+
+    def __post_init__(self) -> None:
+        super().__init__(
+            scale=self.scale,
+            fit_intercept=self.fit_intercept,
+            clip=self.clip,
+            max_features=self.max_features,
+            evict=self.evict,
+        )
 
     def _rule(self) -> BinaryRule:
         """A new compiled rule of the method's update."""
@@ -140,9 +142,43 @@ class EvolvingClassifier(VaryingClassifier):
         return self._evolving.mix()
 
 
-COMBINATION = {"c": "mean", "s": "drawn"}
+@dataclass(eq=False, repr=False)
+class Mixture(EvolvingClassifier):
+    """Both models after a switch, the old one on recovered features and the new one, and a weight for each.
 
+    Parameters
+    ----------
+    combine
+        ``"c"``: the weighted mean of both models' scores; ``"s"``: one of them, by weights that can follow a change of
+        the better one (fixed share).
+    select
+        With ``combine="s"``: ``"draw"`` by weight (a hash of `seed` and step, so that predicting is repeatable) or
+        ``"argmax"``.
+    horizon
+        Learns after the switch (T2), when known; None: rates that need no horizon.
+    seed
+        Of the draws.
 
-def combination(combine: str, select: str) -> str:
-    """What runs for a `combine` ("c" or "s") and a `select` ("draw" or "argmax")."""
-    return "heavier" if combine == "s" and select == "argmax" else COMBINATION[combine]
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "combine": OneOf("c", "s"),
+        "select": OneOf("draw", "argmax"),
+        "horizon": AnyOf(Integer(1), None),
+        "seed": Integer(0, 2**63 - 1),
+    }
+
+    combine: str = "c"
+    select: str = "draw"
+    _: KW_ONLY
+    horizon: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+        yield {"combine": "s", "switch": 40, "overlap": 15}
+
+    def _runs(self) -> tuple[str, int | None, int]:
+        one = "heavier" if self.select == "argmax" else "drawn"
+        return "mean" if self.combine == "c" else one, self.horizon, self.seed

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from varifold._core.arow import AROWRule
-from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
-from varifold.evolving.base import EvolvingClassifier, combination
+from varifold.base.params import Constraint, OneOf, Real
+from varifold.evolving.base import EvolvingClassifier, Mixture
 
 
+@dataclass(eq=False, repr=False)
 class AROWUpdate(EvolvingClassifier):
     """The update that CWFE and its parts share."""
 
@@ -19,44 +20,15 @@ class AROWUpdate(EvolvingClassifier):
     }
     _loss = "hinge"
 
-    def __init__(
-        self,
-        r: float = 0.1,
-        covariance: str = "full",
-        *,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.r = r
-        self.covariance = covariance
-        super().__init__(
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
+    r: float = 0.1
+    covariance: str = "full"
 
     def _rule(self) -> AROWRule:
         return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)
 
 
-class CWFE(AROWUpdate):
+@dataclass(eq=False, repr=False)
+class CWFE(Mixture, AROWUpdate):
     """Confidence-weighted learning through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced. While old and new ones are both seen it learns how the new tell the old;
@@ -69,16 +41,10 @@ class CWFE(AROWUpdate):
         Regularisation of AROW (the paper's γ > 0).
     covariance
         ``"full"`` as in the paper, or ``"diagonal"``.
-    combine
-        ``"c"``: the weighted mean of both models' scores; ``"s"``: one of them, by weights that can follow a change of
-        the better one (fixed share).
-    select
-        With ``combine="s"``: ``"draw"`` by weight (a hash of `seed` and step, so that predicting is repeatable) or
-        ``"argmax"``.
-    horizon
-        Learns after the switch (T2), when known; None: rates that need no horizon.
-    seed
-        Of the draws.
+    combine, select, horizon, seed
+        How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
+        (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
+        `varifold.evolving.base.Mixture`.
     switch, overlap
         Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
         By default it finds them.
@@ -120,68 +86,11 @@ class CWFE(AROWUpdate):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "combine": OneOf("c", "s"),
-        "select": OneOf("draw", "argmax"),
-        "horizon": AnyOf(Integer(1), None),
-        "seed": Integer(0, 2**63 - 1),
-    }
-
-    def __init__(
-        self,
-        r: float = 0.1,
-        covariance: str = "full",
-        combine: str = "c",
-        select: str = "draw",
-        *,
-        horizon: int | None = None,
-        seed: int = 0,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.combine = combine
-        self.select = select
-        self.horizon = horizon
-        self.seed = seed
-        super().__init__(
-            r=r,
-            covariance=covariance,
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
-        yield {"combine": "s", "switch": 40, "overlap": 15}
-
-    def _runs(self) -> tuple[str, int | None, int]:
-        return combination(self.combine, self.select), self.horizon, self.seed
-
 
 class NCW(AROWUpdate):
     """AROW on the features at hand, begun anew at every switch.
 
-    What is left of a switch without the old model: the yardstick for CWFE. Parameters as there, but for the
-    combination's.
+    What is left of a switch without the old model: the yardstick for CWFE. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -200,8 +109,7 @@ class NCW(AROWUpdate):
 class RCWu(AROWUpdate):
     """AROW that lives on through a switch on recovered features, learning.
 
-    The old half of CWFE. Parameters as there, but for the
-    combination's.
+    The old half of CWFE. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -220,8 +128,7 @@ class RCWu(AROWUpdate):
 class RCWf(AROWUpdate):
     """AROW that answers through a switch on recovered features, without learning.
 
-    Shows what the map alone is worth. Parameters as there, but for the
-    combination's.
+    Shows what the map alone is worth. Parameters as there, but for the mixture's.
 
     Examples
     --------

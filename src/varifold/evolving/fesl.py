@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.ogd import OGDRule
-from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
-from varifold.evolving.base import EvolvingClassifier, combination
+from varifold.base.params import Constraint, Real
+from varifold.evolving.base import EvolvingClassifier, Mixture
 
 
+@dataclass(eq=False, repr=False)
 class OGDUpdate(EvolvingClassifier):
     """The update that FESL and its parts share."""
 
@@ -17,42 +19,14 @@ class OGDUpdate(EvolvingClassifier):
     }
     _loss = "logistic"
 
-    def __init__(
-        self,
-        c: float = 1.0,
-        *,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.c = c
-        super().__init__(
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
+    c: float = 1.0
 
     def _rule(self) -> OGDRule:
         return OGDRule(self.c)
 
 
-class FESL(OGDUpdate):
+@dataclass(eq=False, repr=False)
+class FESL(Mixture, OGDUpdate):
     """Gradient descent through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced, when time per instance counts most: the update is one step of gradient
@@ -62,16 +36,10 @@ class FESL(OGDUpdate):
     ----------
     c
         Divides the step, 1 / (c sqrt t), t counted from the last switch (c > 0; the paper searches 1 to 150).
-    combine
-        ``"c"``: the weighted mean of both models' scores; ``"s"``: one of them, by weights that can follow a change of
-        the better one (fixed share).
-    select
-        With ``combine="s"``: ``"draw"`` by weight (a hash of `seed` and step, so that predicting is repeatable) or
-        ``"argmax"``.
-    horizon
-        Learns after the switch (T2), when known; None: rates that need no horizon.
-    seed
-        Of the draws.
+    combine, select, horizon, seed
+        How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
+        (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
+        `varifold.evolving.base.Mixture`.
     switch, overlap
         Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
         By default it finds them.
@@ -111,61 +79,11 @@ class FESL(OGDUpdate):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "combine": OneOf("c", "s"),
-        "select": OneOf("draw", "argmax"),
-        "horizon": AnyOf(Integer(1), None),
-        "seed": Integer(0, 2**63 - 1),
-    }
-
-    def __init__(
-        self,
-        c: float = 1.0,
-        combine: str = "c",
-        select: str = "draw",
-        *,
-        horizon: int | None = None,
-        seed: int = 0,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.combine = combine
-        self.select = select
-        self.horizon = horizon
-        self.seed = seed
-        super().__init__(
-            c=c,
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
-
-    def _runs(self) -> tuple[str, int | None, int]:
-        return combination(self.combine, self.select), self.horizon, self.seed
-
 
 class NOGD(OGDUpdate):
     """Gradient descent on the features at hand, begun anew at every switch.
 
-    What is left of a switch without the old model: the yardstick for FESL. Parameters as there, but for the
-    combination's.
+    What is left of a switch without the old model: the yardstick for FESL. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -184,8 +102,7 @@ class NOGD(OGDUpdate):
 class ROGDu(OGDUpdate):
     """Gradient descent that lives on through a switch on recovered features, learning.
 
-    The old half of FESL. Parameters as there, but for the
-    combination's.
+    The old half of FESL. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -204,8 +121,7 @@ class ROGDu(OGDUpdate):
 class ROGDf(OGDUpdate):
     """Gradient descent that answers through a switch on recovered features, without learning.
 
-    Shows what the map alone is worth. Parameters as there, but for the
-    combination's.
+    Shows what the map alone is worth. Parameters as there, but for the mixture's.
 
     Examples
     --------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.pa import PARule
-from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
-from varifold.evolving.base import EvolvingClassifier, combination
+from varifold.base.params import Constraint, Real
+from varifold.evolving.base import EvolvingClassifier, Mixture
 
 
+@dataclass(eq=False, repr=False)
 class PAUpdate(EvolvingClassifier):
     """The update that PAFE and its parts share."""
 
@@ -17,42 +19,14 @@ class PAUpdate(EvolvingClassifier):
     }
     _loss = "hinge"
 
-    def __init__(
-        self,
-        C: float = 0.1,
-        *,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.C = C
-        super().__init__(
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
+    C: float = 0.1
 
     def _rule(self) -> PARule:
         return PARule("pa1", self.C)
 
 
-class PAFE(PAUpdate):
+@dataclass(eq=False, repr=False)
+class PAFE(Mixture, PAUpdate):
     """Passive-aggressive learning through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced, when answers right after the switch matter: the new model starts from the
@@ -62,16 +36,10 @@ class PAFE(PAUpdate):
     ----------
     C
         Cap of a step (C > 0).
-    combine
-        ``"c"``: the weighted mean of both models' scores; ``"s"``: one of them, by weights that can follow a change of
-        the better one (fixed share).
-    select
-        With ``combine="s"``: ``"draw"`` by weight (a hash of `seed` and step, so that predicting is repeatable) or
-        ``"argmax"``.
-    horizon
-        Learns after the switch (T2), when known; None: rates that need no horizon.
-    seed
-        Of the draws.
+    combine, select, horizon, seed
+        How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
+        (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
+        `varifold.evolving.base.Mixture`.
     switch, overlap
         Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
         By default it finds them.
@@ -114,62 +82,13 @@ class PAFE(PAUpdate):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "combine": OneOf("c", "s"),
-        "select": OneOf("draw", "argmax"),
-        "horizon": AnyOf(Integer(1), None),
-        "seed": Integer(0, 2**63 - 1),
-    }
     _transfer = True
-
-    def __init__(
-        self,
-        C: float = 0.1,
-        combine: str = "c",
-        select: str = "draw",
-        *,
-        horizon: int | None = None,
-        seed: int = 0,
-        switch: int | None = None,
-        overlap: int = 10,
-        ridge: float = 0.0,
-        settle: int = 30,
-        patience: int = 100,
-        max_dense: int = 512,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.combine = combine
-        self.select = select
-        self.horizon = horizon
-        self.seed = seed
-        super().__init__(
-            C=C,
-            switch=switch,
-            overlap=overlap,
-            ridge=ridge,
-            settle=settle,
-            patience=patience,
-            max_dense=max_dense,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-        )
-
-    def _runs(self) -> tuple[str, int | None, int]:
-        return combination(self.combine, self.select), self.horizon, self.seed
 
 
 class NPAd(PAUpdate):
     """Passive-aggressive learning on the features at hand, begun at every switch from the old weights.
 
-    The new half of PAFE: the old weights are taken through the map. Parameters as there, but for the
-    combination's.
+    The new half of PAFE: the old weights are taken through the map. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -189,8 +108,7 @@ class NPAd(PAUpdate):
 class RPAu(PAUpdate):
     """Passive-aggressive learning that lives on through a switch on recovered features, learning.
 
-    The old half of PAFE. Parameters as there, but for the
-    combination's.
+    The old half of PAFE. Parameters as there, but for the mixture's.
 
     Examples
     --------
@@ -209,8 +127,7 @@ class RPAu(PAUpdate):
 class RPAf(PAUpdate):
     """Passive-aggressive learning that answers through a switch on recovered features, without learning.
 
-    Shows what the map alone is worth. Parameters as there, but for the
-    combination's.
+    Shows what the map alone is worth. Parameters as there, but for the mixture's.
 
     Examples
     --------
