@@ -7,6 +7,8 @@ import re
 import sys
 
 import pytest
+from joblib import register_parallel_backend
+from joblib._parallel_backends import ThreadingBackend
 
 from varifold.bench import Store, run
 from varifold.bench.study import define, split_models, study_table
@@ -140,3 +142,25 @@ def test_the_same_stream_for_every_learner(tmp_path):
     assert streams["olvf", 0] == streams["arow", 0]
     assert streams["olvf", 1] == streams["arow", 1]
     assert streams["olvf", 0] != streams["olvf", 1]
+
+
+class Rounds(ThreadingBackend):
+    """A backend that was registered with joblib and hands back whole rounds only, as Ray's does."""
+
+    supports_return_generator = False
+
+
+def test_any_registered_backend(tmp_path, capsys):
+    register_parallel_backend("rounds", Rounds)
+    common = ["--data", "synthetic", "--models", "arow", "--scenario", "vfs:0.5", "--repeats", "20"]
+    seen = []
+    for backend in (["--jobs", "1"], ["--jobs", "2", "--backend", "rounds"], ["--jobs", "2", "--backend", "threading"]):
+        path = tmp_path / f"{len(seen)}.sqlite"
+        assert main(["bench", "run", *common, *backend, "--store", str(path)]) == 0
+        with Store(path) as store:
+            seen.append({cell: outcome.cer for cell, outcome in store.outcomes(None).items()})
+    assert len(seen[0]) == 20
+    assert seen[0] == seen[1] == seen[2]
+    capsys.readouterr()
+    assert main(["bench", "run", *common, "--backend", "rund", "--store", str(tmp_path / "n.sqlite")]) == 2
+    assert "--backend rund" in capsys.readouterr().err

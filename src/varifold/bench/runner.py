@@ -9,13 +9,14 @@ from time import perf_counter
 from typing import Any
 
 from varifold.base.spec import parse_model
+from varifold.bench.backends import each
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.provenance import environment
 from varifold.bench.sources import length
 from varifold.bench.store import Store
 from varifold.bench.table import Table
 from varifold.bench.work import Failure, attempt
-from varifold.errors import MissingExtraError, ParameterError, UnknownNameError
+from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Progress", "Summary", "missing_model", "plan", "run"]
 
@@ -121,14 +122,7 @@ def _results(todo: list[Cell], jobs: int, backend: str | None) -> Iterator[tuple
     if (jobs == 1 and backend is None) or not todo:
         yield from map(attempt, todo)
         return
-    try:
-        import joblib
-    except ImportError as error:
-        raise MissingExtraError(
-            "--jobs and --backend need joblib; install it with: pip install 'varifold[bench]'"
-        ) from error
-    parallel = joblib.Parallel(n_jobs=jobs, backend=backend, return_as="generator_unordered", batch_size=1)
-    yield from parallel(joblib.delayed(attempt)(cell) for cell in todo)
+    yield from each(attempt, todo, jobs, backend)
 
 
 class _Mean:
