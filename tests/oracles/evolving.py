@@ -51,7 +51,7 @@ class PA(Linear):
 class AROW(Linear):
     """Mean in `w`, covariance as a matrix over the names met."""
 
-    def __init__(self, r=0.1, full=True):
+    def __init__(self, r=3.0, full=True):
         super().__init__()
         self.r, self.full, self.names, self.sigma = r, full, [], np.zeros((0, 0))
 
