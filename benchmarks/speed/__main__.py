@@ -4,6 +4,7 @@
 
 `spambase` with half of its values removed (made data of that shape when VARIFOLD_DATA is not set), and a made bag of
 words (25,000 texts, 7,500 words, about 120 each, Zipf). Every figure is the best of three passes from an empty model.
+The evolving family has a stream of its own, whose features are replaced (`evolving.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import varifold
+from benchmarks.speed import evolving
 from varifold import streams
 
 ONE_BY_ONE = 1000  # scikit-learn takes single rows so slowly that a part of the stream must do
@@ -138,6 +140,7 @@ def main() -> None:
                     continue
                 best = min(_timed(run) for _ in range(3))
                 print(f"  {name:45} {1e6 * best / n:10.3f} us an instance", flush=True)
+    evolving.show(only)
 
 
 def _timed(run: Callable[[], Any]) -> float:
