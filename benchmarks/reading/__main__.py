@@ -49,6 +49,19 @@ def ours_learn(path: str) -> int:
     return model.steps
 
 
+def ours_run(path: str) -> int:
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    from varifold.cli import main as varifold
+
+    page = StringIO()
+    with redirect_stdout(page):
+        if varifold(["run", path, "--target", "y", "--model", "olvf", "--format", "json"]):
+            raise RuntimeError(f"varifold run failed: {page.getvalue()}")
+    return int(json.loads(page.getvalue())["instances"])
+
+
 def river_learn(path: str) -> int:
     from river import linear_model, stream
 
@@ -82,6 +95,7 @@ def polars_read(path: str) -> int:
 CONTENDERS = {
     "varifold: read": ours_read,
     "varifold: read and learn (OLVF)": ours_learn,
+    "varifold run: read, predict, score, learn (OLVF)": ours_run,
     "river: iter_csv and LogisticRegression": river_learn,
     "pyarrow: read, streaming, one thread": pyarrow_read,
     "polars: read, whole file": polars_read,

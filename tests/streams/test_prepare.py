@@ -7,6 +7,7 @@ import pytest
 
 from varifold import Block, streams
 from varifold._core import masks
+from varifold._core.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.columns import Columns
 
@@ -228,15 +229,55 @@ def test_only_blocks_are_prepared():
         streams.prepare([{"a": 1}])
 
 
-def test_masks_do_not_depend_on_where_a_stream_is_cut():
-    block = table(300, nominal=(2,))
-    position, d = Columns(block).position, 9
-    group, removal = np.zeros(300, dtype=np.int32), np.full((1, d), 0.4)
-    makers = [
-        lambda b, start: masks.bernoulli(b.indptr, b.indices, position, removal, group, 7, start, 2),
-        lambda b, start: masks.exact(b.indptr, b.indices, position, d, 4, 7, start),
-        lambda b, start: masks.pairs(b.indptr, b.indices, position, d, 7, start),
-    ]
-    for make in makers:
-        parts = [make(block[low : low + 77], low) for low in range(0, 300, 77)]
-        assert np.array_equal(np.concatenate(parts), make(block, 0))
+def texts(n, words=3000):
+    """Rows with few of many columns."""
+    draw = np.random.default_rng(1)
+    rows = [{f"c{j}": 1.0 for j in sorted(draw.choice(words, 30, replace=False).tolist())} for _ in range(n)]
+    return Block.from_dicts(rows, ["no" if i % 3 else "yes" for i in range(n)])
+
+
+@pytest.mark.parametrize("block", [table(300), table(300, nominal=(2, 5)), table(300, 150), texts(300)])
+@pytest.mark.parametrize(
+    "mask",
+    [
+        lambda n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed),
+        lambda n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed, 2),
+        lambda n, d, seed: masks.Bernoulli(np.linspace(0, 1, d)[None, :], np.zeros(n, dtype=np.int32), seed),
+        lambda n, d, seed: masks.Exact(d, d // 3, n, seed, True),
+        lambda n, d, seed: masks.Pairs(d, seed),
+        lambda n, d, seed: masks.Spans(np.arange(d) % 200, np.arange(d) % 200 + 100, np.full(d, 0.7), n, seed),
+    ],
+)
+def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, block):
+    columns = Columns(block)
+    position, d = columns.position, columns.width
+    whole = masks.thinned(block, mask(300, d, 7), position, d)
+    starts = range(0, 300, 77)
+    parts = [masks.thinned(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
+    assert same(concatenate(parts), whole)
+    order = np.random.default_rng(0).permutation(300)
+    assert same(masks.thinned(block, mask(300, d, 7), position, d, order),
+                masks.thinned(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [table, texts])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_rates_hold_for_rows_of_many_and_of_few_columns(make, share):
+    block = make(3000)
+    columns = Columns(block)
+    shown = np.linspace(0, 1, columns.width)
+    masked = masks.thinned(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
+                           columns.width)  # fmt: skip
+    for low in (0.0, share):
+        chosen = (shown >= low) & (shown <= low + 0.15)
+        wanted = shown[columns.position[block.indices]][chosen[columns.position[block.indices]]]
+        kept = np.count_nonzero(chosen[columns.position[masked.indices]])
+        assert kept == pytest.approx(wanted.sum(), abs=4 * math.sqrt((wanted * (1 - wanted)).sum() + 1))
+
+
+def test_exact_draws_every_subset_alike():
+    block = table(20_000, 5)
+    seen = shown(streams.prepare(block, "vfs:0.4,mode=exact", seed=1).block, 5)
+    subsets, counts = np.unique(seen @ (1 << np.arange(5)), return_counts=True)
+    assert len(subsets) == 10
+    assert np.abs(counts - 2000).max() < 4.5 * math.sqrt(2000)

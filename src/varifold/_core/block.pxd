@@ -15,3 +15,5 @@ cdef class Block:
     cdef readonly object values      # float64[nnz], finite, clamped
     cdef readonly object codes       # int32[n], -1 without a label
     cdef readonly object weights     # float64[n] or None
+
+cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights)

@@ -211,7 +211,7 @@ cdef class Block:
                 p += 1
         picked = np.asarray(pick)
         weights = None if self.weights is None else self.weights[picked]
-        return _trusted(self.vocabulary, indptr, indices, values, self.codes[picked], self.labels, weights)
+        return trusted(self.vocabulary, indptr, indices, values, self.codes[picked], self.labels, weights)
 
     def __getitem__(self, rows):
         if not isinstance(rows, slice):
@@ -222,7 +222,7 @@ cdef class Block:
         stop = max(start, stop)
         lo, hi = self.indptr[start], self.indptr[stop]
         weights = None if self.weights is None else self.weights[start:stop]
-        return _trusted(self.vocabulary, self.indptr[start:stop + 1] - lo, self.indices[lo:hi], self.values[lo:hi],
+        return trusted(self.vocabulary, self.indptr[start:stop + 1] - lo, self.indices[lo:hi], self.values[lo:hi],
                         self.codes[start:stop], self.labels, weights)
 
     def keep(self, mask):
@@ -252,13 +252,13 @@ cdef class Block:
                 out_ptr[i + 1] = p
         if 2 * p < len(self.indices):
             indices, values = indices[:p].copy(), values[:p].copy()
-        return _trusted(self.vocabulary, indptr, indices[:p], values[:p], self.codes, self.labels, self.weights)
+        return trusted(self.vocabulary, indptr, indices[:p], values[:p], self.codes, self.labels, self.weights)
 
     def __reduce__(self):
         return Block, (self.vocabulary, self.indptr, self.indices, self.values, self.codes, self.labels, self.weights)
 
 
-cdef _trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights):
+cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights):
     """A block whose parts come from a checked one."""
     cdef Block b = Block.__new__(Block)
     b.vocabulary = vocabulary
@@ -285,7 +285,7 @@ def concatenate(blocks):
     weights = None
     if any(b.weights is not None for b in blocks):
         weights = np.concatenate([np.ones(len(b)) if b.weights is None else b.weights for b in blocks])
-    return _trusted(first.vocabulary, np.concatenate(indptr), np.concatenate([b.indices for b in blocks]),
+    return trusted(first.vocabulary, np.concatenate(indptr), np.concatenate([b.indices for b in blocks]),
                     np.concatenate([b.values for b in blocks]), np.concatenate([b.codes for b in blocks]),
                     first.labels, weights)
 
@@ -403,7 +403,7 @@ cdef class Builder:
         if w is not None:
             weights = np.array(w, dtype=np.float64)
             check_weights(weights, rows)
-        return _trusted(self.vocabulary, np.array(self.ends, dtype=np.int64), indices, values, codes, labels, weights)
+        return trusted(self.vocabulary, np.array(self.ends, dtype=np.int64), indices, values, codes, labels, weights)
 
 
 def encode_labels(y, Labels labels, Py_ssize_t n):

@@ -3,33 +3,48 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_Ids = npt.NDArray[np.int32]
-_Pointers = npt.NDArray[np.int64]
-_Mask = npt.NDArray[np.uint8]
+from varifold._core.block import Block
 
-def occurring(indices: _Ids, size: int) -> _Mask: ...
-def bernoulli(
-    indptr: _Pointers,
-    indices: _Ids,
-    position: _Ids,
-    removal: npt.NDArray[np.float64],
-    group: _Ids,
-    seed: int,
+class Mask: ...
+
+class Bernoulli(Mask):
+    def __init__(
+        self,
+        shown: npt.NDArray[np.float64],
+        group: npt.NDArray[np.int32],
+        seed: int,
+        least: int = 0,
+        repeated: bool = True,
+    ) -> None: ...
+
+class Exact(Mask):
+    def __init__(self, width: int, hidden: int, rows: int, seed: int, repeated: bool) -> None: ...
+
+class Pairs(Mask):
+    def __init__(self, width: int, seed: int) -> None: ...
+
+class Phased(Mask):
+    def __init__(self, alive: npt.NDArray[Any], phase: npt.NDArray[Any]) -> None: ...
+
+class Spans(Mask):
+    def __init__(
+        self,
+        birth: npt.NDArray[np.int64],
+        death: npt.NDArray[np.int64],
+        shown: npt.NDArray[np.float64],
+        rows: int,
+        seed: int,
+    ) -> None: ...
+
+class Row:
+    def __init__(self, longest: int, width: int) -> None: ...
+
+def thinned(
+    block: Block,
+    mask: Mask,
+    position: npt.NDArray[np.int32],
+    width: int,
+    order: npt.NDArray[np.int64] | None = None,
     start: int = 0,
-    least: int = 0,
-) -> _Mask: ...
-def exact(
-    indptr: _Pointers, indices: _Ids, position: _Ids, width: int, hidden: int, seed: int, start: int = 0
-) -> _Mask: ...
-def pairs(indptr: _Pointers, indices: _Ids, position: _Ids, width: int, seed: int, start: int = 0) -> _Mask: ...
-def phased(indptr: _Pointers, indices: _Ids, position: _Ids, phase: _Ids, alive: npt.NDArray[Any]) -> _Mask: ...
-def spans(
-    indptr: _Pointers,
-    indices: _Ids,
-    position: _Ids,
-    birth: npt.NDArray[np.int64],
-    death: npt.NDArray[np.int64],
-    shown: npt.NDArray[np.float64],
-    seed: int,
-    start: int = 0,
-) -> _Mask: ...
+) -> Block: ...
+def occurring(block: Block, size: int) -> npt.NDArray[np.uint8]: ...

@@ -16,6 +16,7 @@ from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import METRICS, Summary, prequential, repeat
+from varifold.streams import vary
 
 _SHOWN = ("cer", "accuracy", "f1", "balanced_accuracy", "log_loss", "brier", "calibration_error")
 _SPREAD = _SHOWN
@@ -147,13 +148,13 @@ def _delay(text: str | None) -> float | str | None:
 
 def _evaluate(args: argparse.Namespace, spec: ModelSpec, origin: source.Source) -> Summary:
     shuffle = bool(args.data) if args.shuffle is None else args.shuffle
-    as_it_comes = args.repeats == 1 and args.scenario == "none" and not shuffle and args.scale != "paper"
-    if origin.stream is not None and as_it_comes:
+    varied = None
+    if origin.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
+        varied = vary(origin.stream, args.scenario, seed=args.seed)
+    if varied is not None:
         learner = spec()
         with progress(f"{spec.name} on {origin.name}", None, "instances") as report:
-            result = prequential(
-                learner, origin.stream, delay=_delay(args.delay), positive=args.positive, progress=report
-            )
+            result = prequential(learner, varied, delay=_delay(args.delay), positive=args.positive, progress=report)
         return Summary([result], [args.seed], learner)
     data = origin.load()
     with progress(f"{spec.name} on {origin.name}", args.repeats, "repeats") as report:

@@ -5,5 +5,6 @@ from varifold.streams.context import Chunk, Column
 from varifold.streams.prepare import Prepared, prepare
 from varifold.streams.read import Stream, read
 from varifold.streams.scenarios import scenarios
+from varifold.streams.vary import Varied, vary
 
-__all__ = ["Chunk", "Column", "Prepared", "Stream", "prepare", "read", "scenarios", "zscore"]
+__all__ = ["Chunk", "Column", "Prepared", "Stream", "Varied", "prepare", "read", "scenarios", "vary", "zscore"]

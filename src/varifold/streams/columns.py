@@ -14,13 +14,19 @@ __all__ = ["Columns", "zscore"]
 
 
 class Columns:
-    """Where each vocabulary id stands among the columns that occur in a block."""
+    """Where each vocabulary id stands among the columns that occur in a block.
 
-    def __init__(self, block: Block) -> None:
+    With `known`, the columns of the blocks before it, those keep their places and new ones come after them.
+    """
+
+    def __init__(self, block: Block, known: Columns | None = None) -> None:
         self.block = block
         columns = block.vocabulary.column_array()
-        self.stored = np.flatnonzero(occurring(block.indices, len(columns)))
+        self.stored = np.flatnonzero(occurring(block, len(columns)))
         self.ids = np.unique(columns[self.stored])
+        if known is not None:
+            self.stored = np.union1d(self.stored, known.stored)
+            self.ids = np.concatenate([known.ids, np.setdiff1d(self.ids, known.ids)])
         place = np.zeros(len(columns), dtype=np.int32)
         place[self.ids] = np.arange(len(self.ids), dtype=np.int32)
         self.position = place[columns]
@@ -34,6 +40,11 @@ class Columns:
     def names(self) -> list[str | int]:
         """Their names."""
         return [self.block.vocabulary.name_of(int(i)) for i in self.ids]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether several ids, indicators, belong to one column."""
+        return len(self.stored) > len(self.ids)
 
     @cached_property
     def of_cell(self) -> np.ndarray[Any, Any]:

@@ -28,7 +28,7 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")
     if not 0 < ratio <= 1:
         raise ParameterError(f"ratio must be a share above 0 and at most 1. Got {ratio} instead.")
-    columns = Columns(state.block)
+    columns = Columns(state.settled().block)
     table = columns.dense()
     complete = ~np.isnan(table).any(axis=1)
     table = table[complete]
@@ -44,7 +44,7 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
     vocabulary = Vocabulary()
     cells = [(vocabulary.add(name), old[:, j]) for j, name in enumerate(columns.names)]
     cells += [(vocabulary.add(f"new{j + 1}"), new[:, j]) for j in range(new.shape[1])]
-    block, weights = state.block, state.block.weights
+    block, weights = columns.block, columns.block.weights
     made = Block(
         vocabulary,
         *assemble(n, cells, vocabulary),
@@ -52,4 +52,4 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
         block.labels,
         None if weights is None else weights[complete],
     )
-    return replace(state, block=made, scored_from=switch)
+    return replace(state.holding(made), scored_from=switch)

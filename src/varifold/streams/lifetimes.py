@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
 from varifold._core import masks
 from varifold.errors import ParameterError
-from varifold.streams.columns import Columns
 from varifold.streams.state import State
 
 __all__ = ["bursts", "outage", "rotating"]
-
-
-def _phased(state: State, columns: Columns, phase: Any, alive: Any) -> State:
-    block = state.block
-    rows = np.ascontiguousarray(phase, dtype=np.int32)
-    shown = np.ascontiguousarray(alive, dtype=np.uint8)
-    return replace(state, block=block.keep(masks.phased(block.indptr, block.indices, columns.position, rows, shown)))
 
 
 def outage(state: State, share: float = 0.3, start: float = 0.4, stop: float = 0.7) -> State:
@@ -32,14 +21,12 @@ def outage(state: State, share: float = 0.3, start: float = 0.4, stop: float = 0
         raise ParameterError(f"share must be above 0 and at most 1. Got {share} instead.")
     if not 0 <= start <= stop <= 1:
         raise ParameterError(f"0 <= start <= stop <= 1 must hold. Got start={start}, stop={stop} instead.")
-    columns = Columns(state.block)
-    n, width = len(state.block), columns.width
+    n, width = state.rows, state.columns.width
     size = min(width, max(1, round(share * width)))
     first = int(np.random.default_rng(state.seed).integers(width - size + 1))
     alive = np.ones((2, width))
     alive[1, first : first + size] = 0
-    rows = np.arange(n)
-    return _phased(state, columns, (rows >= start * n) & (rows < stop * n), alive)
+    return state.thinned(masks.Phased(alive, (state.at >= start * n) & (state.at < stop * n)))
 
 
 def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
@@ -50,13 +37,12 @@ def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
     """
     if spaces < 1 or rounds < 1:
         raise ParameterError(f"spaces and rounds must be >= 1. Got spaces={spaces}, rounds={rounds} instead.")
-    columns = Columns(state.block)
-    n = len(state.block)
-    if spaces > columns.width:
-        raise ParameterError(f"spaces={spaces} is more than the {columns.width} columns there are")
-    group = np.random.default_rng(state.seed).permutation(columns.width) % spaces
-    phase = (np.arange(n, dtype=np.int64) * spaces * rounds // max(n, 1)) % spaces
-    return _phased(state, columns, phase, group == np.arange(spaces)[:, None])
+    width = state.columns.width
+    if spaces > width:
+        raise ParameterError(f"spaces={spaces} is more than the {width} columns there are")
+    group = np.random.default_rng(state.seed).permutation(width) % spaces
+    phase = (state.at * spaces * rounds // max(state.rows, 1)) % spaces
+    return state.thinned(masks.Phased(group == np.arange(spaces)[:, None], phase))
 
 
 def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
@@ -68,12 +54,9 @@ def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
     """
     if life <= 0 or zipf < 0:
         raise ParameterError(f"life must be above 0 and zipf >= 0. Got life={life}, zipf={zipf} instead.")
-    block = state.block
-    columns = Columns(block)
-    n, width = len(block), columns.width
+    n, width = state.rows, state.columns.width
     draw = np.random.default_rng(state.seed)
     shown = np.power(1.0 + draw.permutation(width), -zipf, dtype=np.float64)
     span = np.maximum(1, draw.exponential(life * n, width)).astype(np.int64)
     birth = np.floor(draw.uniform(-span, n)).astype(np.int64)
-    mask = masks.spans(block.indptr, block.indices, columns.position, birth, birth + span, shown, state.seed)
-    return replace(state, block=block.keep(mask))
+    return state.thinned(masks.Spans(birth, birth + span, shown, len(state.block), state.seed))

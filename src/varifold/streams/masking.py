@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from varifold._core import masks
 from varifold.errors import ParameterError
-from varifold.streams.columns import Columns
 from varifold.streams.state import State
 
 __all__ = ["capricious", "informative", "trapezoidal", "uninformative", "vfs"]
@@ -28,12 +26,9 @@ def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _bernoulli(state: State, removal: np.ndarray[Any, Any], group: Any = None, least: int = 0) -> State:
     """Hide the columns of a row independently, with the probabilities of the row's group."""
-    block = state.block
-    columns = Columns(block)
-    rows = np.zeros(len(block), dtype=np.int32) if group is None else np.ascontiguousarray(group, dtype=np.int32)
-    table = np.ascontiguousarray(np.broadcast_to(removal, (len(removal), columns.width)))
-    mask = masks.bernoulli(block.indptr, block.indices, columns.position, table, rows, state.seed, least=least)
-    return replace(state, block=block.keep(mask))
+    rows = np.zeros(len(state.block), dtype=np.int32) if group is None else np.ascontiguousarray(group, dtype=np.int32)
+    shown = 1.0 - np.broadcast_to(removal, (len(removal), state.columns.width))
+    return state.thinned(masks.Bernoulli(shown, rows, state.seed, least, state.columns.repeated))
 
 
 def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> State:
@@ -49,11 +44,9 @@ def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> St
         raise ParameterError(f"min must be a whole number >= 0. Got {min} instead.")
     if mode == "bernoulli":
         return _bernoulli(state, np.array([[ratio]]), least=min)
-    block = state.block
-    columns = Columns(block)
-    hidden = max(0, _min(round(ratio * columns.width), columns.width - min))
-    mask = masks.exact(block.indptr, block.indices, columns.position, columns.width, hidden, state.seed)
-    return replace(state, block=block.keep(mask))
+    width = state.columns.width
+    hidden = max(0, _min(round(ratio * width), width - min))
+    return state.thinned(masks.Exact(width, hidden, len(state.block), state.seed, state.columns.repeated))
 
 
 _min = min
@@ -68,14 +61,10 @@ def trapezoidal(state: State, chunks: int = 10) -> State:
     """
     if chunks < 1:
         raise ParameterError(f"chunks must be a whole number >= 1. Got {chunks} instead.")
-    block = state.block
-    columns = Columns(block)
-    n, d = len(block), columns.width
-    phase = (chunks * np.arange(n, dtype=np.int64) // max(n, 1)).astype(np.int32)
+    d = state.columns.width
+    phase = chunks * state.at // max(state.rows, 1)
     widths = np.maximum(1, -(-d * np.arange(1, chunks + 1) // chunks))
-    alive = (np.arange(d) < widths[:, None]).astype(np.uint8)
-    mask = masks.phased(block.indptr, block.indices, columns.position, phase, alive)
-    return replace(state, block=block.keep(mask))
+    return state.thinned(masks.Phased(np.arange(d) < widths[:, None], phase))
 
 
 def capricious(state: State, mode: str = "bernoulli") -> State:
@@ -87,10 +76,7 @@ def capricious(state: State, mode: str = "bernoulli") -> State:
     _choice("mode", mode, ("bernoulli", "pairs"))
     if mode == "bernoulli":
         return _bernoulli(state, np.array([[0.5]]))
-    block = state.block
-    columns = Columns(block)
-    mask = masks.pairs(block.indptr, block.indices, columns.position, columns.width, state.seed)
-    return replace(state, block=block.keep(mask))
+    return state.thinned(masks.Pairs(state.columns.width, state.seed))
 
 
 def informative(state: State, a: float = 0.1, b: float = 0.3) -> State:
@@ -102,12 +88,12 @@ def informative(state: State, a: float = 0.1, b: float = 0.3) -> State:
     """
     _share("a", a)
     _share("b", b)
-    width = Columns(state.block).width
+    width = state.columns.width
     removal = np.full((2, width), 0.5)
     chosen = np.random.default_rng(state.seed).permutation(width)[: width // 2]
     removal[0, chosen] = a
     removal[1, chosen] = b
-    return _bernoulli(state, removal, state.block.codes > 0)
+    return _bernoulli(state, removal, state.codes > 0)
 
 
 def uninformative(state: State) -> State:

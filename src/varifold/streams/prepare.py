@@ -13,7 +13,7 @@ from varifold.streams.scenarios import SCENARIOS
 from varifold.streams.spec import parse
 from varifold.streams.state import State
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "derived_seed", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
 
     """
     if isinstance(data, Block):
-        state = State(data)
+        state = State.of(data)
     elif isinstance(getattr(data, "block", None), Block):
-        state = State(data.block, conversion=data.conversion)
+        state = State.of(data.block, data.conversion)
     else:
         raise DataError(f"prepare() takes a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
     if seed < 0:
@@ -65,17 +65,18 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
     steps = list(enumerate(parse(scenario, SCENARIOS)))
     for index, step in steps:
         if step.scenario.before:
-            state = step.scenario.apply(replace(state, seed=_derived(seed, index)), **step.parameters)
+            state = step.scenario.apply(replace(state, seed=derived_seed(seed, index)), **step.parameters)
     if shuffle:
-        order = np.random.default_rng(_derived(seed, -1)).permutation(len(state.block))
-        state = replace(state, block=state.block.take(order))
+        order = np.random.default_rng(derived_seed(seed, -1)).permutation(len(state.block))
+        state = replace(state, order=order)
     for index, step in steps:
         if not step.scenario.before:
-            state = step.scenario.apply(replace(state, seed=_derived(seed, index)), **step.parameters)
+            state = step.scenario.apply(replace(state, seed=derived_seed(seed, index)), **step.parameters)
+    state = state.settled()
     empty = int(np.count_nonzero(np.diff(state.block.indptr) == 0))
     return Prepared(state.block, state.scored_from, state.delay, empty)
 
 
-def _derived(seed: int, index: int) -> int:
+def derived_seed(seed: int, index: int) -> int:
     """A seed of its own for each part of the preparation."""
     return int(np.random.SeedSequence([seed, index + 1]).generate_state(1, np.uint64)[0])

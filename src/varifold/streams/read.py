@@ -54,6 +54,11 @@ class Stream:
         return (chunk.block for chunk in self.chunks())
 
     @property
+    def once(self) -> bool:
+        """Whether the source, standard input or an iterator, can be read only once."""
+        return self._once
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """Names of the features met so far."""
         return self._context.vocabulary

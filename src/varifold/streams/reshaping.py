@@ -9,7 +9,6 @@ import numpy as np
 
 from varifold._core.block import Block
 from varifold.errors import DataError, ParameterError
-from varifold.streams.columns import Columns
 from varifold.streams.state import State
 
 __all__ = ["balanced", "mixed"]
@@ -31,7 +30,7 @@ def balanced(state: State, seed: int = 0) -> State:
     rows = [np.arange(len(codes))]
     for code in np.flatnonzero((counts > 0) & (counts < counts.max())).tolist():
         rows.append(draw.choice(np.flatnonzero(codes == code), counts.max() - counts[code]))
-    return replace(state, block=state.block.take(np.concatenate(rows)))
+    return state.holding(state.block.take(np.concatenate(rows)))
 
 
 def mixed(state: State, order: str = "", bins: str = "equal") -> State:
@@ -51,7 +50,7 @@ def mixed(state: State, order: str = "", bins: str = "equal") -> State:
     if bins not in ("equal", "quantile"):
         raise ParameterError(f"bins must be equal or quantile. Got {bins!r} instead.")
     block = state.block
-    columns = Columns(block)
+    columns = state.columns
     values = block.values.copy()
     third = columns.width // 3
     for j in np.flatnonzero(~columns.nominal).tolist():

@@ -40,7 +40,10 @@ def _table() -> dict[str, Scenario]:
         lifetimes.bursts,
         delay,
     ]
-    found = [Scenario(f.__name__, f, before=True) for f in before] + [Scenario(f.__name__, f) for f in after]
+    needs = {"none": "rows", "delay": "rows", "uninformative": "rows", "vfs": "mode", "capricious": "mode"}
+    needs |= {"evolvable": "values"}
+    found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
+    found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]
     return {scenario.name: scenario for scenario in found}
 
 

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from varifold.errors import ParameterError, UnknownNameError
@@ -15,13 +16,18 @@ __all__ = ["Scenario", "Step", "parse"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way in which a fixed data set is made to vary; `before` ones work on the rows in file order."""
+    """A way in which a fixed data set is made to vary; `before` ones work on the rows in file order.
+
+    `needs` says how much it must know beforehand: ``rows`` one row after another, ``extent`` the number of rows and the
+    columns of the whole, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
+    """
 
     name: str
     apply: Callable[..., Any]
     before: bool = False
+    needs: str = "extent"
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What may be set, in the order in which bare values are taken."""
         return dict(list(inspect.signature(self.apply, eval_str=True).parameters.items())[1:])
@@ -38,6 +44,13 @@ class Step:
 
     scenario: Scenario
     parameters: dict[str, Any]
+
+    @property
+    def needs(self) -> str:
+        """How much of the stream must be known beforehand: rows, extent or values."""
+        if self.scenario.needs != "mode":
+            return self.scenario.needs
+        return "rows" if self.parameters.get("mode", "bernoulli") == "bernoulli" else "extent"
 
 
 def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
