@@ -224,3 +224,35 @@ def test_standard_input(monkeypatch):
     assert [row for b in stream.blocks() for row in b.rows()] == [row for row, _ in GOOD["events.jsonl"]]
     with pytest.raises(DataError, match="only once"):
         stream.blocks()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "z"}, r"no target column 'z'; its columns are: x, z1, y; did you mean z1\?"),
+        ({"target": "y", "types": {"zz1": "numeric"}}, r"no column 'zz1', which types names; .*did you mean z1"),
+        ({"target": "y", "ignore": ["z2"]}, r"no column 'z2', which ignore names; .*did you mean z1"),
+        ({"target": "y", "id": "z2"}, r"no id column 'z2'; .*did you mean z1"),
+    ],
+)
+def test_mistyped_columns_are_refused_with_the_nearest(tmp_path, options, words):
+    path = tmp_path / "few.csv"
+    path.write_text("x,z1,y\n1,2,a\n")
+    with pytest.raises(DataError, match=words):
+        list(streams.read(path, **options).blocks())
+
+
+def test_a_type_may_name_a_column_of_any_file():
+    paths = [DATA / "jan.csv", DATA / "feb.csv"]
+    stream = streams.read(paths, target="y", types={"new": "numeric"})
+    assert sum(map(len, stream.blocks())) == 400
+    with pytest.raises(DataError, match="feb.csv has no column 'knew'"):
+        list(streams.read(paths, target="y", types={"knew": "numeric"}).blocks())
+
+
+def test_rows_without_a_header_tell_at_the_end_what_never_came():
+    rows = [{"temperature": 1.0, "y": 0}, {"temperature": 2.0, "y": 1}]
+    with pytest.warns(VarifoldWarning, match="'temprature' that types names; did you mean temperature"):
+        list(streams.read(rows, target="y", types={"temprature": "numeric"}).blocks())
+    with pytest.raises(DataError, match="no label in column 'label'"):
+        list(streams.read(rows, target="label").blocks())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from varifold._core.block import Block, Labels, Vocabulary
-from varifold.errors import DataError, ParameterError
+from varifold.base.registry import nearest
+from varifold.errors import DataError, ParameterError, VarifoldWarning
 
 __all__ = ["ABSENT", "Chunk", "Column", "Context", "bag_of_words", "inferred"]
 
@@ -65,6 +67,12 @@ class Context:
     columns: dict[str | int, Column] = field(default_factory=dict)
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
+    met: set[str] = field(default_factory=set)
+    """Names of columns met so far, features or not."""
+    more: bool = False
+    """Whether further files may bring further columns."""
+    loose: bool = False
+    """Whether a source (JSON lines, dicts) does not say beforehand which columns it has."""
 
     def __post_init__(self) -> None:
         for name, kind in self.types.items():
@@ -101,12 +109,34 @@ class Context:
         return found
 
     def require(self, names: Iterable[str | int], file: str) -> None:
-        """Every column that was asked for must be there."""
+        """Every column that was asked for must be there: roles in each file, types and omissions in one of them."""
         there = [str(name) for name in names]
+        self.met.update(there)
+        shown = ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")
         for name, role in self.special().items():
             if name not in there:
-                shown = ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")
-                raise DataError(f"{file} has no {role} column {name!r}; its columns are: {shown}")
+                raise DataError(f"{file} has no {role} column {name!r}; its columns are: {shown}{nearest(name, there)}")
+        if self.more or self.loose:
+            return
+        for name, wish in self.wishes().items():
+            if name not in self.met:
+                known = sorted(self.met)
+                raise DataError(f"{file} has no column {name!r}, which {wish} names; its columns are: {shown}"
+                                f"{nearest(name, known)}")  # fmt: skip
+
+    def wishes(self) -> dict[str, str]:
+        """Column name -> the option that names it as a feature."""
+        return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types")
+
+    def finished(self) -> None:
+        """After the last row: say which columns were asked for and never came, where no header could tell before."""
+        if not self.loose:
+            return
+        met = self.met | {str(name) for name in self.columns}
+        for name, wish in (self.wishes() | self.special()).items():
+            if name not in met:
+                warnings.warn(f"no row had the column {name!r} that {wish} names{nearest(name, sorted(met))}",
+                              VarifoldWarning, stacklevel=2)  # fmt: skip
 
 
 def bag_of_words(text: str) -> dict[str, float]:

@@ -32,6 +32,7 @@ def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
 
 def read_jsonl(context: Context, source: Source) -> Iterator[Chunk]:
     """A JSON object a line."""
+    context.loose = True
     return gathered(context, source.name, _json_rows(context, source))
 
 
@@ -52,6 +53,8 @@ def read_svmlight(context: Context, source: Source) -> Iterator[Chunk]:
     """``label index:value ...`` a line; features are the indices, as int. ``qid`` is the id."""
     if context.target is None:
         context.target = "label"
+    context.loose = True
+    context.met.add(context.target)
     return gathered(context, source.name, _svm_rows(context, source))
 
 

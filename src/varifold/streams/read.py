@@ -47,7 +47,11 @@ class Stream:
         self._started = True
         self._context.skipped = 0
         self._context.problems.clear()
-        return (chunk for chunk in self._make() if len(chunk.block))
+        return self._chunks()
+
+    def _chunks(self) -> Iterator[Chunk]:
+        yield from (chunk for chunk in self._make() if len(chunk.block))
+        self._context.finished()
 
     def blocks(self) -> Iterator[Block]:
         """The blocks, in order."""
@@ -165,7 +169,8 @@ def read(
 
 
 def _files(context: Context, paths: Sequence[Any], format: str | None, encoding: str) -> Iterator[Chunk]:
-    for path in paths:
+    for number, path in enumerate(paths, 1):
+        context.more = number < len(paths)
         source = open_source(path, format=format, encoding=encoding)
         try:
             yield from _READERS[source.format](context, source)

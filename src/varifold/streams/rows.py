@@ -8,6 +8,7 @@ from typing import Any
 
 from varifold._core.block import Block, Labels
 from varifold._core.delimited import label_of, parse_number
+from varifold.base.registry import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.context import Chunk, Context, bag_of_words, inferred
 
@@ -35,9 +36,13 @@ def split_record(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     _flatten(x, record, "")
     row = Row(line, x)
     for name, role in context.special().items():
+        if name in x:
+            context.met.add(name)
         setattr(row, {"target": "y"}.get(role, role), x.pop(name, None))
     for name in context.ignore:
-        x.pop(name, None)
+        if name in x:
+            context.met.add(name)
+            del x[name]
     return row
 
 
@@ -118,7 +123,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
 def _prepare(context: Context, row: Row) -> None:
     """Read label and weight, and turn the string values of a row into what their columns hold."""
     if context.target is not None:
-        row.y = _label(context, row.y)
+        row.y = _label(context, row)
     if context.weight is not None:
         row.weight = _weight(context, row.weight)
     changed: dict[Any, Any] = {}
@@ -152,9 +157,12 @@ def _spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
 
 
-def _label(context: Context, y: Any) -> Any:
+def _label(context: Context, row: Row) -> Any:
+    y = row.y
     if y is None or y != y or (isinstance(y, str) and y in context.absent):
-        raise DataError(f"no label in column {context.target!r}")
+        target = str(context.target)
+        hint = "" if target in context.met else nearest(target, [str(name) for name in row.x])
+        raise DataError(f"no label in column {target!r}{hint}")
     return label_of(y.encode()) if isinstance(y, str) else y
 
 

@@ -138,6 +138,7 @@ def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Chunk]:
 
 def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Chunk]:
     """An iterable of dicts, or of (dict, label) pairs."""
+    context.loose = True
     return gathered(context, "the iterable", _records(context, records))
 
 
