@@ -81,6 +81,22 @@ def test_a_failed_fsync_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_device_or_folder_is_never_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(ModelFileError, match=f"{name} is a folder or a device"):
+            varifold.OLVF().save(tmp_path / name)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "pipe"]
+
+
+def test_an_error_of_the_system_names_the_path_given(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        varifold.OLVF().save(tmp_path / "missing" / "model")
+    assert caught.value.filename == str(tmp_path / "missing" / "model")
+
+
 def test_others_may_read_it_as_the_umask_says(saved: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from varifold import errors
 from varifold.base import Block, VaryingClassifier, Vocabulary, load, models, to_block
+from varifold.base.registry import nearest
 
 __version__ = "0.1.0"
 __all__ = ["Block", "VaryingClassifier", "Vocabulary", "__version__", "errors", "load", "models", "to_block"]
@@ -34,7 +35,9 @@ def __getattr__(name: str) -> Any:
     registered = models.class_names().get(name)
     if registered is not None:
         return models[registered]
-    raise AttributeError(f"module 'varifold' has no attribute {name!r}")
+    raise AttributeError(
+        f"module 'varifold' has no attribute {name!r}{nearest(name, [*models.class_names(), *_MODULES])}"
+    )
 
 
 def __dir__() -> list[str]:

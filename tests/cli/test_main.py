@@ -48,6 +48,13 @@ def fails(capsys, *argv):
         (["run", "--data", "synthetic", "--seed", "x"], ">= 0"),
         (["run", "--data", "synthetic", "--format", "xml"], "xml"),
         (["run", "--data", "synthetic", "--save", "no/such/folder/x"], "folder"),
+        (["run", "--data", "synthetic", "--save", "."], "not a file"),
+        (["run", "--data", "synthetic", "--plot", os.devnull], "not a file"),
+        (["run", "--data", "synthetic", "--delay", "-1"], "delay is -1"),
+        (["demo", "--plot", "no/such/folder/x.png"], "folder"),
+        (["demo", "--plot", "x.foo"], "picture format"),
+        (["data", "show", "synthetic", "--plot", "x.foo"], "picture format"),
+        (["data", "export", "synthetic", "--output", "no/such/folder/x"], "folder"),
         (["run", "--data", "synthetic", "--positive", "9"], "positive"),
         (["run", "a.csv", "--target", "y", "--types", "a=number"], "numeric|category|text"),
         (["models", "olv"], "olvf"),
@@ -66,7 +73,6 @@ def test_wrong_data_is_one_line_and_code_1(capsys, tmp_path):
         (["inspect", str(tmp_path / "missing")], "No such file"),
         (["inspect", str(broken)], "not a varifold model file"),
         (["inspect", str(tmp_path)], "directory"),
-        (["run", "--data", "synthetic", "--save", str(tmp_path)], ""),
     ):
         code = main(argv)
         err = capsys.readouterr().err
@@ -85,6 +91,15 @@ def test_a_bug_is_still_one_line(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "varifold: unexpected RuntimeError: two lines (VARIFOLD_TRACEBACK=1 shows where)\n"
+
+
+def test_a_warning_is_one_line(tmp_path):
+    (tmp_path / "twice.csv").write_text("a,a,y\n1,2,x\n3,4,z\n")
+    env = {**os.environ, "PYTHONPATH": str(Path(varifold.__file__).parents[1])}
+    command = [sys.executable, "-m", "varifold", "run", "twice.csv", "--target", "y", "--model", "olvf"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("varifold: twice.csv: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_help_and_version(capsys):

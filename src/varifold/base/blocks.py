@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varifold._core.assemble import assemble
 from varifold._core.block import Block, Labels, Vocabulary, check_weights, encode_labels
-from varifold.errors import DataError
+from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
+
+_NUMBERS = "biuf"
+"""Kinds of NumPy arrays that are numbers; the cells of others are read one by one."""
 
 __all__ = ["Block", "Labels", "Vocabulary", "to_block"]
 
@@ -45,6 +48,8 @@ def to_block(
         if y is not None or w is not None:
             raise DataError("a Block carries its labels and weights; leave y and w out")
         return X
+    if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns"):
+        raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one an instance")
     vocabulary = Vocabulary() if vocabulary is None else vocabulary
     labels = Labels() if labels is None else labels
     if isinstance(X, np.ndarray):
@@ -55,7 +60,7 @@ def to_block(
         import narwhals.stable.v1 as nw  # costs as much as all the rest of the library
 
         if nw.dependencies.is_into_dataframe(X):
-            return _from_frame(nw.from_native(X, eager_only=True), y, w, vocabulary, labels)
+            return _from_frame(_frame(X), y, w, vocabulary, labels)
     if isinstance(X, dict) or not isinstance(X, Iterable):
         raise DataError(
             f"cannot read instances from {type(X).__name__}; pass a Block, an iterable of dicts, a data frame, "
@@ -98,7 +103,7 @@ def _from_array(
     if X.ndim != 2:
         raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
     names = _column_names(names, X.shape[1])
-    if X.dtype == object:
+    if X.dtype.kind not in _NUMBERS:
         rows = (dict(zip(names, row, strict=True)) for row in X.tolist())
         return Block.from_dicts(rows, y, w, vocabulary, labels)
     columns = [(vocabulary.add(name), X[:, j]) for j, name in enumerate(names)]
@@ -114,6 +119,8 @@ def _from_sparse(
     labels: Labels,
 ) -> Block:
     X = X.tocsr()
+    if X.dtype.kind not in _NUMBERS:
+        raise FeatureValueError(f"the sparse matrix holds {X.dtype}; pass one of numbers")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -123,6 +130,17 @@ def _from_sparse(
     kept = np.concatenate([[0], np.cumsum(present)])
     cells = (kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
     return _finish(X.shape[0], cells, y, w, vocabulary, labels)
+
+
+def _frame(X: Any) -> nw.DataFrame[Any]:
+    import narwhals.stable.v1 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(X, eager_only=True)
+    except DuplicateError as error:
+        twice = sorted({str(name) for name in X.columns if list(X.columns).count(name) > 1})
+        raise FeatureNameError(f"the frame has more than one column {twice[0]!r}; names are unique") from error
 
 
 def _from_frame(

@@ -28,6 +28,17 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
     arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": _checksum(text, arrays)}
     data = safetensors.numpy.save(arrays, metadata=meta)
+    if target.exists() and not target.is_file():
+        raise ModelFileError(f"{path} is a folder or a device; a model is written to a file")
+    try:
+        _replace(target, data)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # not the temporary file's name
+
+
+def _replace(target: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

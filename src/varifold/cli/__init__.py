@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code: 0 well, 1 data at fault, 2 wrong usage."""
     if argv is None:
         sys.excepthook = _one_line
+        warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
         argv = sys.argv[1:]
     try:
         code = _dispatch(list(argv))
@@ -82,8 +84,12 @@ def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, d
 
 
 def _complain(message: str, code: int) -> int:
-    print("varifold: " + re.sub(r"\s+", " ", message), file=sys.stderr)
+    print(_line(message), file=sys.stderr)
     return code
+
+
+def _line(message: str) -> str:
+    return "varifold: " + re.sub(r"\s+", " ", message)
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: object) -> None:

@@ -21,6 +21,7 @@ from varifold.bench.study import define, study_table
 from varifold.bench.table import Table, find_table, tables
 from varifold.cli.output import shorten
 from varifold.cli.output import table as text_table
+from varifold.cli.targets import check_target
 from varifold.errors import ParameterError, UnknownNameError
 
 STORE = "varifold-bench.sqlite"
@@ -161,8 +162,7 @@ def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
 
 def _check_folders(args: argparse.Namespace) -> None:
     for path in (args.store, args.html, args.markdown):
-        if path and not Path(path).absolute().parent.is_dir():
-            raise ParameterError(f"the folder of {path} does not exist")
+        check_target(path)
 
 
 def _filled(store: Store, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from varifold.cli.output import print_json, shorten, table
+from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, ParameterError, UnknownNameError
 
 
@@ -119,6 +120,7 @@ def _export(args: argparse.Namespace) -> int:
     import varifold.datasets as datasets
     import varifold.streams as streams
 
+    check_target(args.output)
     data = datasets.load(args.name)
     block = data.block if args.scenario is None else streams.prepare(data, args.scenario, seed=args.seed).block
     target = data.entry.target or "label"
@@ -133,6 +135,7 @@ def _export(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     from varifold.streams.presence import presence
 
+    check_picture(args.plot)
     data, scenario = _source(args), args.scenario
     if scenario is not None:
         import varifold.streams as streams

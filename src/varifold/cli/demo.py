@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from varifold.base import models, to_block
 from varifold.base.spec import parse_model
 from varifold.cli.output import number, print_json, table
 from varifold.cli.sensors import Plant, Values, plant
+from varifold.cli.targets import check_picture
 from varifold.errors import MissingExtraError
 from varifold.evaluate import Result, prequential
 
@@ -52,6 +54,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the four ways, print the table, draw the picture when matplotlib is there."""
     spec = parse_model(args.model)
+    with suppress(MissingExtraError):
+        check_picture(args.plot)
     made = plant(seed=args.seed)
     ways = [
         Way(name, prequential(spec(), to_block(readings, made.labels, names=names)), made_up)

@@ -6,7 +6,6 @@ import argparse
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from varifold.base import models
@@ -14,6 +13,7 @@ from varifold.base.spec import ModelSpec, parse_model
 from varifold.cli import source
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
+from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import METRICS, Summary, prequential, repeat
 from varifold.streams import vary
@@ -104,13 +104,8 @@ def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
     source.check(args)
     if args.save and not hasattr(spec.cls, "save"):
         raise ParameterError(f"--save: {spec.cls.__name__} has no save()")
-    for path in (args.save, args.plot):
-        if path and not Path(path).absolute().parent.is_dir():
-            raise ParameterError(f"the folder of {path} does not exist")
-    if args.plot:
-        from varifold.report.style import check_name
-
-        check_name(args.plot)
+    check_target(args.save)
+    check_picture(args.plot)
 
 
 def _tell(origin: source.Source, summary: Summary) -> None:

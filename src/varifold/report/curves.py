@@ -39,7 +39,7 @@ def _error(ax: Any, at: Any, cer: Any, lately: Any, summary: Summary) -> None:
         ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
     ax.plot(at, lately, color=SKY, linewidth=1.2)
     ax.plot(at, mean, color=BLUE, linewidth=2.2)
-    share = 1.0 - summary.mean("majority_share")
+    share = summary.mean("majority_cer")
     ax.axhline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     settled = np.concatenate([mean[len(mean) // 20 :], lately])
     top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.02)

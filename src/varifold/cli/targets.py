@@ -1,0 +1,31 @@
+"""Files to be written: refused before any work is done when they cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from varifold.errors import ParameterError
+
+
+def check_target(path: str | None) -> None:
+    """Refuse a path that is a folder or a device, or whose folder is missing or closed to us."""
+    if path is None:
+        return
+    place = Path(path).absolute()
+    if not place.parent.is_dir():
+        raise ParameterError(f"the folder of {path} does not exist")
+    if place.exists() and not place.is_file():
+        raise ParameterError(f"{path} is a folder or a device, not a file to write to")
+    if not os.access(place.parent, os.W_OK):
+        raise ParameterError(f"nothing can be written to the folder of {path}: permission denied")
+
+
+def check_picture(path: str | None) -> None:
+    """The same, and the ending must be a picture format's; needs matplotlib."""
+    if path is None:
+        return
+    from varifold.report.style import check_name
+
+    check_target(path)
+    check_name(path)

@@ -1,0 +1,45 @@
+"""What becomes a block, and what is refused with a reason."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import varifold
+from varifold import to_block
+from varifold.errors import DataError, FeatureNameError, FeatureValueError
+
+
+def test_an_array_of_strings_holds_categories():
+    rows = [["red", "1"], ["blue", "2"]]
+    block = to_block(np.array(rows), names=["colour", "size"])
+    assert list(block.rows()) == [{"colour": "red", "size": "1"}, {"colour": "blue", "size": "2"}]
+
+
+@pytest.mark.parametrize("array", [np.array([[1j]]), np.array([["2020-01-01"]], dtype="M8[D]"), np.array([[b"x"]])])
+def test_an_array_of_what_has_no_number_is_refused(array):
+    with pytest.raises(FeatureValueError, match="feature"):
+        to_block(array)
+
+
+def test_a_sparse_matrix_of_complex_numbers_is_refused():
+    with pytest.raises(FeatureValueError, match="complex"):
+        to_block(sparse.csr_array(np.array([[1j]])))
+
+
+def test_a_frame_with_a_name_twice_is_refused():
+    with pytest.raises(FeatureNameError, match="'a'"):
+        to_block(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]))
+
+
+@pytest.mark.parametrize("y", ["a", b"a", {"a": 1}, pd.DataFrame({"label": ["a"]})])
+def test_labels_are_a_sequence(y):
+    model = varifold.OLVF()
+    with pytest.raises(DataError, match="one an instance"):
+        model.learn_many([{"f": 1.0}], y)
+    assert model.classes == []
+
+
+def test_a_misspelled_learner_is_told_the_nearest():
+    with pytest.raises(AttributeError, match="OLVF"):
+        _ = varifold.OLFV
