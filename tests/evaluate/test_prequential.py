@@ -99,12 +99,51 @@ def test_delay_by_function_and_by_field():
 
 def test_delay_is_refused_when_negative_or_unknown():
     pairs = made(20)
-    with pytest.raises(DataError, match="delay"):
-        prequential(varifold.OLVF(), pairs, delay=-1)
+    for bad in (-1, float("nan"), [1]):
+        with pytest.raises(ParameterError, match="the delay is"):
+            prequential(varifold.OLVF(), pairs, delay=bad)
+    with pytest.raises(DataError, match="a delay of 'soon'"):
+        prequential(varifold.OLVF(), pairs, delay=lambda x, y: "soon")
+    with pytest.raises(DataError, match="'wait' holds 'soon'"):
+        prequential(varifold.OLVF(), [({**x, "wait": "soon"}, y) for x, y in pairs], delay="wait")
     with pytest.raises(DataError, match="delay is -2"):
         prequential(varifold.OLVF(), pairs, delay=lambda x, y: -2)
     with pytest.raises(UnknownNameError, match="'wait'"):
         prequential(varifold.OLVF(), pairs, delay="wait")
+
+
+def test_a_field_of_delays_may_come_late():
+    pairs = made(40)
+    held = [({**x, "wait": 2.0} if t >= 20 else x, y) for t, (x, y) in enumerate(pairs)]
+    delays = [2.0 if t >= 20 else None for t in range(40)]
+    agree(prequential(varifold.OLVF(), Stream(held, (10,)), delay="wait"), plain(varifold.OLVF(), pairs, delays))
+
+
+def test_pairs_may_have_no_label():
+    pairs = made(300, unlabelled=0.3)
+    result = prequential(varifold.OLVF(), pairs)
+    agree(result, plain(varifold.OLVF(), pairs))
+    assert result.unlabelled == sum(y is None for _, y in pairs) > 0
+    missing = [(x, np.float32("nan") if y is None else y) for x, y in pairs]
+    assert prequential(varifold.OLVF(), missing).cer == result.cer
+
+
+def test_an_answer_before_any_label_is_no_guess_at_a_renamed_one():
+    pairs = [({"a": 1.0}, "only")] * 20
+    assert prequential(linear_model.LogisticRegression(), pairs).errors == 1
+
+
+def test_what_is_no_classifier_is_refused():
+    pairs = made(20)
+    with pytest.raises(ParameterError, match=r"OLVF is a class; pass a learner, OLVF\(\)"):
+        prequential(varifold.OLVF, pairs)
+    with pytest.raises(ParameterError, match="regressor"):
+        prequential(preprocessing.StandardScaler() | linear_model.LinearRegression(), pairs)
+    for bad in ([("text", 1)], [1, 2], [({},)]):
+        with pytest.raises(DataError, match="pairs"):
+            prequential(varifold.OLVF(), bad)
+    with pytest.raises(ParameterError, match="curve_points"):
+        prequential(varifold.OLVF(), pairs, curve_points=1.5)
 
 
 def test_unlabelled_instances_are_neither_scored_nor_learned():

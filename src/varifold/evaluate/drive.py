@@ -30,6 +30,10 @@ class Driver(Protocol):
 
 def driver_of(learner: Any) -> Driver:
     """The fastest way to run this learner."""
+    if isinstance(learner, type):
+        raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}() for one")
+    if isinstance(getattr(learner, "_last_step", learner), river_base.Regressor):
+        raise ParameterError(f"{type(learner).__name__} is a regressor; prequential evaluates classifiers")
     if hasattr(learner, "run_block"):
         return BlockDriver(learner)
     if not (hasattr(learner, "learn_one") and hasattr(learner, "predict_one")):
@@ -79,6 +83,7 @@ class DictDriver:
         self.seconds = 0.0
         self.weighted = "w" in inspect.signature(learner.learn_one).parameters
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
+        self.told = False
         self.gives_probabilities = hasattr(learner, "predict_proba_one")
         last = getattr(learner, "_last_step", learner)
         self.takes_largest = getattr(type(last), "predict_one", None) is river_base.Classifier.predict_one
@@ -94,7 +99,8 @@ class DictDriver:
         if schedule is None:
             schedule = np.repeat(np.arange(1, n + 1), 2)
             schedule[1::2] *= -1
-        answers, shares = self._walk(schedule.tolist(), rows, targets, self._learn(block.weights))
+        renamed = labels != block.labels.values  # then False, before any label, is not a guess at the first one
+        answers, shares = self._walk(schedule.tolist(), rows, targets, self._learn(block.weights), renamed)
         index = {y: code for code, y in enumerate(labels)}
         predicted = np.array([index.get(y, -1) for y in answers], dtype=np.int64)
         if not self.gives_probabilities:
@@ -112,6 +118,7 @@ class DictDriver:
         rows: list[Mapping[Any, Any]],
         targets: list[Any],
         learn: Callable[[int, Mapping[Any, Any], Any], None],
+        renamed: bool,
     ) -> tuple[list[Any], list[dict[Any, float]]]:
         answers: list[Any] = []
         shares: list[dict[Any, float]] = []
@@ -119,10 +126,12 @@ class DictDriver:
         for event in schedule:
             if event < 0:
                 learn(-event - 1, rows[-event - 1], targets[-event - 1])
+                self.told = True
                 continue
             share = self._share(rows[event - 1])
             shares.append(share)
-            answers.append(self._answer(rows[event - 1], share))
+            answer = self._answer(rows[event - 1], share)
+            answers.append(answer if self.told or not renamed else None)
         self.seconds += perf_counter() - started
         return answers, shares
 

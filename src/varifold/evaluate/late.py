@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from varifold._core.block import concatenate
 from varifold.base import Block
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.metrics import Bools, Floats, Ints
 
 Delay = float | str | Callable[[Mapping[Any, Any], Any], float | None] | None
@@ -59,9 +60,14 @@ class Calendar:
     """
 
     def __init__(self, delay: Delay = None) -> None:
-        if not (delay is None or isinstance(delay, str) or callable(delay)) and not delay >= 0:
-            raise DataError(f"the delay is {delay!r}; a label arrives 0 or more instances after its instance")
+        number = not (delay is None or isinstance(delay, str) or callable(delay))
+        if number and not (isinstance(delay, Real) and delay >= 0):
+            raise ParameterError(
+                f"the delay is {delay!r}; give a number >= 0 of instances after which a label arrives, "
+                "the name of the feature that holds it, or a function of x and y"
+            )
         self.delay = delay
+        self.field_met = False
         self.clock = 0
         self.waiting: Piece | None = None
         self.due = np.zeros(0)
@@ -96,6 +102,8 @@ class Calendar:
 
     def rest(self) -> Plan | None:
         """Labels that arrive after the last prediction, in their order."""
+        if isinstance(self.delay, str) and self.clock and not self.field_met:
+            raise UnknownNameError(f"no instance has the field {self.delay!r} that was to hold the delay of its label")
         if self.waiting is None:
             return None
         order = np.argsort(self.due, kind="stable")
@@ -115,27 +123,36 @@ class Calendar:
         if self.delay is None:
             return piece, 0.0
         if isinstance(self.delay, str):
+            self.field_met = self.field_met or piece.block.vocabulary.id_of(self.delay) >= 0
             return _field(piece, self.delay)
         if not callable(self.delay):
             return piece, float(self.delay)
         rows = piece.block.rows() if piece.rows is None else piece.rows
         given = [self.delay(x, y) for x, y in zip(rows, piece.block.y, strict=True)]
+        for d in given:
+            if not (d is None or isinstance(d, Real)):
+                raise DataError(f"the function of x and y gave a delay of {d!r}; it gives a number, or None for never")
         return piece, _checked(np.array([np.inf if d is None else float(d) for d in given], dtype=np.float64))
 
 
 def _field(piece: Piece, name: str) -> tuple[Piece, Floats]:
     """Delays held by a feature of the instances; the learner does not see that feature."""
     block = piece.block
-    found = block.vocabulary.id_of(name)
-    if found < 0:
-        raise UnknownNameError(f"no instance has the field {name!r} that was to hold the delay of its label")
-    held = block.indices == found
+    _refuse_text(block, name)
+    held = block.indices == block.vocabulary.id_of(name)
     delays = np.full(len(block), np.inf)
     delays[np.searchsorted(block.indptr, np.flatnonzero(held), side="right") - 1] = block.values[held]
     rows: list[Mapping[Any, Any]] | None = None
     if piece.rows is not None:
         rows = [{k: v for k, v in x.items() if k != name} for x in piece.rows]
     return Piece(block.keep(~held), rows), _checked(delays)
+
+
+def _refuse_text(block: Block, name: str) -> None:
+    known = block.vocabulary
+    for i in np.unique(block.indices).tolist():
+        if known.is_indicator(i) and known.level_of(i)[0] == name:
+            raise DataError(f"the field {name!r} holds {known.level_of(i)[1]!r} where the delay of a label should be")
 
 
 def _checked(delays: Floats) -> Floats:

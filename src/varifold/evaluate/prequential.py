@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from varifold._core.block import encode_labels
 from varifold.base import Block, Labels, Vocabulary
+from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.drive import Driver, driver_of
 from varifold.evaluate.late import Calendar, Delay, Piece
@@ -40,7 +43,7 @@ def prequential(
         A river classifier that can only tell two labels apart is given False and True for them, in order of sight.
     stream
         A Block, an object that holds one (``streams.prepare``'s result, a data set), a `Stream` (``.blocks()``) or an
-        iterable of (x, y).
+        iterable of (x, y), where a y of None or NaN is a missing label.
     delay
         How many instances later a label arrives: a number, the name of the feature that holds it (the learner does
         not see that feature), or a function of x and y. None there, and a missing label, mean that it never arrives.
@@ -67,8 +70,7 @@ def prequential(
     (100, 2, 0.98)
 
     """
-    if curve_points < 1:
-        raise ParameterError(f"curve_points must be an int >= 1. Got {curve_points!r} instead.")
+    validate("prequential", {"curve_points": Integer(1)}, {"curve_points": curve_points})
     if track not in (None, "importances"):
         raise ParameterError(f"track must be 'importances' or None. Got {track!r} instead.")
     delay = getattr(stream, "delay", None) if delay is None else delay
@@ -207,8 +209,21 @@ def _from_pairs(pairs: Iterator[Any]) -> Iterator[Piece]:
         try:
             rows, targets = (list(part) for part in zip(*batch, strict=True))
         except (TypeError, ValueError):
-            raise DataError("a stream given as an iterable holds pairs (x, y): a dict and its label") from None
-        yield Piece(Block.from_dicts(rows, targets, None, vocabulary, labels), rows)
+            rows, targets = [None], []
+        if not all(isinstance(x, Mapping) for x in rows):
+            raise DataError("a stream given as an iterable holds pairs (x, y): a dict and its label")
+        yield Piece(_partly_labelled(rows, targets, vocabulary, labels), rows)
+
+
+def _partly_labelled(rows: list[Any], targets: list[Any], vocabulary: Vocabulary, labels: Labels) -> Block:
+    """A block of instances, some of which may have no label (None or NaN)."""
+    known = [i for i, y in enumerate(targets) if not (y is None or (isinstance(y, Real) and y != y))]
+    if len(known) == len(rows):
+        return Block.from_dicts(rows, targets, None, vocabulary, labels)
+    block = Block.from_dicts(rows, None, None, vocabulary)
+    codes = np.full(len(rows), -1, dtype=np.int32)
+    codes[known] = encode_labels([targets[i] for i in known], labels, len(known))
+    return Block(vocabulary, block.indptr, block.indices, block.values, codes, labels)
 
 
 def _peak_memory() -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from varifold.base import Block
+from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import MissingExtraError, ParameterError
 from varifold.evaluate.late import Delay
 from varifold.evaluate.prequential import prequential
@@ -46,13 +47,21 @@ def repeat(
     delay, positive, curve_points
         See `prequential`.
     jobs
-        Processes; more than one needs joblib.
+        Processes; -1 stands for all of the machine's. More than one needs joblib.
     progress
         Called with the number of repeats done.
 
     """
-    if repeats < 1:
-        raise ParameterError(f"repeats must be an int >= 1. Got {repeats!r} instead.")
+    if not callable(make_learner):
+        raise ParameterError(
+            "make_learner is called once a repeat: pass a class or function that makes a learner (a learner's clone, "
+            f"for one). Got {make_learner!r} instead."
+        )
+    validate(
+        "repeat",
+        {"repeats": Integer(1), "seed": Integer(0), "jobs": AnyOf(Integer(1), Integer(high=-1))},
+        {"repeats": repeats, "seed": seed, "jobs": jobs},
+    )
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":
