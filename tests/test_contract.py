@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from river import base as river_base
 from river import checks as river_checks
+from river import naive_bayes
 
 import varifold
 from varifold import checks
+from varifold.errors import ParameterError
 
 
 def forms() -> Iterator[Any]:
@@ -110,6 +113,16 @@ class OneDoor(varifold.AROW):
         self.learn_one({}, self.classes[0])
 
 
+class Hashed(varifold.AROW):
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one({**x, "hash": float(hash("a word") % 1000)}, y, w)
+
+
+class Hoarding(varifold.AROW):
+    def state_bytes(self) -> dict[str, int]:
+        return {**super().state_bytes(), "hoard": self.steps // 400}
+
+
 class Stubborn(varifold.AROW):
     def predict_one(self, x: Any) -> Any:
         return self.classes[0] if self.classes else None
@@ -124,6 +137,8 @@ BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
     (Ordered, checks.spaces.check_key_order, AssertionError),
     (Unweighted, checks.answering.check_weights, AssertionError),
     (OneDoor, checks.doors.check_many_is_one, AssertionError),
+    (Hashed, checks.spaces.check_hash_seed, AssertionError),
+    (Hoarding, checks.spaces.check_bounded_memory, AssertionError),
     (Stubborn, checks.answering.check_learns, AssertionError),
     (Stubborn, checks.answering.check_probabilities, AssertionError),
 ]
@@ -136,15 +151,37 @@ def test_a_broken_learner_is_found(cls: type[Any], check: Callable[[Any], None],
         check(cls())
 
 
-def test_check_learner_finds_it_too() -> None:
-    with pytest.raises(ZeroDivisionError):
+def test_check_learner_names_the_check_and_what_the_learner_raised() -> None:
+    with pytest.raises(AssertionError, match="check_cold_start fails: the learner raised ZeroDivisionError") as caught:
         checks.check_learner(Fragile())
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(AssertionError, match=r"check_predict_is_pure fails: .* \(Asking changes nothing"):
+        checks.check_learner(Mutating())
+
+
+def test_a_class_or_half_a_learner_is_refused() -> None:
+    with pytest.raises(ParameterError, match="AROW is a class"):
+        checks.check_learner(varifold.AROW)
+    with pytest.raises(ParameterError, match=r"object has no learn_one\(\)"):
+        checks.check_learner(object())
+
+
+def test_a_class_that_no_other_process_knows_is_told() -> None:
+    learner = type("Nowhere", (Stranger,), {"__module__": "__main__"})()
+    vars(sys.modules["__main__"])["Nowhere"] = type(learner)
+    with pytest.raises(AssertionError, match=r"is its class in a module.*Nowhere"):
+        checks.spaces.check_hash_seed(learner)
+    del vars(sys.modules["__main__"])["Nowhere"]
+
+
+def test_rivers_learn_many_is_not_taken_for_ours() -> None:
+    names = {check.__name__ for check in checks.yield_checks(naive_bayes.GaussianNB())}
+    assert hasattr(naive_bayes.GaussianNB(), "learn_many")
+    assert "check_many_is_one" not in names
 
 
 def test_a_strangers_learner() -> None:
     names = {check.__name__ for check in checks.yield_checks(Stranger())}
     assert "check_saved" not in names
     assert "check_learns" in names
-    for check in checks.yield_checks(Stranger()):
-        if check is not checks.spaces.check_hash_seed:  # a class of a test module cannot be sent to another process
-            check(Stranger())
+    checks.check_learner(Stranger())

@@ -1,7 +1,7 @@
 """Properties that every learner must have, as functions that raise AssertionError when one is missing.
 
 They hold for this library's learners and can be asked of anyone's: a check takes a learner, works on clones of it and
-leaves it as it was. Checks of abilities a learner does not have (`learn_many`, `save`, ...) are not yielded for it.
+leaves it as it was. Checks of abilities a learner does not have (`run_block`, `save`, ...) are not yielded for it.
 
 >>> import varifold
 >>> varifold.checks.check_learner(varifold.OLVF())
@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from varifold.checks import answering, doors, spaces
+from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
 
 Check = Callable[[Any], None]
+NEEDED = ("learn_one", "predict_one", "predict_proba_one", "clone")
 
 ALWAYS: tuple[Check, ...] = (
     answering.check_cold_start,
@@ -47,21 +49,29 @@ ALWAYS: tuple[Check, ...] = (
     doors.check_copies,
 )
 
+SECOND_DOOR = ("learn_many", "predict_learn_many")
+"""A stranger's `learn_many` alone may be river's, which takes nothing but pandas' frames."""
+
 WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (answering.check_explanation, ("explain_one", "margins_one")),
     (spaces.check_features, ("features",)),
-    (doors.check_many_is_one, ("learn_many",)),
-    (doors.check_many_answers, ("learn_many", "predict_many", "predict_proba_many")),
-    (doors.check_blocks, ("learn_many", "predict_learn_many")),
+    (doors.check_many_is_one, SECOND_DOOR),
+    (doors.check_many_answers, (*SECOND_DOOR, "predict_many", "predict_proba_many")),
+    (doors.check_blocks, SECOND_DOOR),
     (doors.check_schedule, ("run_block", "classes")),
-    (doors.check_frames, ("learn_many",)),
-    (doors.check_changing_columns, ("learn_many",)),
+    (doors.check_frames, SECOND_DOOR),
+    (doors.check_changing_columns, SECOND_DOOR),
     (doors.check_saved, ("save", "load")),
 )
 
 
 def yield_checks(learner: Any) -> Iterator[Check]:
     """The checks that apply to a learner; call each with it."""
+    missing = [call for call in NEEDED if not callable(getattr(learner, call, None))]
+    if missing or isinstance(learner, type):
+        what = learner.__name__ if isinstance(learner, type) else type(learner).__name__
+        lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {missing[0]}()"
+        raise ParameterError(f"{lack}; checks take a learner made of a class derived from river.base.Classifier")
     yield from ALWAYS
     if getattr(getattr(learner, "traits", None), "uses_values", True):
         yield answering.check_learns
@@ -73,6 +83,13 @@ def yield_checks(learner: Any) -> Iterator[Check]:
 
 
 def check_learner(learner: Any) -> None:
-    """Run every check that applies; the first that fails raises AssertionError."""
+    """Run every check that applies; the first that fails raises AssertionError, which names it and what it wants."""
     for check in yield_checks(learner):
-        check(learner)
+        wanted = (check.__doc__ or "").splitlines()[0]
+        try:
+            check(learner)
+        except AssertionError as error:
+            raise AssertionError(f"{check.__name__} fails: {error} ({wanted})") from error
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise AssertionError(f"{check.__name__} fails: the learner raised {told} ({wanted})") from error

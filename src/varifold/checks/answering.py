@@ -41,15 +41,17 @@ def check_single_class(learner: Any) -> None:
     model = learner.clone()
     for x, _ in stream(30):
         model.learn_one(x, "only")
-        assert model.predict_one(x) == "only"
-        assert model.predict_proba_one({}) == {"only": 1.0}
+        label, proba = model.predict_one(x), model.predict_proba_one({})
+        assert label == "only", f"predict_one({x}) gave {label!r} though 'only' is the one label learned"
+        assert proba == {"only": 1.0}, f"predict_proba_one({{}}) gave {proba} though 'only' is the one label learned"
 
 
 def check_empty_instance(learner: Any) -> None:
     """An instance without features can be learned and answered, first, last and in between."""
     model = learner.clone()
     model.learn_one({}, "no")
-    assert model.predict_one({}) == "no"
+    label = model.predict_one({})
+    assert label == "no", f"predict_one({{}}) gave {label!r} after learn_one({{}}, 'no')"
     for t, (x, y) in enumerate(stream(60)):
         model.learn_one({} if t % 5 == 0 else x, y)
         assert_sound(model, {}, {"no", "yes"} if "yes" in model.predict_proba_one({}) else {"no"})

@@ -34,11 +34,13 @@ def check_many_answers(learner: Any) -> None:
     pairs = stream(60, labels=("a", "b", "c"))
     rows = [x for x, _ in stream(30, seed=2)] + [{}, {"unknown": 1.0}]
     model = learner.clone()
-    assert model.predict_many(rows) == [None] * len(rows)
-    assert model.predict_proba_many(rows) == [{}] * len(rows)
-    learn(model, pairs)
-    assert model.predict_many(rows) == [model.predict_one(x) for x in rows]
-    assert model.predict_proba_many(rows) == [model.predict_proba_one(x) for x in rows]
+    for _ in range(2):
+        for x, label, proba in zip(rows, model.predict_many(rows), model.predict_proba_many(rows), strict=True):
+            single = model.predict_one(x)
+            assert label == single, f"predict_many gave {label!r} where predict_one({x}) gives {single!r}"
+            alone = model.predict_proba_one(x)
+            assert proba == alone, f"predict_proba_many gave {proba} where predict_proba_one({x}) gives {alone}"
+        learn(model, pairs)
 
 
 def check_blocks(learner: Any) -> None:
@@ -72,7 +74,8 @@ def check_schedule(learner: Any) -> None:
             expected.append(one.predict_one(pairs[s - 1][0]))
         else:
             one.learn_one(*pairs[-s - 1])
-    assert [None if c < 0 else many.classes[c] for c in codes] == expected
+    told = [None if c < 0 else many.classes[c] for c in codes]
+    assert told == expected, "run_block with a schedule answers otherwise than predict_one and learn_one in that order"
     assert_same(one, many, pairs, "a schedule")
 
 

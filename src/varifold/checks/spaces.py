@@ -57,14 +57,17 @@ def check_hash_seed(learner: Any) -> None:
     """Another process with another hash seed comes to the same state."""
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     path = os.pathsep.join(p for p in sys.path if p)
+    here = outcome(learner)
     child = subprocess.run(
         [sys.executable, "-c", _CHILD],
         input=pickle.dumps(learner.clone()),
-        stdout=subprocess.PIPE,
+        capture_output=True,
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
-        check=True,
+        check=False,
     )
-    assert child.stdout.decode().strip() == outcome(learner), "another hash seed leads to another state"
+    said = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    assert child.returncode == 0, f"another process could not run the learner (is its class in a module?): {said}"
+    assert child.stdout.decode().strip() == here, "another hash seed leads to another state"
 
 
 def check_changing_features(learner: Any) -> None:
@@ -216,12 +219,15 @@ def check_features(learner: Any) -> None:
     for t, x in enumerate(rows):
         model.learn_one(x, t % 2)
     known = {k: (f.first_seen, f.last_seen, f.count) for k, f in model.features.items()}
-    assert known == {"a": (1, 2, 2), "b=x": (1, 3, 2), "b=y": (2, 2, 1), 5: (3, 3, 1)}, known
-    assert all(math.isfinite(f.weight) and f.weight >= 0.0 for f in model.features.values())
+    wanted = {"a": (1, 2, 2), "b=x": (1, 3, 2), "b=y": (2, 2, 1), 5: (3, 3, 1)}
+    assert known == wanted, f"first seen, last seen and count are {known}, and should be {wanted}"
+    for name, feature in model.features.items():
+        weight = feature.weight
+        assert 0.0 <= weight < math.inf, f"the weight of {name!r} is {weight}; it is finite and >= 0"
 
 
 def check_bounded_memory(learner: Any) -> None:
-    """With max_features the state stops growing, once a window of instances is full, whichever features go first."""
+    """With max_features the state stops growing to the byte once windows and sketches are full, however it evicts."""
     for evict in ("oldest", "lightest"):
         model = type(learner)(**{**learner._get_params(), "max_features": 24, "evict": evict})
         sizes = []
@@ -229,9 +235,9 @@ def check_bounded_memory(learner: Any) -> None:
             x = {f"word {(t * 7 + j * j) % 1000}": 1.0 for j in range(5)} | {"kept": float(t % 2)}
             model.learn_one(x, t % 2)
             assert len(model.features) <= 24, f"{len(model.features)} features kept under a bound of 24"
-            if t in (600, 1199):
+            if t in (900, 1199):
                 sizes.append(sum(model.state_bytes().values()))
-        assert sizes[1] <= 1.05 * sizes[0], f"{sizes[0]} bytes of state became {sizes[1]} under a bound"
+        assert sizes[1] <= sizes[0], f"{sizes[0]} bytes of state became {sizes[1]} under a bound"
         assert_sound(model, {"kept": 1.0}, {0, 1})
         assert_finite(model)
     wide: list[Pair] = [({f"w {i} {j}": 1.0 for j in range(60)}, i % 2) for i in range(4)]
