@@ -37,6 +37,7 @@ class Feature:
 
     def __init__(self, slot: int, t: int) -> None:
         self.slot, self.first, self.weight = slot, t, 1.0
+        self.told: list[tuple[float, float]] = []  # (sample weight, log P(y) / prior(y)) of every vote
         self.rounds: list[int] = []
         self.digests: dict[int, DigestOracle] = {}
         self.numbers = self.texts = self.serial = self.refreshed = 0
@@ -56,6 +57,9 @@ class ORF3VOracle:
         self.epsilon = math.sqrt(math.log(1 / delta) / (2 * window))
         self.features: dict = {}
         self.slots: dict = {}
+        self.columns: dict = {}
+        self.numeric: set = set()
+        self.free: list[int] = []
         self.labels: list = []
         self.mass: list[float] = []
         self.t = 0
@@ -126,9 +130,11 @@ class ORF3VOracle:
         for name, value in x.items():
             self.see(name)
             self.learn_level(name, value, y, w) if isinstance(value, str) else self.learn_number(name, value, y, w)
-        for name in [n for n in self.features if self.vanished(self.features[n])]:
+        gone = [n for n in self.features if self.vanished(self.features[n])]
+        for name in gone:
             del self.features[name]
             self.pruned += 1
+        self.forget_names(gone)
 
     def name_slots(self, x) -> None:
         """Slots as the space hands them out: new names sorted, a column just before its first level."""
@@ -139,15 +145,48 @@ class ORF3VOracle:
         for full, column in new:
             for name in (column, full):
                 if name is not None and name not in self.slots:
-                    self.slots[name] = len(self.slots) + 1
+                    self.slots[name] = self.free.pop() if self.free else len(self.slots) + 1
+            if column is not None:
+                self.columns.setdefault(column, set()).add(full)
+            else:
+                self.numeric.add(full)
+
+    def forget_names(self, gone) -> None:
+        """Names of vanished features go in slot order, a string column with its last level; slots are used again."""
+        values = [n for n in gone if n in self.numeric] + [v for n in gone for v in self.columns.get(n, ())]
+        for full in sorted(values, key=self.slots.__getitem__):
+            column = next((c for c, levels in self.columns.items() if full in levels), None)
+            if column is None:
+                self.numeric.remove(full)
+                if full not in self.columns:
+                    self.free.append(self.slots.pop(full))
+                continue
+            self.free.append(self.slots.pop(full))
+            self.columns[column].remove(full)
+            if not self.columns[column]:
+                del self.columns[column]
+                if column not in self.numeric:
+                    self.free.append(self.slots.pop(column))
 
     def judge(self, x, y, w) -> None:
         ballots = self.ballots(x)
         if self.vote == "prior" and self.temper and ballots and self.mass[y] > 0:
             self.adjust([sum(wt * v[c] for wt, v, _ in ballots.values()) for c in range(len(self.labels))], y, w)
-        for name, (weight, _, favoured) in ballots.items():
+        for name, (weight, ballot, favoured) in ballots.items():
             a = self.alpha * w
-            self.features[name].weight = (2 * a * (favoured == y) + weight) / (1 + a)
+            f = self.features[name]
+            f.weight = (2 * a * (favoured == y) + weight) / (1 + a)
+            lift = ballot[y]
+            if self.vote == "paper":
+                lift = math.log(ballot[y] * sum(self.mass) / self.mass[y]) if ballot[y] > 0 else 0.0
+            f.told.append((a, lift))
+
+    def information(self, f) -> float:
+        """Bits a vote, the rate alpha fading the older ones."""
+        top = bottom = 0.0
+        for a, lift in f.told:
+            top, bottom = (top + a * lift) / (1 + a), (bottom + a) / (1 + a)
+        return top / bottom / math.log(2) if bottom else 0.0
 
     def adjust(self, evidence, y, w) -> None:
         """A Newton step of -log p(y) in b, the curvatures being added up."""

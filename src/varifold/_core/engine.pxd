@@ -53,6 +53,8 @@ cdef class Engine:
     cdef int append(self, int32_t slot, double value) except -1
     cdef int admit(self, list pending) except -1
     cdef int make_room(self, Py_ssize_t needed) except -1
+    cdef int drop(self, int32_t slot) except -1
+    cdef int settle(self) except -1 with gil
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil
     cdef int add_label(self, object y) except -1
     cdef int hear(self) except -1

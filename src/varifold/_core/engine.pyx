@@ -123,6 +123,7 @@ cdef class Engine:
             raise MemoryError
         self.scaler.grow(self.space.capacity)
         self.listens = model.calls_out()
+        model.alone = True
         model.attach(self.space)
         self.reserve(16)
 
@@ -266,7 +267,6 @@ cdef class Engine:
         A sixteenth of the bound goes at a time, so that an eviction's search is paid for by many new features.
         """
         cdef Py_ssize_t i, room
-        cdef int32_t head
         cdef Space space = self.space
         cdef set spared = {self.slots[i] for i in range(1, self.n + 1)}
         needed = min(needed, self.max_features - len(spared))
@@ -278,18 +278,39 @@ cdef class Engine:
             else:
                 candidates.sort(key=lambda i: (seen_last(&space.seen[<int32_t> i]), i))
             for i in candidates[:max(needed - room, self.max_features // 16)]:
-                if self.binding is not None and self.binding.slots > i:
-                    self.binding.slot[self.binding.source[i]] = 0
-                    self.binding.source[i] = 0
-                self.model.forget(<int32_t> i)
-                self.scaler.forget(<int32_t> i)
-                head = space.column[i]
-                space.remove(<int32_t> i)
-                if space.kind[head] == FREE:
-                    self.model.forget(head)  # a column went with its last level
-            if self.binding is not None:
-                self.binding.evictions = space.evictions
+                self.drop(<int32_t> i)
         return max(needed, 0)
+
+    cdef int drop(self, int32_t slot) except -1:
+        """Forget a feature: its name, its statistics, what the model holds, and where a block finds it."""
+        cdef int32_t head = self.space.column[slot]
+        if self.binding is not None and self.binding.slots > slot:
+            self.binding.slot[self.binding.source[slot]] = 0
+            self.binding.source[slot] = 0
+        self.model.forget(slot)
+        self.scaler.forget(slot)
+        self.space.remove(slot)
+        if self.space.kind[head] == FREE:
+            self.model.forget(head)  # a column went with its last level
+        if self.binding is not None:
+            self.binding.evictions = self.space.evictions
+        return 0
+
+    cdef int settle(self) except -1 with gil:
+        """After a learn: drop the features that the model gave up, in slot order, and say if memory ran out."""
+        cdef Py_ssize_t i
+        cdef int32_t slot
+        for slot in sorted({self.model.gone[i] for i in range(self.model.n_gone)}):
+            if self.space.kind[slot] & (NUMERIC | INDICATOR):
+                self.drop(slot)
+        self.model.n_gone = 0
+        if self.space.starved:
+            self.space.starved = False
+            raise MemoryError(
+                f"no memory was left at step {self.step:,}: values of that instance for which there was no room were "
+                "not learned, everything else was; bound the learner with max_features"
+            )
+        return 0
 
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil:
         """Order the pairs, scale them (for good when committing) and lay out the view.
@@ -457,6 +478,8 @@ cdef class Engine:
         c = self.add_label(y) if known is None else known
         self.present(w, True, pending is not None or self.step == 0)
         self.learn_view(c, w)
+        if self.model.n_gone or self.space.starved:
+            self.settle()
         self.hear()
 
     cdef int hear(self) except -1:
@@ -703,6 +726,8 @@ cdef class Engine:
                 if not shared:
                     self.present(w, True, unknown > 0 or self.step == 0)
                 self.learn_view(c, w)
+                if self.model.n_gone or self.space.starved:
+                    self.settle()
         self.hear()
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)

@@ -10,11 +10,15 @@ cdef class Model:
     cdef Py_ssize_t capacity           # slots there is room for
     cdef readonly bint sees_empty      # answers and learns instances without a known feature itself
     cdef readonly bint wants_columns   # needs View.column
+    cdef bint alone                    # an engine's own model, not a part of another: its vanished slots are dropped
+    cdef int32_t* gone                 # slots given up since the engine last looked
+    cdef Py_ssize_t n_gone, gone_room
 
     cdef int attach(self, Space space) except -1
     cdef int grow(self, Py_ssize_t capacity) except -1
     cdef int add_class(self) except -1
     cdef void forget(self, int32_t slot) noexcept nogil
+    cdef void give_up(self, int32_t slot) noexcept nogil
     cdef void scores(self, View* v, double* out) noexcept nogil
     cdef void proba(self, double* scores, double* out) noexcept nogil
     cdef void learn(self, View* v, int y, double w) noexcept nogil

@@ -18,6 +18,9 @@ cdef class Model:
     ``scores`` must not change anything, and slots marked fresh never reach it.
     """
 
+    def __dealloc__(self):
+        free(self.gone)
+
     cdef int attach(self, Space space) except -1:
         self.space = space
         self.grow(space.capacity)
@@ -33,6 +36,23 @@ cdef class Model:
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         pass
+
+    cdef void give_up(self, int32_t slot) noexcept nogil:
+        """The feature of this slot, absent now, has vanished: after this learn the engine forgets its name and slot.
+
+        A model calls it while it learns. Inside another model, which may still need the feature, it does nothing.
+        """
+        cdef int32_t* more
+        if not self.alone:
+            return
+        if self.n_gone == self.gone_room:
+            more = <int32_t*> realloc(self.gone, (2 * self.gone_room + 16) * sizeof(int32_t))
+            if more == NULL:
+                return    # the name stays, which does no harm
+            self.gone = more
+            self.gone_room = 2 * self.gone_room + 16
+        self.gone[self.n_gone] = slot
+        self.n_gone += 1
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         pass

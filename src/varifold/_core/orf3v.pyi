@@ -1,20 +1,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._core.units import Units
+from varifold._core.stumps import Stumps
 
-class ORF3VModel(Units):
-    candidates: int
-    grace: int
-    r: int
-    growth: float
+class ORF3VModel(Stumps):
     alpha: float
-    compression: float
-    smoothing: float
-    seed: int
-    paper_vote: bool
-    quantiles: bool
-    random_out: bool
     tempered: bool
     def __init__(
         self,
@@ -38,6 +28,7 @@ class ORF3VModel(Units):
     def notes(self) -> list[str]: ...
     def role(self, slot: int) -> str: ...
     def unit_weights(self) -> dict[int, float]: ...
+    def unit_information(self) -> dict[int, float]: ...
     def portrait(
         self, slot: int
     ) -> (

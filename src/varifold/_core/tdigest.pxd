@@ -21,18 +21,18 @@ cdef struct Digest:
 
 cdef void digest_clear(Digest* d) noexcept nogil
 cdef void digest_flush(Digest* d, double compression) noexcept nogil
-cdef void digest_merge(Digest* d, Digest* other, double compression) noexcept nogil
+cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept nogil
 cdef void digest_sums(Digest* d, double* sums) noexcept nogil
 cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil
 cdef double digest_at(Digest* d, double weight) noexcept nogil
-cdef int digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
+cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
 
 
-cdef inline void digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
-    """Add a value; it is merged once BUFFER of them wait."""
+cdef inline bint digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
+    """Add a value; it is merged once BUFFER of them wait. False, and nothing changed, when there is no memory."""
     cdef Point* p
-    if d.n + d.held == d.room:
-        digest_reserve(d, 8 if d.room == 0 else 2 * d.room)
+    if d.n + d.held == d.room and not digest_reserve(d, 8 if d.room == 0 else 2 * d.room):
+        return False
     p = &d.point[d.n + d.held]
     p.at = x
     p.mass = w
@@ -44,6 +44,7 @@ cdef inline void digest_add(Digest* d, double x, double w, double compression) n
     d.total += w
     if d.held == BUFFER:
         digest_flush(d, compression)
+    return True
 
 
 cdef class TDigest:

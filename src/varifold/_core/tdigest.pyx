@@ -9,23 +9,23 @@ import numpy as np
 
 from libc.math cimport cos, fabs, isfinite, pi, sin, sqrt
 from libc.stdint cimport int32_t
-from libc.stdio cimport fprintf, stderr
-from libc.stdlib cimport abort, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from varifold.errors import DataError, ParameterError
 
 
-cdef int digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
-    """Room for this many points. There is no way on without it: a failure ends the process, as it says."""
+cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
+    """Room for this many points. False, and nothing changed, when there is no memory for them."""
+    cdef Point* more
     if room <= d.room:
-        return 0
-    d.point = <Point*> realloc(d.point, room * sizeof(Point))
-    if d.point == NULL:
-        fprintf(stderr, "varifold: out of memory while learning\n")
-        abort()
+        return True
+    more = <Point*> realloc(d.point, room * sizeof(Point))
+    if more == NULL:
+        return False
+    d.point = more
     d.room = <int32_t> room
-    return 0
+    return True
 
 
 cdef void digest_clear(Digest* d) noexcept nogil:
@@ -122,19 +122,21 @@ cdef void digest_flush(Digest* d, double compression) noexcept nogil:
     absorb_points(d, fresh, m, compression)
 
 
-cdef void digest_merge(Digest* d, Digest* other, double compression) noexcept nogil:
-    """Add all that another digest holds; the other one's waiting values are merged there first."""
+cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept nogil:
+    """Add all that another digest holds; the waiting values of both are merged first. False: no memory."""
     if other.total == 0.0:
-        return
+        return True
     digest_flush(d, compression)
     digest_flush(other, compression)
-    digest_reserve(d, d.n + other.n)
+    if not digest_reserve(d, d.n + other.n):
+        return False
     if d.total == 0.0 or other.lo < d.lo:
         d.lo = other.lo
     if d.total == 0.0 or other.hi > d.hi:
         d.hi = other.hi
     d.total += other.total
     absorb_points(d, other.point, other.n, compression)
+    return True
 
 
 cdef void digest_sums(Digest* d, double* sums) noexcept nogil:
@@ -244,23 +246,28 @@ cdef class TDigest:
         """Add a finite value with weight w > 0."""
         if not isfinite(x) or not (isfinite(w) and w > 0.0):
             raise DataError(f"a digest takes finite values with weights above 0, not {x!r} with {w!r}")
-        digest_add(&self.d, x, w, self.compression)
+        if not digest_add(&self.d, x, w, self.compression):
+            raise MemoryError
 
     def update(self, values):
         """Add many values."""
         cdef const double[::1] xs = np.ascontiguousarray(values, dtype=np.float64).ravel()
         cdef Py_ssize_t i
+        cdef bint fits = True
         if not np.isfinite(xs).all():
             raise DataError("a digest takes finite values only")
         with nogil:
             for i in range(xs.shape[0]):
-                digest_add(&self.d, xs[i], 1.0, self.compression)
+                fits &= digest_add(&self.d, xs[i], 1.0, self.compression)
+        if not fits:
+            raise MemoryError
 
     def merge(self, TDigest other not None):
         """Add all that another digest holds."""
         if other is self:
             raise DataError("a digest cannot be merged into itself")
-        digest_merge(&self.d, &other.d, self.compression)
+        if not digest_merge(&self.d, &other.d, self.compression):
+            raise MemoryError
 
     def cdf(self, values):
         """Share of the weight strictly below each value."""
@@ -310,8 +317,9 @@ cdef class TDigest:
         return (self.compression, self.d.total, self.d.lo, self.d.hi, self.d.n, points)
 
     def __setstate__(self, state):
+        if not digest_reserve(&self.d, len(state[5])):
+            raise MemoryError
         self.compression, self.d.total, self.d.lo, self.d.hi, self.d.n, points = state
-        digest_reserve(&self.d, len(points))
         self.d.held = <int32_t> (len(points) - self.d.n)
         for i, (at, mass) in enumerate(points):
             self.d.point[i].at = at

@@ -10,6 +10,8 @@ from varifold._core.vanish cimport Presence, Vanishing
 cdef struct Unit:
     double deadline        # round of the next look whether it has vanished (heap key)
     double weight          # w_i
+    double told            # information of its votes about the label, recent ones counting more
+    double heard           # what `told` is to be divided by
     Presence presence
     int64_t refreshed      # numbers seen when the forest was last renewed
     int64_t serial         # stumps drawn so far
@@ -34,11 +36,11 @@ cdef class Units(Model):
     cdef Heap heap
 
     cdef int widen(self, int wide) except -1
-    cdef void see(self, int32_t u, int64_t t) noexcept nogil
+    cdef void* grab(self, Py_ssize_t count, Py_ssize_t size) noexcept nogil
+    cdef bint see(self, int32_t u, int64_t t) noexcept nogil
     cdef void prune(self, int64_t t) noexcept nogil
+    cdef void vanish(self, int32_t u) noexcept nogil
     cdef void clear(self, int32_t u) noexcept nogil
     cdef void clear_numbers(self, Unit* unit) noexcept nogil
-    cdef void link(self, int32_t s, int32_t u) noexcept nogil
+    cdef bint link(self, int32_t s, int32_t u) noexcept nogil
     cdef void unlink(self, int32_t s) noexcept nogil
-
-cdef void* grab(Py_ssize_t count, Py_ssize_t size) noexcept nogil

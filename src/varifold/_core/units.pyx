@@ -3,8 +3,7 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdio cimport fprintf, stderr
-from libc.stdlib cimport abort, calloc, free, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._core.heap cimport heap_drop, heap_key, heap_touch
@@ -14,28 +13,31 @@ from varifold._core.tdigest cimport Digest, digest_clear, digest_reserve
 from varifold._core.vanish cimport Presence, presence_mark, soonest, vanishes
 
 
-cdef void* grab(Py_ssize_t count, Py_ssize_t size) noexcept nogil:
-    """Zeroed memory. Learning cannot go on without it: a failure ends the process, as it says."""
+cdef void* claim(Py_ssize_t count, Py_ssize_t size) except NULL:
+    """Zeroed memory."""
     cdef void* got = calloc(count, size)
     if got == NULL:
-        fprintf(stderr, "varifold: out of memory while learning\n")
-        abort()
+        raise MemoryError
     return got
 
 
 cdef double* relaid(double* block, int head, int new_head, int rows, int old, int new) noexcept:
-    """A block of `head` numbers and rows of 1 + old in a new layout; the old one is freed."""
-    cdef double* got = <double*> grab(new_head + rows * (1 + new), sizeof(double))
+    """A copy of a block of `head` numbers and rows of 1 + old in a new layout; NULL: no memory."""
+    cdef double* got = <double*> calloc(new_head + rows * (1 + new), sizeof(double))
     cdef int k
+    if got == NULL:
+        return NULL
     memcpy(got, block, head * sizeof(double))
     for k in range(rows):
         memcpy(got + new_head + k * (1 + new), block + head + k * (1 + old), (1 + old) * sizeof(double))
-    free(block)
     return got
 
 
 cdef class Units(Model):
-    """Blocks of a forest's features, and the deadlines by which the vanished ones are found."""
+    """Blocks of a forest's features, and the deadlines by which the vanished ones are found.
+
+    While it learns, whatever needs memory that is not there is left out, and the space is told so.
+    """
 
     def __dealloc__(self):
         cdef Py_ssize_t u
@@ -49,14 +51,20 @@ cdef class Units(Model):
     cdef int grow(self, Py_ssize_t capacity) except -1:
         if capacity <= self.capacity:
             return 0
-        self.unit = <Unit*> realloc(self.unit, capacity * sizeof(Unit))
-        self.heap.item = <int32_t*> realloc(self.heap.item, capacity * sizeof(int32_t))
-        self.heap.place = <int32_t*> realloc(self.heap.place, capacity * sizeof(int32_t))
-        if self.unit == NULL or self.heap.item == NULL or self.heap.place == NULL:
+        cdef Unit* unit = <Unit*> realloc(self.unit, capacity * sizeof(Unit))
+        if unit != NULL:
+            self.unit = unit
+            self.heap.key = &unit[0].deadline
+        cdef int32_t* item = <int32_t*> realloc(self.heap.item, capacity * sizeof(int32_t))
+        if item != NULL:
+            self.heap.item = item
+        cdef int32_t* place = <int32_t*> realloc(self.heap.place, capacity * sizeof(int32_t))
+        if place != NULL:
+            self.heap.place = place
+        if unit == NULL or item == NULL or place == NULL:
             raise MemoryError
         memset(self.unit + self.capacity, 0, (capacity - self.capacity) * sizeof(Unit))
         memset(self.heap.place + self.capacity, 0, (capacity - self.capacity) * sizeof(int32_t))
-        self.heap.key = &self.unit[0].deadline
         self.heap.stride = sizeof(Unit) // sizeof(double)
         self.heap.capacity = capacity
         self.capacity = capacity
@@ -69,46 +77,76 @@ cdef class Units(Model):
         return 0
 
     cdef int widen(self, int wide) except -1:
-        """Room for this many classes, what is held laid out anew."""
+        """Room for this many classes, what is held laid out anew; all or nothing."""
         cdef int old = self.wide, J = self.stumps
-        cdef Py_ssize_t u
+        cdef Py_ssize_t u, k
+        cdef bint fits
         cdef Unit* unit
-        self.mass = <double*> realloc(self.mass, wide * sizeof(double))
-        if self.mass == NULL:
+        cdef double* mass = <double*> realloc(self.mass, wide * sizeof(double))
+        if mass == NULL:
             raise MemoryError
-        memset(self.mass + old, 0, (wide - old) * sizeof(double))
+        self.mass = mass
+        memset(mass + old, 0, (wide - old) * sizeof(double))
+        cdef void** new = <void**> claim(3 * self.capacity + 1, sizeof(void*))
+        for u in range(self.capacity):
+            unit = &self.unit[u]
+            fits = True
+            if unit.digest != NULL:
+                new[3 * u] = calloc(wide, sizeof(Digest))
+                fits = new[3 * u] != NULL
+            if unit.forest != NULL:
+                new[3 * u + 1] = relaid(unit.forest, 2 * J, 2 * J, J + 1, old, wide)
+                fits = fits and new[3 * u + 1] != NULL
+            if unit.level != NULL:
+                new[3 * u + 2] = relaid(unit.level, old, wide, 1, old, wide)
+                fits = fits and new[3 * u + 2] != NULL
+            if not fits:
+                for k in range(3 * u + 3):
+                    free(new[k])
+                free(new)
+                raise MemoryError
         for u in range(self.capacity):
             unit = &self.unit[u]
             if unit.digest != NULL:
-                unit.digest = <Digest*> realloc(unit.digest, wide * sizeof(Digest))
-                if unit.digest == NULL:
-                    raise MemoryError
-                memset(unit.digest + old, 0, (wide - old) * sizeof(Digest))
-            if unit.forest != NULL:
-                unit.forest = relaid(unit.forest, 2 * J, 2 * J, J + 1, old, wide)
-            if unit.level != NULL:
-                unit.level = relaid(unit.level, old, wide, 1, old, wide)
+                memcpy(new[3 * u], unit.digest, old * sizeof(Digest))
+            free(unit.digest)
+            free(unit.forest)
+            free(unit.level)
+            unit.digest = <Digest*> new[3 * u]
+            unit.forest = <double*> new[3 * u + 1]
+            unit.level = <double*> new[3 * u + 2]
+        free(new)
         self.wide = wide
         return 0
 
     # ---------------------------------------------------------------- coming and going
 
-    cdef void see(self, int32_t u, int64_t t) noexcept nogil:
-        """The unit is there in round t; its deadline moves forward if it may now vanish sooner."""
+    cdef void* grab(self, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
+        """Zeroed memory, NULL when there is none."""
+        cdef void* got = calloc(count, size)
+        if got == NULL:
+            self.space.starved = True
+        return got
+
+    cdef bint see(self, int32_t u, int64_t t) noexcept nogil:
+        """The unit is there in round t; its deadline moves forward if it may now vanish sooner. False: no memory."""
         cdef Unit* unit = &self.unit[u]
         cdef Presence* p = &unit.presence
         cdef int64_t sooner
         if p.count == 0:
             unit.weight = 1.0
-            p.ring = <uint64_t*> grab(self.rule.words, sizeof(uint64_t))
+            p.ring = <uint64_t*> self.grab(self.rule.words, sizeof(uint64_t))
+            if p.ring == NULL:
+                return False
         elif p.last == t:
-            return
+            return True
         presence_mark(p, &self.rule, t)
         if self.rule.by_bound or self.rule.by_gap:
             sooner = soonest(p, &self.rule, t)
             if self.heap.place[u] == 0 or unit.deadline > sooner:
                 unit.deadline = <double> sooner
                 heap_touch(&self.heap, u)
+        return True
 
     cdef void prune(self, int64_t t) noexcept nogil:
         """Look at the units that are due, and give up those that have vanished."""
@@ -120,13 +158,23 @@ cdef class Units(Model):
             p = &self.unit[u].presence
             due = soonest(p, &self.rule, t) if p.last == t else vanishes(p, &self.rule, t)
             if due == t:
-                self.clear(u)
-                self.pruned += 1
+                self.vanish(u)
             elif due < 0:
                 heap_drop(&self.heap, u)
             else:
                 self.unit[u].deadline = <double> due
                 heap_touch(&self.heap, u)
+
+    cdef void vanish(self, int32_t u) noexcept nogil:
+        """Give up a unit, its name and those of its levels."""
+        cdef int32_t s = self.unit[u].first_level
+        if self.space.kind[u] & NUMERIC:
+            self.give_up(u)
+        while s:
+            self.give_up(s)
+            s = self.unit[s].next_level
+        self.clear(u)
+        self.pruned += 1
 
     cdef void clear(self, int32_t u) noexcept nogil:
         """Back to nothing, a column's levels with it."""
@@ -156,11 +204,14 @@ cdef class Units(Model):
         unit.numbers = 0
         unit.refreshed = 0
 
-    cdef void link(self, int32_t s, int32_t u) noexcept nogil:
-        """A block for level s of column u."""
-        self.unit[s].level = <double*> grab(2 * self.wide + 1, sizeof(double))
+    cdef bint link(self, int32_t s, int32_t u) noexcept nogil:
+        """A block for level s of column u. False: no memory."""
+        self.unit[s].level = <double*> self.grab(2 * self.wide + 1, sizeof(double))
+        if self.unit[s].level == NULL:
+            return False
         self.unit[s].next_level = self.unit[u].first_level
         self.unit[u].first_level = s
+        return True
 
     cdef void unlink(self, int32_t s) noexcept nogil:
         cdef int32_t u = self.space.column[s]
@@ -193,7 +244,7 @@ cdef class Units(Model):
         cdef Unit* unit
         cdef Digest* d
         table = np.zeros((size, 13), dtype=np.int64)
-        real = np.zeros((size, 2))
+        real = np.zeros((size, 4))
         rings, forests, levels, digests, points = [], [], [], [], []
         cdef int64_t[:, ::1] ints = table
         cdef double[:, ::1] reals = real
@@ -206,6 +257,8 @@ cdef class Units(Model):
                 ints[u, k] = value
             reals[u, 0] = unit.deadline
             reals[u, 1] = unit.weight
+            reals[u, 2] = unit.told
+            reals[u, 3] = unit.heard
             if unit.presence.count:
                 rings.append([unit.presence.ring[k] for k in range(self.rule.words)])
             if unit.forest != NULL:
@@ -264,8 +317,10 @@ cdef class Units(Model):
             unit.next_level = <int32_t> ints[u, 8]
             unit.deadline = reals[u, 0]
             unit.weight = reals[u, 1]
+            unit.told = reals[u, 2]
+            unit.heard = reals[u, 3]
             if unit.presence.count:
-                unit.presence.ring = <uint64_t*> grab(self.rule.words, sizeof(uint64_t))
+                unit.presence.ring = <uint64_t*> claim(self.rule.words, sizeof(uint64_t))
                 for k, word in enumerate(next(rings).tolist()):
                     unit.presence.ring[k] = word
             if ints[u, 11]:
@@ -273,12 +328,13 @@ cdef class Units(Model):
             if ints[u, 12]:
                 unit.level = taken(next(levels))
             if ints[u, 10]:
-                unit.digest = <Digest*> grab(wide, sizeof(Digest))
+                unit.digest = <Digest*> claim(wide, sizeof(Digest))
                 for c in range(wide):
                     d = &unit.digest[c]
                     d.total, d.lo, d.hi, n, held = next(digests).tolist()
                     k = int(n + held)
-                    digest_reserve(d, k)
+                    if not digest_reserve(d, k):
+                        raise MemoryError
                     d.n = int(n)
                     d.held = int(held)
                     put(<double*> d.point, points[:2 * k])
@@ -316,7 +372,7 @@ cdef void put(double* place, object numbers):
         memcpy(place, &view[0], view.shape[0] * sizeof(double))
 
 
-cdef double* taken(object numbers):
-    cdef double* block = <double*> grab(len(numbers), sizeof(double))
+cdef double* taken(object numbers) except NULL:
+    cdef double* block = <double*> claim(len(numbers), sizeof(double))
     put(block, numbers)
     return block

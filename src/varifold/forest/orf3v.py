@@ -45,7 +45,8 @@ class ORF3V(VaryingClassifier):
     growth
         A young forest is renewed sooner: when its sketches have grown by this share.
     alpha
-        Rate α of the weights (eq. 8), which follow twice the share of a forest's own votes that were right.
+        Rate α of the weights (eq. 8), which follow twice the share of a forest's own votes that were right, and of the
+        importances.
     window
         Rounds n over which availability counts as recent.
     delta
@@ -86,8 +87,9 @@ class ORF3V(VaryingClassifier):
 
     *Cost.* O(present (log J + C + log known)) an instance, and every r values of a feature a renewal,
     O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for features
-    with few distinct values. Learning needs memory it cannot do without: if the system has none left, the process
-    ends.
+    with few distinct values. A feature that has vanished is forgotten, name and slot included, so that memory follows
+    the features that are alive. If the system has no memory left, `MemoryError` is raised: the values for which there
+    was no room were not learned, and the learner can go on.
 
     Examples
     --------
@@ -100,8 +102,8 @@ class ORF3V(VaryingClassifier):
     ...     model.learn_one(x, "alarm" if 10 < step % 40 < 20 else "ok")
     >>> model.predict_one({"temperature": 15}), model.predict_one({"temperature": 35})
     ('alarm', 'ok')
-    >>> sorted(model.importances())
-    ['site', 'temperature']
+    >>> {feature: round(bits, 2) for feature, bits in model.importances().items()}  # temperature decides
+    {'temperature': 0.25, 'site': 0.01}
 
     References
     ----------
@@ -197,14 +199,26 @@ class ORF3V(VaryingClassifier):
         return cast(ORF3VModel, self._engine.model)
 
     def importances(self) -> dict[Name, float]:
-        """Weight of every forest by feature, a string column being one; largest first.
+        """Bits of information about the label in a value of each feature, a string column being one; largest first.
 
-        A weight lies between 0 and 2 and follows twice the share of the forest's own votes that were right: with two
-        balanced labels 1 is worth nothing.
+        It is the mean of log2 P_i(y) / prior(y) over the forest's own votes, each cast before the label was learned;
+        the last 1/α or so count most. 0 is worth nothing; a little less than 0 is what a useless forest costs.
         """
-        space = self._engine.space
-        weights = {space.name_of(u): w for u, w in self._forests.unit_weights().items()}
-        return dict(sorted(weights.items(), key=lambda item: -item[1]))
+        return self._by_name(self._forests.unit_information())
+
+    def weights(self) -> dict[Name, float]:
+        """Weight w_i of every forest in the vote (eq. 8) by feature, a string column being one; largest first.
+
+        A weight lies between 0 and 2 and moves from 1 towards twice the share of the forest's own votes that were
+        right, so it depends on how often a feature was seen, and where one label is frequent it tells good forests
+        from bad ones poorly: see `importances` for that.
+        """
+        return self._by_name(self._forests.unit_weights())
+
+    def _by_name(self, units: dict[int, float]) -> dict[Name, float]:
+        """By feature, largest first; among equals by slot."""
+        name_of = self._engine.space.name_of
+        return {name_of(u): value for u, value in sorted(units.items(), key=lambda item: (-item[1], item[0]))}
 
     def votes_one(self, x: Instance) -> dict[Name, dict[Any, float]]:
         """What each feature present adds to every label's score, the feature with the largest say first."""

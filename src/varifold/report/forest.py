@@ -37,13 +37,12 @@ def plot_importances(result: Result, path: str | os.PathLike[str], title: str = 
         ax.plot(at, lines[name], color=colour, linewidth=1.8)
         ends.append((_last(lines[name]), str(name), colour))
     low, high = _limits(lines)
-    ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel="weight of the feature's forest")
+    ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel="importance of the feature")
     ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
     if len(ranked) > top:
-        ax.text(
-            0.01, 0.98, f"grey: {len(ranked) - top} others", color=GREY, fontsize=9, va="top", transform=ax.transAxes
-        )
+        text = f"grey: {len(ranked) - top} others"
+        ax.text(0.99, 0.98, text, color=GREY, fontsize=9, ha="right", va="top", transform=ax.transAxes)
     ax.set_title(title, fontsize=13, fontweight="bold", pad=12)
     write(figure, path)
 
@@ -55,12 +54,15 @@ def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:
 
 
 def _last(line: Floats) -> float:
-    """The last weight; below all others when the feature is gone by the end."""
-    return float(line[-1]) if np.isfinite(line[-1]) else -1.0
+    """The last importance; below all others when the feature is gone by the end."""
+    return float(line[-1]) if np.isfinite(line[-1]) else -np.inf
 
 
 def _limits(lines: dict[Name, Floats]) -> tuple[float, float]:
-    values = np.concatenate(list(lines.values()))
+    """Of all but the first twentieth of the stream, where a few votes decide, if that leaves anything."""
+    values = np.stack(list(lines.values()), axis=1)
+    late = values[len(values) // 20 :]
+    values = late if np.isfinite(late).any() else values
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     margin = 0.06 * max(high - low, 0.05)
     return low - margin, high + margin
@@ -91,15 +93,16 @@ def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], titl
 
 
 def _distribution(ax: Any, values: Floats, weights: Floats, points: Any, colour: str) -> None:
-    """Centroids at the middle of their weight, joined; a digest of points alone is a staircase."""
+    """A jump at every centroid of equal values, the others at the middle of their weight; points alone: a staircase."""
     upper = np.cumsum(weights) / weights.sum()
     if points.all() and len(values) <= 40:
         ax.step(np.r_[values[:1], values], np.r_[0.0, upper], where="post", color=colour, linewidth=1.8)
         ax.scatter(values, upper, s=9, color=colour, linewidths=0, zorder=3)
     else:
-        middle = upper - weights / weights.sum() / 2
-        ax.plot(values, middle, color=colour, linewidth=1.8)
-        ax.scatter(values, middle, s=9, color=colour, linewidths=0, zorder=3)
+        share = weights / weights.sum()
+        ends = np.stack([upper - np.where(points, share, share / 2), upper - np.where(points, 0.0, share / 2)], axis=1)
+        ax.plot(np.repeat(values, 2), ends.ravel(), color=colour, linewidth=1.8)
+        ax.scatter(values, ends[:, 1], s=9, color=colour, linewidths=0, zorder=3)
 
 
 def _range(digests: Iterable[tuple[Floats, Floats, Any]]) -> tuple[float, float]:
