@@ -36,6 +36,8 @@ def fails(capsys, *argv):
         (["run", "--data", "synthetic", "--model", "olvf:c_bar=1"], "did you mean C_bar"),
         (["run", "--data", "synthetic", "--model", "olvf:C=-1"], "must be a float > 0"),
         (["run", "--data", "synthetic", "--model", "olvf:C"], "key=value"),
+        (["run", "--data", "synthetic", "--model", "olvf:C=1,C=2"], "'C' is given twice"),
+        (["run", "--data", "synthetic", "--model", "OLVF"], "did you mean olvf"),
         (["run", "--data", "synthetic", "--model", "olvf:C=(1"], "left open"),
         (["run", "--data", "synthetic", "--model", "nowhere.at_all:Thing"], "nowhere"),
         (["run", "--data", "synthetic", "--model", "river.linear_model:LogisticRegresion"], "LogisticRegression"),
@@ -58,6 +60,9 @@ def fails(capsys, *argv):
         (["run", "--data", "synthetic", "--positive", "9"], "positive"),
         (["run", "a.csv", "--target", "y", "--types", "a=number"], "numeric|category|text"),
         (["models", "olv"], "olvf"),
+        (["inspect", "x", "--top", "-1"], "--top"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["data", "show", "synthetic", "--seed", "-1"], "--seed"),
     ],
 )
 def test_wrong_usage_is_one_line_and_code_2(capsys, argv, says):

@@ -39,7 +39,10 @@ def test_seed_shuffle_and_jobs(capsys):
     first = run_json(capsys, "--data", "synthetic", "--repeats", "2", "--seed", "5")
     again = run_json(capsys, "--data", "synthetic", "--repeats", "2", "--seed", "5", "--jobs", "2")
     assert first["cer"] == again["cer"]
-    assert run_json(capsys, "--data", "synthetic", "--repeats", "2", "--no-shuffle")["cer"]["std"] == 0.0
+    assert main(["run", "--data", "synthetic", "--model", "olvf", "--repeats", "2", "--no-shuffle"]) == 0
+    assert "same rows in the same order" in capsys.readouterr().err
+    assert main(["run", "--data", "synthetic", "--model", "olvf", "--repeats", "2"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_csv_has_a_line_a_repeat(capsys):
@@ -124,6 +127,27 @@ def test_plot_is_a_picture(capsys, tmp_path):
     assert main(argv) == 0
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert main([*argv[:-1], str(tmp_path / "curve.xyz")]) == 2
+
+
+def test_the_picture_has_the_figures_of_the_table(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    monkeypatch.setattr("varifold.report.curves.write", lambda figure, path: drawn.append(figure))
+    path = tmp_path / "few.csv"
+    path.write_text("a,y\n1,p\n2,q\n3,p\n")
+    assert main(["run", str(path), "--target", "y", "--model", "olvf", "--plot", str(tmp_path / "x.png")]) == 0
+    shown = dict(line.rsplit(None, 1) for line in capsys.readouterr().out.splitlines()[4:])
+    texts = {t.get_text() for ax in drawn[0].axes for t in ax.texts}
+    assert f"majority class {float(shown['majority class cer']):.3f}" in texts
+    assert f"so far (CER) {float(shown['cer']):.3f}" in texts
+    ticks = drawn[0].axes[1].get_xticks()
+    assert (ticks == np.round(ticks)).all()
+
+
+def test_a_learner_within_is_spelled_as_a_model(capsys, tmp_path):
+    varifold.OVFIV(base=varifold.PA()).save(tmp_path / "m")
+    assert main(["inspect", str(tmp_path / "m")]) == 0
+    assert "base=(pa:" in capsys.readouterr().out
 
 
 def test_plot_without_matplotlib_says_how_to_get_it(capsys, tmp_path, monkeypatch):

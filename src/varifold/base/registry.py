@@ -50,8 +50,11 @@ _WHERE: dict[str, str] = {
 
 
 def nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
-    """A sentence naming the closest known names."""
-    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.5)
+    """A sentence naming the closest known names, in whatever case they are written."""
+    folded: dict[str, str] = {}
+    for known in names:
+        folded.setdefault(known.casefold(), known)
+    close = [folded[found] for found in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 

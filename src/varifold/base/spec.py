@@ -64,7 +64,11 @@ def parse_model(text: str) -> ModelSpec:
             )
         name, rest = f"{head}:{attribute}", after
     spec = ModelSpec(name, text)
-    params = {key: _value(value) for key, value in _pairs(rest, text)}
+    params: dict[str, Any] = {}
+    for key, value in _pairs(rest, text):
+        if key in params:
+            raise ParameterError(f"{key!r} is given twice in {text!r}")
+        params[key] = _value(value)
     _check(spec.cls, params, text)
     spec = spec.having(**params)
     spec()

@@ -19,6 +19,7 @@ from varifold.bench.runner import run as run_cells
 from varifold.bench.store import Store
 from varifold.bench.study import define, study_table
 from varifold.bench.table import Table, find_table, tables
+from varifold.cli.numbers import positive
 from varifold.cli.output import shorten
 from varifold.cli.output import table as text_table
 from varifold.cli.targets import check_target
@@ -47,10 +48,10 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, told):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
-            "--repeats", type=_positive, metavar="N", help="at most N repeats (default: as the table says)"
+            "--repeats", type=positive, metavar="N", help="at most N repeats (default: as the table says)"
         )
         each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
-    ran.add_argument("--jobs", type=_positive, default=1, metavar="N", help="cells at a time")
+    ran.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells at a time")
     ran.add_argument("--backend", metavar="NAME", help="joblib backend: loky, threading, dask, ray, ...")
     own = ran.add_argument_group("your own data instead of a table")
     own.add_argument("--data", metavar="FILE|NAME", help="a file (with --target) or a registered data set")
@@ -61,12 +62,6 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, told):
         each.add_argument("--html", metavar="FILE", help="write the report as a page")
         each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

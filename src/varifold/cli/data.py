@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, ParameterError, UnknownNameError
@@ -35,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     export.add_argument("--to", choices=["csv", "jsonl"], default="csv", help="format")
     export.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
     export.add_argument("--scenario", default=None, metavar="SPEC", help="after a scenario, such as vfs:0.5")
-    export.add_argument("--seed", type=int, default=0, metavar="S")
+    export.add_argument("--seed", type=natural, default=0, metavar="S")
     _show_options(parts.add_parser("show", help="which features live when", allow_abbrev=False))
 
 
@@ -43,7 +44,7 @@ def _show_options(show: argparse.ArgumentParser) -> None:
     show.add_argument("what", nargs="+", metavar="NAME|FILE", help="a registered set, or files")
     show.add_argument("--target", metavar="COL", help="column of the label, for files")
     show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
-    show.add_argument("--seed", type=int, default=0, metavar="S")
+    show.add_argument("--seed", type=natural, default=0, metavar="S")
     show.add_argument("--types", default="", metavar="COL=KIND,...", help="numeric, category or text")
     show.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
     show.add_argument("--plot", metavar="FILE.png", help="picture of it")

@@ -12,6 +12,7 @@ import numpy as np
 
 from varifold.base import models, to_block
 from varifold.base.spec import parse_model
+from varifold.cli.numbers import natural
 from varifold.cli.output import number, print_json, table
 from varifold.cli.sensors import Plant, Values, plant
 from varifold.cli.targets import check_picture
@@ -47,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
     default = "auto" if "auto" in models else "arow"
     parser.add_argument("--model", default=default, metavar="NAME[:KEY=VALUE,...]", help=f"default {default}")
     parser.add_argument("--plot", default="varifold-demo.png", metavar="FILE.png", help="default varifold-demo.png")
-    parser.add_argument("--seed", type=int, default=7, metavar="S")
+    parser.add_argument("--seed", type=natural, default=7, metavar="S")
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from varifold.base import INTERCEPT, VaryingClassifier, load
+from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.errors import DataError, ParameterError
 
@@ -34,7 +35,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--data", metavar="NAME|PATH", help="data set or file that the row number is about")
     parser.add_argument("--target", metavar="COL", help="column of that file that holds the label")
     parser.add_argument("--label", metavar="LABEL", help="explain the score of this label only")
-    parser.add_argument("--top", type=int, default=20, metavar="N", help="features shown, largest first (default 20)")
+    parser.add_argument(
+        "--top", type=natural, default=20, metavar="N", help="features shown, largest first (default 20)"
+    )
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base import Feature, VaryingClassifier, load
+from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 
 
@@ -20,7 +21,9 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
-    parser.add_argument("--top", type=int, default=20, metavar="N", help="features shown, heaviest first (default 20)")
+    parser.add_argument(
+        "--top", type=natural, default=20, metavar="N", help="features shown, heaviest first (default 20)"
+    )
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
@@ -58,10 +61,18 @@ def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
 
 def _spelled(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{k}={v!r}" for k, v in value.items())
+        return ", ".join(f"{k}={_param(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(str(v) for v in value) or "-"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _param(value: Any) -> str:
+    """A parameter; a learner among them as --model would have it."""
+    if not isinstance(value, dict):
+        return repr(value)
+    header = value["learner"]
+    return f"({header['method']}:{','.join(f'{k}={_param(v)}' for k, v in header['params'].items())})"
 
 
 def _feature_table(features: list[tuple[str | int, Feature]]) -> str:

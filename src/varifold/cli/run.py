@@ -11,6 +11,7 @@ from typing import Any
 from varifold.base import models
 from varifold.base.spec import ModelSpec, parse_model
 from varifold.cli import source
+from varifold.cli.numbers import natural, positive
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
 from varifold.cli.targets import check_picture, check_target
@@ -41,8 +42,8 @@ def add_parser(subparsers: Any) -> None:
         help=f"a name from `varifold models`, or package.module:Class (default {default})",
     )
     how.add_argument("--scenario", default="none", metavar="SPEC", help="how features come and go, such as vfs:0.5")
-    how.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs with the seeds S, S+1, ...")
-    how.add_argument("--seed", type=_natural, default=0, metavar="S", help="seed of permutation and scenario")
+    how.add_argument("--repeats", type=positive, default=1, metavar="N", help="runs with the seeds S, S+1, ...")
+    how.add_argument("--seed", type=natural, default=0, metavar="S", help="seed of permutation and scenario")
     how.add_argument(
         "--scale",
         choices=["standard", "minmax", "none", "paper"],
@@ -53,25 +54,11 @@ def add_parser(subparsers: Any) -> None:
     )
     how.add_argument("--delay", metavar="K|COL", help="labels come K instances late, or as many as a column says")
     how.add_argument("--positive", metavar="LABEL", help="label that f1 is about (default: the rarer of two)")
-    how.add_argument("--jobs", type=_positive, default=1, metavar="N", help="repeats at a time")
+    how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
     out.add_argument("--plot", metavar="FILE.png", help="picture of the error and the features over time")
     out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
-
-
-def _positive(text: str) -> int:
-    return _whole(text, 1)
-
-
-def _natural(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _whole(text: str, least: int) -> int:
-    if not text.isdigit() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args, spec)
     origin = source.open_source(args)
     summary = _evaluate(args, spec, origin)
-    _tell(origin, summary)
+    _tell(args, origin, summary)
     facts = _facts(args, spec, origin, summary)
     if args.format == "json":
         print_json(facts)
@@ -108,13 +95,21 @@ def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
     check_picture(args.plot)
 
 
-def _tell(origin: source.Source, summary: Summary) -> None:
-    """Nothing to score is an error; rows that could not be read are shown on standard error."""
+def _shuffles(args: argparse.Namespace) -> bool:
+    return bool(args.data) if args.shuffle is None else bool(args.shuffle)
+
+
+def _tell(args: argparse.Namespace, origin: source.Source, summary: Summary) -> None:
+    """Nothing to score is an error; rows left out and repeats that do not vary are told on standard error."""
     first = summary.results[0]
     if first.instances == 0:
         raise DataError(f"{origin.name} has no instances")
     if first.scored == 0:
         raise DataError(f"none of the {first.instances:,} instances of {origin.name} that count has a label")
+    if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
+        print(
+            "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
+        )
     for problem in origin.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
     if origin.skipped > 3:
@@ -142,7 +137,7 @@ def _delay(text: str | None) -> float | str | None:
 
 
 def _evaluate(args: argparse.Namespace, spec: ModelSpec, origin: source.Source) -> Summary:
-    shuffle = bool(args.data) if args.shuffle is None else args.shuffle
+    shuffle = _shuffles(args)
     varied = None
     if origin.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
         varied = vary(origin.stream, args.scenario, seed=args.seed)

@@ -71,7 +71,7 @@ class Tally:
         hits = np.diagonal(self.confusion, offset=1)
         accuracy = float(hits.sum()) / scored if scored else float("nan")
         return {
-            "cer": 1.0 - accuracy if scored else float("nan"),
+            "cer": (scored - int(hits.sum())) / scored if scored else float("nan"),
             "accuracy": accuracy,
             "f1": f1(self.confusion, positive),
             "balanced_accuracy": balanced_accuracy(self.confusion),

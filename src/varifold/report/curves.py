@@ -26,6 +26,7 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     _features(bottom, at, curves, points)
     top.set_title(title, fontsize=13, fontweight="bold", pad=12)
     bottom.set_xlabel("instances")
+    bottom.xaxis.get_major_locator().set_params(integer=True)
     bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     bottom.set_xlim(0, at[-1] if points else 1)
     write(figure, path)

@@ -1,0 +1,21 @@
+"""Whole numbers as options take them."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def positive(text: str) -> int:
+    """1 or more."""
+    return _whole(text, 1)
+
+
+def natural(text: str) -> int:
+    """0 or more."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, not {text!r}")
+    return int(text)
