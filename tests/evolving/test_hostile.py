@@ -67,3 +67,35 @@ def test_disorder(seed):
         one.learn_one(x, y, w)
         copy.learn_one(x, y, w)
     same(one, copy)
+
+
+def spoiled():
+    """(array, what is done to it): each would be read or written beyond what is held."""
+    beyond, shorter, longer = (lambda a: a + 10**6), (lambda a: a[:-1]), (lambda a: np.concatenate([a, a]))
+    yield from ((key, beyond) for key in ("map.input", "map.output", "overlap.input", "overlap.output", "overlap.lead"))
+    yield from ((key, beyond) for key in ("rule0.slots", "rule1.slots", "pair"))
+    yield from ((key, longer) for key in ("map.matrix", "overlap.a", "overlap.y", "rule0.slots", "phases.group"))
+    yield from ((key, shorter) for key in ("map.mean", "map.unit", "map.base", "pair", "experts", "course"))
+    yield from ((key, shorter) for key in ("overlap.lead", "overlap.count", "phases.count", "phases.level"))
+    yield "phases.group", lambda a: a + 100
+    yield "phases.count", lambda a: a - 10**6
+    yield "rule0.spare", lambda a: np.arange(1, 4, dtype=np.int32)
+    yield "map.input", lambda a: a.astype(np.float64)
+
+
+@pytest.mark.parametrize(("key", "spoil"), list(spoiled()))
+def test_a_spoiled_state_is_refused(key, spoil):
+    rng = np.random.default_rng(3)
+    model = varifold.CWFE()
+    for step in range(140):
+        a, b, c = rng.normal(size=3), rng.normal(size=3), rng.normal(size=3)
+        x = {f"a{j}": v for j, v in enumerate(a)} if step < 60 else {}
+        x |= {f"b{j}": v for j, v in enumerate(a + b)} if step >= 50 else {}
+        x |= {f"c{j}": v for j, v in enumerate(b + c)} if step >= 130 else {}
+        model.learn_one(x, bool(a[0] > 0))
+    names, labels, arrays = model._engine.dump()
+    full = next(name for name in arrays if name.endswith(key))
+    fresh = varifold.CWFE()
+    fresh._engine.fill(names, labels, dict(arrays))
+    with pytest.raises(ValueError, match=r"belong to this model|has the shape"):
+        varifold.CWFE()._engine.fill(names, labels, {**arrays, full: spoil(arrays[full])})

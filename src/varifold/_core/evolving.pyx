@@ -21,6 +21,7 @@ from varifold._core.phases cimport ABSORB, GONE, JOIN, JOINED, Phases, SWITCH
 from varifold._core.rule_pair cimport Locals, RulePair
 from varifold._core.space cimport seen_first
 from varifold._core.view cimport View
+from varifold._core.feature_map import checked, reals
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
 cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean that chooses who is carried over
@@ -328,13 +329,14 @@ cdef class EvolvingModel(RulePair):
         cdef double held[3]
         cdef Py_ssize_t i
         RulePair.fill(self, arrays, capacity)
-        held[0], held[1], held[2], self.recent[0], self.recent[1] = (float(x) for x in arrays["experts"])
+        held[0], held[1], held[2], self.recent[0], self.recent[1] = reals(arrays, "experts", (5,)).tolist()
         experts_fill(&self.experts, held)
-        self.heir = int(arrays["course"][0])
-        self.frozen = bool(arrays["course"][1])
-        self.maps_missed = int(arrays["course"][2])
+        course = checked(arrays, "course", 3, 0, 2**62)
+        self.heir = int(course[0] != 0)
+        self.frozen = bool(course[1])
+        self.maps_missed = int(course[2])
         self.phases.fill(arrays)
-        self.overlap.fill(arrays)
+        self.overlap.fill(arrays, capacity)
         for i in range(self.overlap.inputs):
             if self.overlap.input[i] > 0:
                 self.column_of[self.overlap.input[i]] = <int32_t> (i + 1)

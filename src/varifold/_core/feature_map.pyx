@@ -17,6 +17,23 @@ cdef double RCOND = 1e-11     # singular values below this share of the largest 
 cdef double STILL = 1e-9      # an input that moves less than this share of its mean is a constant
 
 
+def checked(dict arrays, str key, Py_ssize_t size, low, high):
+    """The whole numbers of a saved array of this size (-1: any), each at least `low` and below `high`."""
+    found = np.asarray(arrays[key])
+    if (found.dtype.kind not in "iu" or found.ndim != 1 or (size >= 0 and len(found) != size)
+            or (len(found) and not (low <= int(found.min()) and int(found.max()) < high))):
+        raise ValueError(f"the array {key!r} does not belong to this model")
+    return found
+
+
+def reals(dict arrays, str key, tuple shape):
+    """A saved array of numbers that must have this shape."""
+    found = np.asarray(arrays[key], dtype=np.float64)
+    if found.shape != shape:
+        raise ValueError(f"the array {key!r} has the shape {found.shape}, not {shape}")
+    return found
+
+
 cdef class Overlap:
     def __cinit__(self, Py_ssize_t most):
         self.most = most
@@ -191,25 +208,35 @@ cdef class Overlap:
             "overlap.count": np.array([self.rows, self.full], dtype=np.int64),
         }
 
-    def fill(self, dict arrays):
-        """Take what dump() gave."""
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """Take what dump() gave; its slots must be below `capacity`."""
         cdef Py_ssize_t i, j
-        a, y = arrays["overlap.a"], arrays["overlap.y"]
+        inputs = checked(arrays, "overlap.input", -1, -1, capacity)
+        outputs = checked(arrays, "overlap.output", -1, -1, capacity)
+        rank = len(arrays["overlap.a"])
+        if len(inputs) > self.most + 1 or len(outputs) > self.most + 1 or rank > len(inputs):
+            raise ValueError(f"an overlap of {rank} x {len(inputs)} and {len(outputs)} does not belong to this model")
+        a = reals(arrays, "overlap.a", (rank, len(inputs)))
+        y = reals(arrays, "overlap.y", (rank, len(outputs)))
+        lead = checked(arrays, "overlap.lead", len(inputs), -1, rank)
+        count = checked(arrays, "overlap.count", 2, 0, 2**62)
         self.clear()
         for j in range(a.shape[1]):
-            self.add_input(arrays["overlap.input"][j], 0.0)
+            self.add_input(inputs[j], 0.0)
         for j in range(y.shape[1]):
-            self.add_output(arrays["overlap.output"][j])
+            self.add_output(outputs[j])
+        if self.full:
+            raise MemoryError
         for j in range(self.inputs):
-            self.lead[j] = arrays["overlap.lead"][j]
-        self.rank = a.shape[0]
+            self.lead[j] = lead[j]
+        self.rank = rank
         for i in range(self.rank):
             for j in range(self.inputs):
                 self.a[i * self.room_in + j] = a[i, j]
             for j in range(self.outputs):
                 self.y[i * self.room_out + j] = y[i, j]
-        self.rows = int(arrays["overlap.count"][0])
-        self.full = bool(arrays["overlap.count"][1])
+        self.rows = int(count[0])
+        self.full = bool(count[1])
 
     def nbytes(self):
         """Bytes held."""
@@ -346,24 +373,29 @@ cdef class FeatureMap:
             "map.matrix": np.array([self.matrix[j] for j in range(n * m)], dtype=np.float64).reshape(n, m),
         }
 
-    def fill(self, dict arrays):
-        """Take what dump() gave."""
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """Take what dump() gave; its slots must be below `capacity`, and no more of them be recovered."""
         cdef Py_ssize_t i, j
-        matrix = arrays["map.matrix"]
-        n, m = matrix.shape
+        inputs = checked(arrays, "map.input", -1, -1, capacity)
+        outputs = checked(arrays, "map.output", -1, -1, capacity)
+        n, m = len(inputs), len(outputs)
+        if m > capacity:
+            raise ValueError(f"a map to {m} features does not belong to this model")
+        matrix, base = reals(arrays, "map.matrix", (n, m)), reals(arrays, "map.base", (m,))
+        mean, unit = reals(arrays, "map.mean", (n,)), reals(arrays, "map.unit", (n,))
         if not self.reserve(n, m):
             raise MemoryError
         self.inputs = n
         self.outputs = m
         for i in range(self.inputs):
-            self.input[i] = arrays["map.input"][i]
-            self.mean[i] = arrays["map.mean"][i]
-            self.unit[i] = arrays["map.unit"][i]
+            self.input[i] = inputs[i]
+            self.mean[i] = mean[i]
+            self.unit[i] = unit[i]
             for j in range(self.outputs):
                 self.matrix[i * self.outputs + j] = matrix[i, j]
         for j in range(self.outputs):
-            self.output[j] = arrays["map.output"][j]
-            self.base[j] = arrays["map.base"][j]
+            self.output[j] = outputs[j]
+            self.base[j] = base[j]
 
     def nbytes(self):
         """Bytes held."""

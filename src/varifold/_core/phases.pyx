@@ -15,6 +15,7 @@ from libc.string cimport memset
 from varifold._core.names cimport COLUMN, NUMERIC
 from varifold._core.space cimport Seen, Space, seen_count, seen_first, seen_last
 from varifold._core.view cimport View
+from varifold._core.feature_map import checked, reals
 
 cdef double LIVING = 0.5        # a column that shows in fewer of its instances says nothing by its absence
 cdef double DENSE = 0.4         # share of the settled columns an instance must show for a join to mean anything
@@ -221,9 +222,14 @@ cdef class Phases:
     def fill(self, dict arrays):
         """Take what dump() gave."""
         cdef Py_ssize_t i
-        for i in range(len(arrays["phases.group"])):
-            self.group[i] = arrays["phases.group"][i]
-        count, level, found = arrays["phases.count"], arrays["phases.level"], arrays["phases.found"]
+        group = checked(arrays, "phases.group", -1, UNKNOWN, GONE + 1)
+        count = checked(arrays, "phases.count", 6, 0, 2**62)
+        found = checked(arrays, "phases.found", -1, 0, 2**62)
+        level = reals(arrays, "phases.level", (2,))
+        if len(group) > self.capacity:
+            raise ValueError(f"{len(group)} columns do not belong to this model")
+        for i in range(len(group)):
+            self.group[i] = group[i]
         self.overlapping = bool(count[0])
         self.settled, self.joined_at, self.switches = int(count[1]), int(count[2]), int(count[3])
         self.last_start, self.paired = int(count[4]), int(count[5])

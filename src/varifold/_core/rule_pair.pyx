@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from varifold._core.feature_map cimport FeatureMap
+from varifold._core.feature_map import checked
 from varifold._core.model cimport BinaryRule, Model, at
 from varifold._core.order cimport BITMAP_SLOTS, sort_pairs
 from varifold._core.space cimport Space
@@ -341,12 +342,18 @@ cdef class RulePair(Model):
         cdef Locals* l
         Model.fill(self, arrays, capacity)
         self.grow(capacity)
-        self.map.fill(arrays)
+        self.map.fill(arrays, capacity)
+        pair = checked(arrays, "pair", 4, 0, 2)
         for e, rule in enumerate((self.first, self.second)):
             l = &self.local[e]
             prefix = f"rule{e}."
             rule.fill({key[6:]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
-            slots, spare = arrays[prefix + "slots"], arrays[prefix + "spare"]
+            slots = checked(arrays, prefix + "slots", -1, -1, capacity)
+            spare = checked(arrays, prefix + "spare", -1, 1, len(slots))
+            used = slots[slots >= 0]
+            if (not 0 < len(slots) <= capacity or slots[0] != 0 or len(np.unique(used)) != len(used)
+                    or len(spare) != len(slots) - len(used)):
+                raise ValueError(f"the features of {prefix[:5]} do not belong to this model")
             l.n = len(slots)
             for i in range(l.n):
                 l.slot[i] = slots[i]
@@ -355,11 +362,11 @@ cdef class RulePair(Model):
             l.spares = len(spare)
             for i in range(l.spares):
                 l.spare[i] = spare[i]
-            l.sealed = bool(arrays["pair"][2 + e])
+            l.sealed = bool(pair[2 + e])
         self.first_space.size = self.local[0].n
         self.second_space.size = self.local[1].n
-        self.old = int(arrays["pair"][0])
-        self.two = bool(arrays["pair"][1])
+        self.old = int(pair[0])
+        self.two = bool(pair[1])
 
     def nbytes(self):
         return self.first.nbytes() + self.second.nbytes() + self.map.nbytes()
