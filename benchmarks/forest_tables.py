@@ -134,16 +134,27 @@ def settings(args: argparse.Namespace) -> None:
         show(name, f"{errors.mean():.4f}", (errors < first - 0.002).sum(), (errors > first + 0.002).sum(), met)
 
 
+def first_words(block: Block, words: int) -> Block:
+    """The words that occur in most reviews, and no others."""
+    names = [block.vocabulary.name_of(i) for i in range(1, block.vocabulary.size)]
+    cells = sparse.csr_matrix((block.values, block.indices - 1, block.indptr), shape=(len(block), len(names)))
+    kept = np.argsort(-np.bincount(cells.indices, minlength=len(names)), kind="stable")[:words]
+    return to_block(cells[:, kept], block.y, names=[names[i] for i in kept])
+
+
 def imdb(args: argparse.Namespace) -> None:
-    header("vote", "published", "CER", "seconds", "state, MB", "peak, MB")
+    header("vote", "published", "CER", "seconds, processor", "state, MB", "peak, MB")
+    data = first_words(datasets.load("imdb").block, args.words)
     for vote in ("prior", "paper"):
-        found = repeat(lambda vote=vote: ORF3V(vote=vote), datasets.load("imdb"), repeats=args.repeats)
+        start = time.process_time()
+        found = repeat(lambda vote=vote: ORF3V(vote=vote), data, repeats=args.repeats)
+        seconds = (time.process_time() - start) / args.repeats
         state = sum(found.learner.state_bytes().values()) / 1e6
         show(
             vote,
             "0.285",
             f"{found.mean('cer'):.3f} ± {found.std('cer'):.3f}",
-            f"{found.mean('seconds'):.1f}",
+            f"{seconds:.1f}",
             f"{state:.0f}",
             f"{(found.results[-1].peak_memory or 0) / 1e6:.0f}",
         )
@@ -336,6 +347,7 @@ def main() -> None:
     parser.add_argument("--river", action="store_true", help="river's learners too (minutes)")
     parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--features", type=int, default=100_000)
+    parser.add_argument("--words", type=int, default=7_500, help="of IMDB")
     parser.add_argument("--plot", help="picture of `bursts`, as a file")
     args = parser.parse_args()
     args.rows = args.rows or (4_000 if args.part == "speed" else 1_000_000)
