@@ -246,7 +246,7 @@ def test_a_type_may_name_a_column_of_any_file():
     paths = [DATA / "jan.csv", DATA / "feb.csv"]
     stream = streams.read(paths, target="y", types={"new": "numeric"})
     assert sum(map(len, stream.blocks())) == 400
-    with pytest.raises(DataError, match="feb.csv has no column 'knew'"):
+    with pytest.raises(DataError, match=r"feb\.csv has no column 'knew'"):
         list(streams.read(paths, target="y", types={"knew": "numeric"}).blocks())
 
 
