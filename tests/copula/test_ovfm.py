@@ -79,11 +79,14 @@ def follow(learner, twin, instances):
         ({"horizon": 150, "batch": 7, "c": 2.0, "gamma_min": 0.2}, {"nominal": True}),
         ({"radius": 0.7, "levels": 4}, {"weights": True, "labels": 3, "nominal": True}),
         ({"radius": 0.7, "base": "ftrladp"}, {"weights": True}),
+        ({"presence": False}, {"weights": True, "labels": 3}),
     ],
 )
 def test_follows_its_twin(setting, stream):
     learner = OVFM(**setting)
-    own = {key: setting[key] for key in ("latent_only", "eta", "horizon", "radius", "base") if key in setting}
+    own = {
+        key: setting[key] for key in ("latent_only", "eta", "horizon", "radius", "base", "presence") if key in setting
+    }
     renamed = {"window": "W", "batch": "b"}
     copula = {renamed.get(k, k): v for k, v in setting.items() if k in {*renamed, "levels", "sweeps", "c", "gamma_min"}}
     twin = PlainOVFMStream(functools.partial(PlainOVFM, **own), setting.get("fit_intercept", True), **copula)
@@ -203,3 +206,19 @@ def test_the_copula_is_what_tells_an_absent_feature():
     assert (np.array(learner.classes)[codes[300:]] == np.array(labels[300:])).mean() > 0.9
     names, correlation = learner.correlation()
     assert correlation[names.index("a"), names.index("b")] > 0.8
+
+
+def test_presence_learner_takes_over_when_words_say_it_all():
+    """Every value is 1: scaling leaves nothing of it, and only what is there tells the label."""
+    rng = np.random.default_rng(3)
+    learner, paper = OVFM(), OVFM(presence=False)
+    wrong = {learner: 0, paper: 0}
+    for _ in range(400):
+        y = int(rng.random() < 0.5)
+        x = {f"w{j}": 1.0 for j in range(12) if rng.random() < (0.7 if (j < 6) == (y == 1) else 0.2)}
+        for model in wrong:
+            wrong[model] += model.predict_one(x) != y
+            model.learn_one(x, y)
+    assert wrong[learner] < 0.6 * wrong[paper]
+    assert learner.shares[0]["presence"] > 0.9
+    assert sum(learner.shares[0].values()) == pytest.approx(1.0)

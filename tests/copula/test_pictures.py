@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from varifold import AROW, OVFM
+from varifold.cli import main
 from varifold.report.copula import plot_correlation, plot_recovery
 
 
@@ -17,3 +19,20 @@ def test_heat_map(tmp_path, d):
 def test_recovery(tmp_path):
     plot_recovery([100, 200, 400], {"mixed": [[0.4, 0.3, 0.2], [0.5, 0.3, 0.25]]}, tmp_path / "recovery.png")
     assert (tmp_path / "recovery.png").stat().st_size > 2000
+
+
+def test_inspect_draws_the_correlation(tmp_path, capsys):
+    learner = OVFM()
+    for step in range(60):
+        learner.learn_one({"a": step % 7, "b": 2.0 * (step % 7), "c": step % 5}, step % 2)
+    learner.save(tmp_path / "m.vf")
+    assert main(["inspect", str(tmp_path / "m.vf"), "--plot", str(tmp_path / "map.png")]) == 0
+    assert (tmp_path / "map.png").stat().st_size > 2000
+
+
+def test_inspect_says_who_has_no_correlation(tmp_path, capsys):
+    learner = AROW()
+    learner.learn_one({"a": 1.0}, 1)
+    learner.save(tmp_path / "m.vf")
+    assert main(["inspect", str(tmp_path / "m.vf"), "--plot", str(tmp_path / "map.png")]) != 0
+    assert "arow has none" in capsys.readouterr().err

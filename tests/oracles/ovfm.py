@@ -1,4 +1,4 @@
-"""OVFM: two linear learners, on the values and on the latent scores, and the weights of the two."""
+"""OVFM: linear learners on the values, on the latent scores and on presence, and the weights of the three."""
 
 import copy
 import math
@@ -15,38 +15,42 @@ ONE = "the intercept"
 class PlainOVFM:
     """One problem: the copula is fed by the caller, who passes both views."""
 
-    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow"):
+    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow", presence=True):
         self.latent_only, self.eta, self.horizon, self.radius = latent_only, eta, horizon, radius
         self.arow = base == "arow"
         self.raw, self.latent = self.learner(), self.learner()
-        self.R, self.t = np.zeros(2), 0
+        self.there = self.learner() if presence and not latent_only else None
+        self.R, self.t = np.zeros(2 if self.there is None else 3), 0
 
     def learner(self):
         return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
-    def negate(self):
-        self.raw.negate()
-        self.latent.negate()
+    def views(self, x, z):
+        """(learner, what it sees), in the order of the weights."""
+        pairs = [(self.raw, x), (self.latent, z)]
+        return pairs if self.there is None else [*pairs, (self.there, dict.fromkeys(x, 1.0))]
 
-    def share(self):
+    def negate(self):
+        for learner, _ in self.views({}, {}):
+            learner.negate()
+
+    def weights(self):
         if self.latent_only:
-            return 0.0
-        rate = self.eta or math.sqrt(8 * math.log(2) / (self.horizon or self.t + 1))
-        return 1 / (1 + math.exp(min(50.0, rate * (self.R[0] - self.R[1]))))
+            return np.array([0.0, 1.0])
+        rate = self.eta or math.sqrt(8 * math.log(len(self.R)) / (self.horizon or self.t + 1))
+        weights = np.exp(-rate * (self.R - self.R.min()))
+        return weights / weights.sum()
 
     def score(self, x, z):
-        a = self.share()
-        return a * self.raw.score(x) + (1 - a) * self.latent.score(z)
+        return sum(a * learner.score(seen) for a, (learner, seen) in zip(self.weights(), self.views(x, z), strict=True))
 
     def learn(self, x, z, y, w):
-        loss = np.array([np.logaddexp(0, -y * self.raw.score(x)), np.logaddexp(0, -y * self.latent.score(z))])
-        self.R += w * loss
+        self.R += w * np.array([np.logaddexp(0, -y * learner.score(seen)) for learner, seen in self.views(x, z)])
         self.t += 1
         order = ({},) if self.arow else ()
-        self.raw.learn(x, y, w, set(), *order)
-        self.latent.learn(z, y, w, set(), *order)
-        if self.radius is not None:
-            for learner in (self.raw, self.latent):
+        for learner, seen in self.views(x, z):
+            learner.learn(seen, y, w, set(), *order)
+            if self.radius is not None:
                 self.project(learner)
 
     def project(self, learner):

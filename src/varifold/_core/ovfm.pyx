@@ -1,4 +1,7 @@
-"""OVFM: one linear learner on the instance as given, one on its latent normal scores, mixed by their losses."""
+"""OVFM: a linear learner on the values, one on their latent normal scores, one on which features are there; mixed.
+
+The experts of a problem are, in this order, the raw learner, the latent learner and, if it is held, the presence learner.
+"""
 
 import numpy as np
 
@@ -21,10 +24,11 @@ RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
 
 
 cdef class OVFMModel(Model):
-    """The copula, two rules over the same slots, and a pair of experts a problem."""
+    """The copula, two or three rules over the same slots, and their experts' weights a problem."""
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
-                  int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0):
+                  int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
+                  BinaryRule presence=None):
         self.copula = copula
         self.raw = raw
         self.latent = latent
@@ -33,6 +37,8 @@ cdef class OVFMModel(Model):
         self.radius = radius
         self.rate = RATES[rate]
         self.eta = eta
+        self.presence = presence
+        self.halves = 2 if presence is None else 3
 
     def __dealloc__(self):
         cdef int c
@@ -42,11 +48,14 @@ cdef class OVFMModel(Model):
         free(self.slot)
         free(self.x)
         free(self.fresh)
+        free(self.ones)
 
     cdef int attach(self, Space space) except -1:
         self.copula.attach(space)
         self.raw.attach(space)
         self.latent.attach(space)
+        if self.halves == 3:
+            self.presence.attach(space)
         self.fit_mixes()
         Model.attach(self, space)
         return 0
@@ -57,6 +66,9 @@ cdef class OVFMModel(Model):
         self.copula.grow(capacity)
         self.raw.grow(capacity)
         self.latent.grow(capacity)
+        if self.halves == 3:
+            self.presence.grow(capacity)
+            self.fit_ones(capacity + 1)
         room = self.copula.room + 1
         self.slot = <int32_t*> realloc(self.slot, room * sizeof(int32_t))
         self.x = <double*> realloc(self.x, room * sizeof(double))
@@ -66,10 +78,22 @@ cdef class OVFMModel(Model):
         memset(self.fresh, 0, room)
         return 0
 
+    cdef int fit_ones(self, Py_ssize_t room) except -1:
+        cdef Py_ssize_t i
+        cdef double* held = <double*> realloc(self.ones, room * sizeof(double))
+        if held == NULL:
+            raise MemoryError
+        self.ones = held
+        for i in range(room):
+            held[i] = 1.0
+        return 0
+
     cdef int add_class(self) except -1:
         Model.add_class(self)
         self.raw.add_class()
         self.latent.add_class()
+        if self.halves == 3:
+            self.presence.add_class()
         self.fit_mixes()
         return 0
 
@@ -80,18 +104,20 @@ cdef class OVFMModel(Model):
         if self.mix == NULL:
             raise MemoryError
         for c in range(old, problems):
-            if experts_make(&self.mix[c], 2, self.rate, self.eta, 0.0) < 0:
+            if experts_make(&self.mix[c], self.halves, self.rate, self.eta, 0.0) < 0:
                 raise MemoryError
             self.mixes = c + 1
         if old == 1 and problems > 1:
             self.mix[1].rounds = self.mix[0].rounds
-            memcpy(self.mix[1].held, self.mix[0].held, 2 * sizeof(double))
+            memcpy(self.mix[1].held, self.mix[0].held, self.halves * sizeof(double))
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.copula.forget(slot)
         self.raw.forget(slot)
         self.latent.forget(slot)
+        if self.halves == 3:
+            self.presence.forget(slot)
 
     # ---------------------------------------------------------------- one instance
 
@@ -118,21 +144,35 @@ cdef class OVFMModel(Model):
         inner.step = v.step
         inner.known = v.known
 
-    cdef double share(self, int c) noexcept nogil:
-        """The raw learner's part in a problem's score."""
-        cdef double weights[2]
+    cdef View there(self, View* v) noexcept nogil:
+        """The instance as the presence learner sees it: one for whatever is given."""
+        cdef View given = v[0]
+        given.x = self.ones
+        given.raw = self.ones
+        return given
+
+    cdef void shares(self, int c, double* weights) noexcept nogil:
+        """Parts of the learners in a problem's score."""
+        weights[2] = 0.0
         if self.latent_only:
-            return 0.0
-        experts_weights(&self.mix[c], weights)
-        return weights[0]
+            weights[0] = 0.0
+            weights[1] = 1.0
+        else:
+            experts_weights(&self.mix[c], weights)
 
     cdef double score(self, View* v, int c) noexcept nogil:
         """A problem's score of an instance that was laid out."""
-        cdef double f = self.latent.score(&self.inner, c), a
+        cdef double f = self.latent.score(&self.inner, c)
+        cdef double weights[3]
+        cdef View there
         if self.latent_only:
             return f
-        a = self.share(c)
-        return a * self.raw.score(v, c) + (1.0 - a) * f
+        self.shares(c, weights)
+        f = weights[0] * self.raw.score(v, c) + weights[1] * f
+        if self.halves == 3:
+            there = self.there(v)
+            f += weights[2] * self.presence.score(&there, c)
+        return f
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
@@ -152,8 +192,9 @@ cdef class OVFMModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int c
-        cdef double losses[2]
+        cdef double losses[3]
         cdef double sign
+        cdef View there = self.there(v)
         cdef int32_t left = self.copula.learn(v, w)
         if left:
             self.latent.forget(left)
@@ -163,14 +204,20 @@ cdef class OVFMModel(Model):
                 sign = 1.0 if y == (1 if self.mixes == 1 else c) else -1.0
                 losses[0] = log_loss(sign * self.raw.score(v, c))
                 losses[1] = log_loss(sign * self.latent.score(&self.inner, c))
+                if self.halves == 3:
+                    losses[2] = log_loss(sign * self.presence.score(&there, c))
                 experts_learn(&self.mix[c], losses, w)
             self.raw.learn(v, y, w)
+            if self.halves == 3:
+                self.presence.learn(&there, y, w)
         self.latent.learn(&self.inner, y, w)
         if self.radius > 0.0:
             for c in range(self.mixes):
                 self.project(self.latent, c)
                 if not self.latent_only:
                     self.project(self.raw, c)
+                    if self.halves == 3:
+                        self.project(self.presence, c)
 
     cdef void project(self, BinaryRule rule, int c) noexcept nogil:
         """Into the l1 ball, the intercept left out."""
@@ -187,46 +234,63 @@ cdef class OVFMModel(Model):
                 s[i] *= self.radius / total
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        cdef double total = 0.0, a
+        cdef double total = 0.0
+        cdef double a[3]
         cdef int c
         for c in range(self.mixes):
-            a = self.share(c)
-            total += a * fabs(self.raw.coefficient(slot, c)) + (1.0 - a) * fabs(self.latent.coefficient(slot, c))
+            self.shares(c, a)
+            total += a[0] * fabs(self.raw.coefficient(slot, c)) + a[1] * fabs(self.latent.coefficient(slot, c))
+            if self.halves == 3:
+                total += a[2] * fabs(self.presence.coefficient(slot, c))
         return total
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef int32_t node
         cdef int c = label if self.mixes > 1 else 0
-        cdef double sign = side(self, label), a = self.share(c), z
+        cdef double sign = side(self, label), z
+        cdef double a[3]
+        self.shares(c, a)
         self.copula.observe(v)
         for i in range(v.n):
             node = self.copula.node_of[v.slot[i]]
             z = 1.0 if v.slot[i] == 0 else self.copula.score[node - 1] if node > 0 else 0.0
-            out[i] = sign * (1.0 - a) * self.latent.coefficient(v.slot[i], c) * z
+            out[i] = sign * a[1] * self.latent.coefficient(v.slot[i], c) * z
             if not self.latent_only:
-                out[i] += sign * a * self.raw.coefficient(v.slot[i], c) * v.x[i]
+                out[i] += sign * a[0] * self.raw.coefficient(v.slot[i], c) * v.x[i]
+                if self.halves == 3:
+                    out[i] += sign * a[2] * self.presence.coefficient(v.slot[i], c)
 
     cdef dict beyond(self, View* v, int label):
         """Absent features act through their regressed scores."""
         cdef Py_ssize_t i
         cdef int c = label if self.mixes > 1 else 0
-        cdef double sign = side(self, label), a = self.share(c)
+        cdef double sign = side(self, label)
+        cdef double a[3]
         cdef dict parts = {}
+        self.shares(c, a)
         given = {v.slot[i] for i in range(v.n)}
         self.copula.observe(v)
         for i in range(self.copula.nodes):
             slot = self.copula.slot_of[i]
             if slot != 0 and slot not in given:
-                parts[slot] = sign * (1.0 - a) * self.latent.coefficient(slot, c) * self.copula.score[i]
+                parts[slot] = sign * a[1] * self.latent.coefficient(slot, c) * self.copula.score[i]
         return parts
 
     # ---------------------------------------------------------------- looking and keeping
 
-    def raw_share(self):
-        """The raw learner's weight in the mix, one number a problem."""
+    def mix_weights(self):
+        """Weights of the raw, the latent and the presence learner in the mix, a row a problem."""
         cdef int c
-        return [self.share(c) for c in range(self.mixes)]
+        cdef double[:, ::1] out = np.zeros((self.mixes, 3))
+        for c in range(self.mixes):
+            self.shares(c, &out[c, 0])
+        return np.asarray(out)
+
+    cdef list held(self):
+        """(prefix of its arrays, part)."""
+        parts = [("copula.", self.copula), ("raw.", self.raw), ("latent.", self.latent)]
+        return parts if self.presence is None else [*parts, ("presence.", self.presence)]
 
     def role(self, Py_ssize_t slot):
         return self.copula.role(slot) or "raw"
@@ -246,14 +310,14 @@ cdef class OVFMModel(Model):
             experts_dump(&self.mix[c], &view[c, 0])
         arrays = Model.dump(self, size)
         arrays["mix"] = mix
-        for prefix, part in (("copula.", self.copula), ("raw.", self.raw), ("latent.", self.latent)):
+        for prefix, part in self.held():
             arrays.update({prefix + key: array for key, array in part.dump(size).items()})
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int c
         Model.fill(self, arrays, capacity)
-        for prefix, part in (("copula.", self.copula), ("raw.", self.raw), ("latent.", self.latent)):
+        for prefix, part in self.held():
             part.fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
         self.grow(capacity)
         self.fit_mixes()
@@ -264,7 +328,7 @@ cdef class OVFMModel(Model):
             experts_fill(&self.mix[c], &view[c, 0])
 
     def nbytes(self):
-        return self.copula.nbytes() + self.raw.nbytes() + self.latent.nbytes()
+        return sum(part.nbytes() for _, part in self.held())
 
 
 cdef double side(OVFMModel model, int label) noexcept nogil:

