@@ -1,5 +1,5 @@
-from varifold._core.model cimport BinaryRule
+from varifold._core.leaning cimport LeaningRule
 
-cdef class FOBOSRule(BinaryRule):
+cdef class FOBOSRule(LeaningRule):
     cdef readonly double eta, lam
     cdef readonly bint hinge

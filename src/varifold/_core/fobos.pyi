@@ -1,7 +1,7 @@
-from varifold._core.model import BinaryRule
+from varifold._core.leaning import LeaningRule
 
-class FOBOSRule(BinaryRule):
+class FOBOSRule(LeaningRule):
     eta: float
     lam: float
     hinge: bool
-    def __init__(self, eta: float, lam: float, hinge: bool) -> None: ...
+    def __init__(self, eta: float, lam: float, hinge: bool, lean: bool = False) -> None: ...

@@ -4,7 +4,8 @@ from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.model cimport BinaryRule, at
+from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport at
 from varifold._core.view cimport View
 
 # shared numbers of a problem
@@ -18,10 +19,11 @@ cdef inline double drawn(double w, double by) noexcept nogil:
     return copysign(left if left > 0.0 else 0.0, w)
 
 
-cdef class FOBOSRule(BinaryRule):
+cdef class FOBOSRule(LeaningRule):
     """Per slot: the weight when last touched, and PULL then. The intercept is not drawn."""
 
-    def __cinit__(self, double eta, double lam, bint hinge):
+    def __cinit__(self, double eta, double lam, bint hinge, bint lean=False):
+        self.lean = lean
         self.width = 2
         self.globals = 2
         self.eta = eta
@@ -50,10 +52,11 @@ cdef class FOBOSRule(BinaryRule):
         cdef double* g = self.shared + c * 2
         cdef double* first = self.state + c * 2
         cdef double* s
-        cdef double margin = y * self.score(v, c), eta, step, before = g[PULL], after, pull
+        cdef double f = self.score(v, c), margin = y * f, eta, step, before = g[PULL], after, pull
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef Py_ssize_t i = 0, n = v.n, stride = self.problems * 2
+        self.margin[c] = f
         g[T] += 1.0
         eta = self.eta / sqrt(g[T])
         if self.hinge:

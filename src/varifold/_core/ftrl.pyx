@@ -3,14 +3,16 @@
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.model cimport BinaryRule, at, dot
+from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport at, dot
 from varifold._core.view cimport View
 
 
-cdef class FTRLProximalRule(BinaryRule):
+cdef class FTRLProximalRule(LeaningRule):
     """Per slot: a Proximal."""
 
-    def __cinit__(self, double alpha, double beta, double L1, double L2):
+    def __cinit__(self, double alpha, double beta, double L1, double L2, bint lean=False):
+        self.lean = lean
         self.width = 3
         self.globals = 0
         self.penalty.alpha = alpha
@@ -33,10 +35,11 @@ cdef class FTRLProximalRule(BinaryRule):
         return dot(v, self.state + c * 3 + 2, self.problems * 3)
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double slope = -w * y * sigmoid(-y * self.score(v, c))
+        cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
         cdef double* first = self.state + c * 3
         cdef Py_ssize_t i, stride = self.problems * 3
         cdef Penalty* p = &self.penalty
+        self.margin[c] = f
         for i in range(v.n):
             if v.x[i] != 0.0:
                 proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,

@@ -1,6 +1,6 @@
-from varifold._core.model import BinaryRule
+from varifold._core.leaning import LeaningRule
 
-class FTRLADPRule(BinaryRule):
+class FTRLADPRule(LeaningRule):
     L1: float
     L2: float
     LP: float
@@ -8,4 +8,6 @@ class FTRLADPRule(BinaryRule):
     decay: int
     per_coordinate: bool
     closed: bool
-    def __init__(self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool) -> None: ...
+    def __init__(
+        self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool, lean: bool = False
+    ) -> None: ...

@@ -1,4 +1,4 @@
-from varifold._core.model cimport BinaryRule
+from varifold._core.leaning cimport LeaningRule
 
-cdef class OGDRule(BinaryRule):
+cdef class OGDRule(LeaningRule):
     cdef readonly double c

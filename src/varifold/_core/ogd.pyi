@@ -1,5 +1,5 @@
-from varifold._core.model import BinaryRule
+from varifold._core.leaning import LeaningRule
 
-class OGDRule(BinaryRule):
+class OGDRule(LeaningRule):
     c: float
-    def __init__(self, c: float) -> None: ...
+    def __init__(self, c: float, lean: bool = False) -> None: ...

@@ -3,16 +3,18 @@
 from libc.math cimport sqrt
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.model cimport BinaryRule, at, dot
+from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport at, dot
 from varifold._core.view cimport View
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 
 
-cdef class OGDRule(BinaryRule):
+cdef class OGDRule(LeaningRule):
     """Per slot: the weight. Shared: the rounds learned."""
 
-    def __cinit__(self, double c):
+    def __cinit__(self, double c, bint lean=False):
+        self.lean = lean
         self.width = 1
         self.globals = 1
         self.c = c
@@ -21,8 +23,9 @@ cdef class OGDRule(BinaryRule):
         return dot(v, self.state + c, self.problems)
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double step = sigmoid(-y * self.score(v, c))
+        cdef double f = self.score(v, c), step = sigmoid(-y * f)
         cdef Py_ssize_t i
+        self.margin[c] = f
         self.shared[c] += 1.0
         step *= w * y * PER_BIT / (self.c * sqrt(self.shared[c]))
         for i in range(v.n):

@@ -1,6 +1,6 @@
-from varifold._core.model import BinaryRule
+from varifold._core.leaning import LeaningRule
 
-class PARule(BinaryRule):
+class PARule(LeaningRule):
     mode: int
     C: float
-    def __init__(self, mode: str, C: float) -> None: ...
+    def __init__(self, mode: str, C: float, lean: bool = False) -> None: ...

@@ -5,10 +5,11 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from varifold._core.heap cimport Heap, heap_down, heap_drop, heap_touch
-from varifold._core.model cimport BinaryRule, at
+from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport at
 
 
-cdef class SparseRule(BinaryRule):
+cdef class SparseRule(LeaningRule):
     """The first number of a slot is its weight up to a factor common to all; the heap holds those that are not 0.
 
     The intercept is never in the heap. A subclass sets `sparse`, calls `place` for each weight it changed and then
@@ -28,14 +29,14 @@ cdef class SparseRule(BinaryRule):
         self.heaps = 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        BinaryRule.grow(self, capacity)
+        LeaningRule.grow(self, capacity)
         if self.sparse:
             self.fit_heaps()
         return 0
 
     cdef int add_class(self) except -1:
         cdef int old = self.problems
-        BinaryRule.add_class(self)
+        LeaningRule.add_class(self)
         if self.sparse and self.problems != old:
             self.refill_heaps()
         return 0
@@ -117,12 +118,12 @@ cdef class SparseRule(BinaryRule):
             if self.sparse:
                 heap_drop(self.aim(c), slot)
             self.clear(slot, c)
-        BinaryRule.forget(self, slot)
+        LeaningRule.forget(self, slot)
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        BinaryRule.fill(self, arrays, capacity)
+        LeaningRule.fill(self, arrays, capacity)
         if self.sparse:
             self.refill_heaps()
 
     def nbytes(self):
-        return BinaryRule.nbytes(self) + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps))
+        return LeaningRule.nbytes(self) + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps))

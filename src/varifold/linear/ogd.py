@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from varifold._core.ogd import OGDRule
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Constraint, Real
+from varifold.base.params import Boolean, Constraint, Real
 
 
 class OGD(VaryingClassifier):
@@ -19,6 +19,8 @@ class OGD(VaryingClassifier):
     ----------
     c
         Slowness: the step of round t is 1 / (c √t) (c > 0).
+    lean
+        Whether scores lean to the commoner class for as long as it is right more often than they are.
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`.
 
@@ -26,6 +28,9 @@ class OGD(VaryingClassifier):
     -----
     *Deviations from the paper.* FESL's loss, log2(1 + e^(-y f)), without its projection on a ball. An absent feature
     counts as 0. A sample weight multiplies the gradient.
+
+    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
+    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present).
 
@@ -46,11 +51,13 @@ class OGD(VaryingClassifier):
 
     _parameters: ClassVar[dict[str, Constraint]] = {
         "c": Real(0, open_low=True),
+        "lean": Boolean(),
     }
 
     def __init__(
         self,
         c: float = 10.0,
+        lean: bool = True,
         *,
         scale: str = "standard",
         fit_intercept: bool = True,
@@ -59,7 +66,8 @@ class OGD(VaryingClassifier):
         evict: str = "oldest",
     ) -> None:
         self.c = c
+        self.lean = lean
         super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> OGDRule:
-        return OGDRule(self.c)
+        return OGDRule(self.c, self.lean)

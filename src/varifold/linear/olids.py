@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from varifold._core.olids import OLIDSRule
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Constraint, Real
+from varifold.base.params import Boolean, Constraint, Real
 
 
 class OLIDS(VaryingClassifier):
@@ -24,6 +24,8 @@ class OLIDS(VaryingClassifier):
         Radius λ of the projection, used when B < 1.
     B
         Share of the known features whose weights are kept, in (0, 1].
+    lean
+        Whether scores lean to the commoner class for as long as it is right more often than they are.
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`.
 
@@ -32,6 +34,9 @@ class OLIDS(VaryingClassifier):
     *Deviations from the paper.* The cost is on the cap, where the objective has it. Returning features keep their
     weights. Variances are Welford's, over the values as the learner sees them, this instance's counted in. An observed
     zero is a value. The intercept counts as a feature that stayed.
+
+    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
+    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present); with B < 1 O(present log known).
 
@@ -56,6 +61,7 @@ class OLIDS(VaryingClassifier):
         "theta": Real(0, open_low=True),
         "lam": Real(0, open_low=True),
         "B": Real(0, 1, open_low=True),
+        "lean": Boolean(),
     }
 
     def __init__(
@@ -64,6 +70,7 @@ class OLIDS(VaryingClassifier):
         theta: float = 8.0,
         lam: float = 30.0,
         B: float = 1.0,
+        lean: bool = True,
         *,
         scale: str = "standard",
         fit_intercept: bool = True,
@@ -75,7 +82,8 @@ class OLIDS(VaryingClassifier):
         self.theta = theta
         self.lam = lam
         self.B = B
+        self.lean = lean
         super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> OLIDSRule:
-        return OLIDSRule(self.C, self.theta, self.lam, self.B)
+        return OLIDSRule(self.C, self.theta, self.lam, self.B, self.lean)

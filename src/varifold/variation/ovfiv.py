@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from varifold._core.engine import Engine
 from varifold._core.foreign import ForeignModel
+from varifold._core.leaning import LeaningRule
 from varifold._core.model import Model
 from varifold._core.ovfiv import OVFIVModel
 from varifold.base.classifier import VaryingClassifier
@@ -16,6 +17,13 @@ from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Rea
 from varifold.errors import ParameterError
 
 _RATES = {"adaptive": "anytime", "optimal": "horizon"}
+
+
+def _upright(model: Model) -> Model:
+    """The model without a lean to the commoner class: the bias of the variation learner knows that class already."""
+    if isinstance(model, LeaningRule):
+        model.lean = False
+    return model
 
 
 class OVFIV(VaryingClassifier):
@@ -28,7 +36,7 @@ class OVFIV(VaryingClassifier):
     ----------
     base
         The learner on the values: a registered name, a spelling like ``"arow:r=1"``, or a classifier. One of this
-        library stays compiled; one of river's is called instance by instance.
+        library stays compiled, and does not `lean` here; one of river's is called instance by instance.
     eta
         Rate η of the weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or ``"adaptive"`` =
         √(8 ln 2 / t) (OVFIV-ca).
@@ -151,7 +159,7 @@ class OVFIV(VaryingClassifier):
             "clip": (self.clip, base.clip if native else 3.0),
         }
         return Engine(
-            self._around(base._model() if native else ForeignModel(base)),
+            self._around(_upright(base._model()) if native else ForeignModel(base)),
             max_features=self.max_features,
             evict=self.evict,
             **{name: theirs if own is None else own for name, (own, theirs) in inherited.items()},
