@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import varifold
-from benchmarks.speed import evolving
+from benchmarks.speed import evolving, linear
 from varifold import streams
 
 ONE_BY_ONE = 1000  # scikit-learn takes single rows so slowly that a part of the stream must do
@@ -140,6 +140,7 @@ def main() -> None:
                     continue
                 best = min(_timed(run) for _ in range(3))
                 print(f"  {name:45} {1e6 * best / n:10.3f} us an instance", flush=True)
+    linear.show(spambase(), only)
     evolving.show(only)
 
 

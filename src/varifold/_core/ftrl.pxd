@@ -10,7 +10,7 @@ cdef struct Proximal:
     double w
 
 cdef struct Penalty:
-    double alpha
+    double slowness   # 1 / alpha
     double beta
     double l1
     double l2
@@ -20,11 +20,11 @@ cdef inline void proximal_set(Proximal* s, Penalty* p, double l1) noexcept nogil
     if fabs(s.z) <= l1:
         s.w = 0.0
     else:
-        s.w = -(s.z - l1 if s.z > 0.0 else s.z + l1) / ((p.beta + s.root) / p.alpha + p.l2)
+        s.w = -(s.z - l1 if s.z > 0.0 else s.z + l1) / ((p.beta + s.root) * p.slowness + p.l2)
 
 cdef inline void proximal_step(Proximal* s, Penalty* p, double l1, double gradient) noexcept nogil:
     cdef double root = sqrt(s.root * s.root + gradient * gradient)
-    s.z += gradient - (root - s.root) / p.alpha * s.w
+    s.z += gradient - (root - s.root) * p.slowness * s.w
     s.root = root
     proximal_set(s, p, l1)
 

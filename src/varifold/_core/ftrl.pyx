@@ -15,7 +15,7 @@ cdef class FTRLProximalRule(LeaningRule):
         self.lean = lean
         self.width = 3
         self.globals = 0
-        self.penalty.alpha = alpha
+        self.penalty.slowness = 1.0 / alpha
         self.penalty.beta = beta
         self.penalty.l1 = L1
         self.penalty.l2 = L2

@@ -20,7 +20,10 @@ cdef class ClassTable(Model):
     cdef inline double log_prior(self, int c) noexcept nogil
 
 cdef class GaussianNBModel(ClassTable):
-    cdef void evidence(self, int32_t slot, double x, double* out) noexcept nogil
+    cdef double* product          # scratch by class
+
+    cdef int fit(self) except -1
+    cdef void evidence(self, int32_t slot, double x, double* out, double* product) noexcept nogil
 
 cdef struct Ranked:
     double chi2

@@ -133,17 +133,42 @@ cdef class GaussianNBModel(ClassTable):
     """
 
     def __cinit__(self, double prior):
+        self.product = NULL
         self.width = 4
         self.room = 2
         self.prior = prior
         self.wants_columns = True
 
-    cdef void evidence(self, int32_t slot, double x, double* out) noexcept nogil:
-        """Add to out what the value says of each class against all classes together."""
+    def __dealloc__(self):
+        free(self.product)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        ClassTable.grow(self, capacity)
+        return self.fit()
+
+    cdef int add_class(self) except -1:
+        ClassTable.add_class(self)
+        return self.fit()
+
+    cdef int fit(self) except -1:
+        self.product = <double*> realloc(self.product, self.room * sizeof(double))
+        if self.product == NULL:
+            raise MemoryError
+        return 0
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        ClassTable.fill(self, arrays, capacity)
+        self.fit()
+
+    cdef void evidence(self, int32_t slot, double x, double* out, double* product) noexcept nogil:
+        """Add to out what the value says of each class against all classes together.
+
+        With `product` (by class, from 1) half the logarithm of a variance may wait in it, to be taken off at the end.
+        """
         cdef Moments* m = <Moments*> self.row(slot)
         cdef Moments* head
         cdef int c, k = self.classes
-        cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight
+        cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight, far, per
         for c in range(k):
             n += m[c].n
         if n == 0.0:
@@ -166,24 +191,35 @@ cdef class GaussianNBModel(ClassTable):
         variance = min(m2, 1e300) / n
         if not variance > 1e-300:
             return
-        share = held((x - mean) * (x - mean) / variance)
+        per = 1.0 / variance
+        share = held((x - mean) * (x - mean) * per)
         for c in range(k):
-            weight = m[c].n + self.prior
+            weight = 1.0 / (m[c].n + self.prior)
             d = m[c].mean - mean
-            # around the shrunk mean, which lies prior / weight of the way to the common one
-            own = (m[c].m2 + self.prior * variance + m[c].n * self.prior / weight * d * d) / weight
-            own = held(own / variance) + 1e-9
-            d = x - mean - d * (m[c].n / weight)
-            out[c] += bounded(0.5 * (share - held(d * d / variance / own) - log(own)))
+            # around the shrunk mean, which lies prior * weight of the way to the common one
+            own = held((m[c].m2 + m[c].n * self.prior * weight * d * d) * weight * per + self.prior * weight) + 1e-9
+            d = x - mean - d * (m[c].n * weight)
+            far = share - held(d * d * per / own)
+            if product != NULL and fabs(far) < 60.0 and own < 1e8:
+                out[c] += 0.5 * far  # within the bounds whatever the logarithm of own: it can wait
+                product[c] *= own
+                if not 1e-200 < product[c] < 1e200:
+                    out[c] -= 0.5 * log(product[c])
+                    product[c] = 1.0
+            else:
+                out[c] += bounded(0.5 * (far - log(own)))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef int c
         for c in range(self.classes):
             out[c] = self.log_prior(c) if v.n and v.slot[0] == 0 else 0.0
+            self.product[c] = 1.0
         for i in range(v.n):
             if v.slot[i] != 0:
-                self.evidence(v.slot[i], v.raw[i], out)
+                self.evidence(v.slot[i], v.raw[i], out, self.product)
+        for c in range(self.classes):
+            out[c] -= 0.5 * log(self.product[c])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t i
@@ -239,7 +275,7 @@ cdef class GaussianNBModel(ClassTable):
                 out[i] = self.log_prior(label)
                 continue
             memset(by_class, 0, self.classes * sizeof(double))
-            self.evidence(v.slot[i], v.raw[i], by_class)
+            self.evidence(v.slot[i], v.raw[i], by_class, NULL)
             out[i] = by_class[label]
         free(by_class)
 
@@ -251,6 +287,14 @@ cdef int by_chi2(const void* a, const void* b) noexcept nogil:
     if p.chi2 != q.chi2:
         return -1 if p.chi2 > q.chi2 else 1
     return -1 if p.i < q.i else 1
+
+
+cdef inline double summed(int k, double* row) noexcept nogil:
+    cdef int c
+    cdef double total = 0.0
+    for c in range(k):
+        total += row[c]
+    return total
 
 
 cdef class NB3Model(ClassTable):
@@ -315,11 +359,22 @@ cdef class NB3Model(ClassTable):
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t i, n = self.choose(v)
-        cdef int c
-        for c in range(self.classes):
+        cdef int c, k = self.classes
+        cdef double total = 0.0, held, product
+        cdef double* row
+        for c in range(k):
             out[c] = self.log_prior(c) if v.n and v.slot[0] == 0 else 0.0
+            total += self.counts[c]
+        for c in range(k):
+            product = 1.0  # of what says() takes the logarithms of, but for a factor common to all features
             for i in range(n):
-                out[c] += self.says(v.slot[self.ranked[i].i], c)
+                row = self.row(v.slot[self.ranked[i].i])
+                held = self.prior + (row[0] + row[1] if k == 2 else summed(k, row))
+                product *= (row[c] + self.prior) / held
+                if not 1e-200 < product < 1e200:
+                    out[c] += log(product)
+                    product = 1.0
+            out[c] += log(product) + n * log((total + 2.0 * self.prior) / (self.counts[c] + 2.0 * self.prior))
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t i

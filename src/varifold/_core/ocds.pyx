@@ -107,16 +107,17 @@ cdef class OCDSRule(LeaningRule):
     cdef void reconstruct(self, View* v, int c) noexcept nogil:
         """psi: every slot of the graph as those present rebuild it."""
         cdef double* row
+        cdef double* psi = self.psi
         cdef double x
         cdef Py_ssize_t i, j, side = self.held()
-        memset(self.psi, 0, side * sizeof(double))
+        memset(psi, 0, side * sizeof(double))
         for i in range(v.n):
             if v.slot[i] >= self.side:
                 break
             row = self.graph + (c * self.side + v.slot[i]) * self.side
             x = v.x[i] / v.n
             for j in range(side):
-                self.psi[j] += row[j] * x
+                psi[j] += row[j] * x
 
     cdef void partial(self, View* v, int c, double* seen, double* rebuilt) noexcept nogil:
         """The score of the features present, and that of those absent, as rebuilt in psi."""
@@ -166,6 +167,7 @@ cdef class OCDSRule(LeaningRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double* row
+        cdef double* pull = self.pull
         cdef double seen, rebuilt, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
         cdef Py_ssize_t i, j, side = self.held()
         self.reconstruct(v, c)
@@ -214,7 +216,7 @@ cdef class OCDSRule(LeaningRule):
                 row = self.graph + (c * self.side + v.slot[i]) * self.side
                 x = step * v.x[i]
                 for j in range(side):
-                    row[j] += x * self.pull[j]
+                    row[j] += x * pull[j]
             else:
                 psi = (1.0 + s[1]) * v.x[i] / v.n
                 x = error * s[0] + self.alpha * (v.x[i] - psi)

@@ -86,8 +86,8 @@ cdef class OLIDSRule(SparseRule):
             s = at(self, v.slot[i], c)
             # Welford's step, for the variance alone
             d = v.x[i] - s[MEAN]
-            share = w / (s[COUNT] + w)
-            d = (1.0 - share) * (share * d * d + (s[M2] / s[COUNT] if s[COUNT] > 0.0 else 0.0))
+            share = 1.0 / (s[COUNT] + w)
+            d = (s[M2] + w * s[COUNT] * share * d * d) * share
             all += d
             if self.stayed(v, i):
                 old += d
@@ -126,8 +126,9 @@ cdef class OLIDSRule(SparseRule):
             part = (trust if self.stayed(v, i) else 1.0 - trust) * v.x[i]
             f += part * s[W]
             norm += part * part
-            g[MASS] -= fabs(s[W] * g[SCALE]) * variance(s)
-            g[SPREAD] -= variance(s)
+            if self.sparse:
+                g[MASS] -= fabs(s[W] * g[SCALE]) * variance(s)
+                g[SPREAD] -= variance(s)
         f *= g[SCALE]
         self.margin[c] = f
         cost = self.theta * (g[MINUS] if y > 0.0 else g[PLUS]) / (g[PLUS] + g[MINUS])
@@ -139,9 +140,9 @@ cdef class OLIDSRule(SparseRule):
             s = at(self, v.slot[i], c)
             s[W] += step * (trust if self.stayed(v, i) else 1.0 - trust) * v.x[i]
             welford(s, v.x[i], w)
-            g[MASS] += fabs(s[W] * g[SCALE]) * variance(s)
-            g[SPREAD] += variance(s)
             if self.sparse:
+                g[MASS] += fabs(s[W] * g[SCALE]) * variance(s)
+                g[SPREAD] += variance(s)
                 self.place(v.slot[i], c)
         if y > 0.0:
             g[PLUS] += w

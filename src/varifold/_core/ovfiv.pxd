@@ -13,6 +13,7 @@ cdef class OVFIVModel(Model):
     cdef readonly bint auto
     cdef double there, known, rounds # columns present and known since the last look at the encoding; instances learned
     cdef int problems
+    cdef double varied               # scratch: the variation learner's score, with two classes
     cdef Proximal* table             # [slot][problem]; slot 0 is the bias
     cdef double* counts              # weight by class
     cdef double* base_score          # scratch by class, as are the next two

@@ -40,7 +40,7 @@ cdef class OVFIVModel(Model):
         self.base = base
         self.wants_columns = True
         self.sees_empty = True
-        self.penalty.alpha = alpha
+        self.penalty.slowness = 1.0 / alpha
         self.penalty.beta = beta
         self.penalty.l1 = L1
         self.penalty.l2 = L2
@@ -178,7 +178,8 @@ cdef class OVFIVModel(Model):
         if k == 1:
             self.own_proba[0] = 1.0
         elif k == 2:
-            self.own_proba[1] = unit(0.5 * (1.0 + self.vary(v, 0)))
+            self.varied = self.vary(v, 0)
+            self.own_proba[1] = unit(0.5 * (1.0 + self.varied))
             self.own_proba[0] = 1.0 - self.own_proba[1]
         else:
             total = 0.0
@@ -243,8 +244,9 @@ cdef class OVFIVModel(Model):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int c
         cdef double losses[2]
-        cdef double d, target
-        self.judge(self.without_fresh(v))
+        cdef double d, target, f
+        cdef View* familiar = self.without_fresh(v)
+        self.judge(familiar)
         losses[VALUES] = 0.0
         losses[VARIATION] = 0.0
         for c in range(self.classes):
@@ -258,7 +260,8 @@ cdef class OVFIVModel(Model):
             self.base.learn(v, y, w)
         for c in range(self.problems):
             target = 1.0 if y == (c if self.problems > 1 else 1) else -1.0
-            self.step(v, c, 2.0 * w * (self.vary(v, c) - target))
+            f = self.varied if familiar == v and self.classes == 2 else self.vary(v, c)
+            self.step(v, c, 2.0 * w * (f - target))
         self.counts[y] += w
         self.rounds += 1.0
         if self.auto and not self.presence:
@@ -309,7 +312,7 @@ cdef class OVFIVModel(Model):
                 s.w = -s.w
             s = self.cell(0, c)
             s.w = bias
-            s.z = -bias * ((self.penalty.beta + s.root) / self.penalty.alpha + self.penalty.l2)
+            s.z = -bias * ((self.penalty.beta + s.root) * self.penalty.slowness + self.penalty.l2)
         self.presence = True
 
     # ---------------------------------------------------------------- looking and keeping

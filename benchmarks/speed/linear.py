@@ -1,0 +1,65 @@
+"""Every linear method and OVFIV at both doors, beside OLVF and river's LogisticRegression.
+
+    python -m benchmarks.speed
+
+`spambase` with half of its values removed (made data when VARIFOLD_DATA is not set), predict, learn. Processor time,
+the least of several passes from an empty model; the passes of all methods take turns, so that a busy machine is unfair
+to none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from river import linear_model
+
+import varifold
+from varifold import Block
+
+METHODS = [
+    *["olvf", "arow", "pa", "ogd", "olsf", "fobos", "ftrlproximal", "ftrladp", "olids", "nb3", "gaussiannb"],
+    *["ocds", "ovfiv"],
+]
+ROWS = 1500  # of the dict door
+PASSES = 5
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def show(block: Block, only: str = "") -> None:
+    """The table; of the methods whose name holds `only`, and OLVF."""
+    rows = list(zip(block.rows(indicators=True), block.y, strict=True))[:ROWS]
+    makers: dict[str, Callable[[], Any]] = {
+        name: varifold.models[name] for name in METHODS if name == "olvf" or only.lower() in name
+    }
+
+    def singly(make: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            model = make()
+            for x, y in rows:
+                model.predict_one(x)
+                model.learn_one(x, y)
+
+        return run
+
+    best: dict[tuple[str, str], float] = defaultdict(lambda: float("inf"))
+    for _ in range(PASSES):
+        for name, make in [*makers.items(), ("river LogisticRegression", linear_model.LogisticRegression)]:
+            best[name, "dicts"] = min(best[name, "dicts"], seconds(singly(make)) / len(rows))
+            if name in makers:
+                taken = seconds(lambda make=make: make().run_block(block)) / len(block)
+                best[name, "block"] = min(best[name, "block"], taken)
+    unit = best["olvf", "block"]
+    print(f"\nlinear methods, spambase vfs:0.5, {len(block.indices) / len(block):.1f} values each, us an instance")
+    print(f"  {'method':28}{'dicts':>9}{'block':>9}{'block / OLVF':>14}")
+    for name in makers:
+        one, two = best[name, "dicts"], best[name, "block"]
+        print(f"  {name:28}{1e6 * one:>9.2f}{1e6 * two:>9.3f}{two / unit:>14.2f}")
+    print(f"  {'river LogisticRegression':28}{1e6 * best['river LogisticRegression', 'dicts']:>9.2f}")
