@@ -12,6 +12,7 @@ class ClassTable(Model):
 
 class GaussianNBModel(ClassTable):
     def __init__(self, prior: float) -> None: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
 
 class NB3Model(ClassTable):
     M: float
