@@ -78,3 +78,17 @@ def test_a_model_without_labels_explains_nothing(capsys, tmp_path):
     ORF3V().save(tmp_path / "m")
     assert main(["explain", str(tmp_path / "m"), "--row", "a=1"]) == 1
     assert "not learned any label" in capsys.readouterr().err
+
+
+def test_a_name_that_is_a_number_to_the_model_is_one_in_a_row(capsys, tmp_path):
+    model = OLVF()
+    for step in range(40):
+        model.learn_one({3: step % 2, "4": 1.0}, step % 2)
+    model.save(tmp_path / "model")
+    for row in (["3=1", "4=1"], ['{"3": 1, "4": 1}']):
+        found = json.loads(told(capsys, str(tmp_path / "model"), "--row", *row, "--format", "json"))
+        assert {r["feature"] for r in found["features"]} >= {3, "4"}
+        assert found["unknown"] == []
+        assert found["probability"] == pytest.approx(model.predict_proba_one({3: 1, "4": 1})[1])
+    assert main(["explain", str(tmp_path / "model"), "--row", "3=1", "3=2"]) == 2
+    assert "'3' is given twice" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     learner = load(args.file)
     if not learner.classes:
         raise DataError(f"{args.file} holds a learner that has not learned any label yet")
-    x = _row(args)
+    x = _row(args, learner)
     found = _explained(learner, x, _labels(learner, x, args.label))
     if args.format == "json":
         print_json(found)
@@ -108,17 +108,30 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 # ---------------------------------------------------------------- the instance
 
 
-def _row(args: argparse.Namespace) -> dict[Any, Any]:
-    """The instance that --row says."""
+def _row(args: argparse.Namespace, learner: VaryingClassifier) -> dict[Any, Any]:
+    """The instance that --row says; a name that is a number to the model is one here."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
         return _numbered(int(text), args)
     if args.data is not None:
         raise ParameterError("--data goes with the number of a row: --row 12 --data NAME")
-    if text.lstrip().startswith("{"):
-        return _json(text)
-    return dict(_pair(word) for word in words)
+    given = _json(text) if text.lstrip().startswith("{") else _pairs(words)
+    known = learner.features
+    return {int(k) if k not in known and _number(k) in known else k: v for k, v in given.items()}
+
+
+def _number(name: str) -> int | None:
+    return int(name) if name.isascii() and name.removeprefix("-").isdigit() else None
+
+
+def _pairs(words: list[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for name, value in map(_pair, words):
+        if name in given:
+            raise ParameterError(f"{name!r} is given twice in --row")
+        given[name] = value
+    return given
 
 
 def _json(text: str) -> dict[Any, Any]:
