@@ -40,6 +40,12 @@ def test_labels_are_a_sequence(y):
     assert model.classes == []
 
 
+@pytest.mark.parametrize("X", ["text", b"text", {"f": 1.0}, 5, [[1.0]], ["text"], (None,), pd.Series([1.0])])
+def test_instances_are_mappings(X):
+    with pytest.raises(DataError, match="iterable of dicts"):
+        to_block(X)
+
+
 def test_a_misspelled_learner_is_told_the_nearest():
     with pytest.raises(AttributeError, match="OLVF"):
         _ = varifold.OLFV

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _NUMBERS = "biuf"
 """Kinds of NumPy arrays that are numbers; the cells of others are read one by one."""
 
+_READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
+
 __all__ = ["Block", "Labels", "Vocabulary", "to_block"]
 
 
@@ -59,13 +61,14 @@ def to_block(
     if not isinstance(X, list | tuple | dict):
         import narwhals.stable.v1 as nw  # costs as much as all the rest of the library
 
+        if nw.dependencies.is_into_series(X):
+            raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
         if nw.dependencies.is_into_dataframe(X):
             return _from_frame(_frame(X), y, w, vocabulary, labels)
-    if isinstance(X, dict) or not isinstance(X, Iterable):
-        raise DataError(
-            f"cannot read instances from {type(X).__name__}; pass a Block, an iterable of dicts, a data frame, "
-            "a SciPy sparse matrix or a 2-D array"
-        )
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
+    if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
+        raise DataError(f"cannot read an instance from {X[0]!r}; {_READABLE}")
     return Block.from_dicts(X, y, w, vocabulary, labels)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from varifold.base import Feature, VaryingClassifier, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
+from varifold.cli.targets import check_picture
 from varifold.errors import ParameterError
 
 
@@ -54,11 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _plot(learner: VaryingClassifier, path: str) -> None:
     from varifold.report.copula import plot_correlation
-    from varifold.report.style import check_name
 
-    check_name(path)
-    if not Path(path).absolute().parent.is_dir():
-        raise ParameterError(f"the folder of {path} does not exist")
+    check_picture(path)
     correlation = getattr(learner, "correlation", None)
     if correlation is None:
         method = learner._header()["method"]
