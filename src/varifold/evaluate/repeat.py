@@ -55,7 +55,7 @@ def repeat(
     if not callable(make_learner):
         raise ParameterError(
             "make_learner is called once a repeat: pass a class or function that makes a learner (a learner's clone, "
-            f"for one). Got {make_learner!r} instead."
+            f"for one). Got a {type(make_learner).__name__} instead."
         )
     validate(
         "repeat",
