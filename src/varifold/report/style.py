@@ -87,5 +87,11 @@ def check_name(path: str | os.PathLike[str]) -> None:
 def write(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a picture; the ending of the name says the format."""
     check_name(path)
-    figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.25)
-    pyplot().close(figure)
+    try:
+        figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.25)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    finally:
+        pyplot().close(figure)
