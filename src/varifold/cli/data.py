@@ -134,7 +134,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from varifold.streams.presence import presence
+    from varifold.streams.presence import percent, presence
 
     check_picture(args.plot)
     data, scenario = _source(args), args.scenario
@@ -160,8 +160,8 @@ def _show(args: argparse.Namespace) -> int:
     else:
         balance = ", ".join(f"{y} {k:,}" for y, k in summary["labels"].items()) or "none"
         print(
-            f"{name}: {found.rows:,} rows, {len(found.names):,} columns, {found.absent_share:.1%} of the cells absent, "
-            f"{found.empty:,} rows without any; labels: {balance}"
+            f"{name}: {found.rows:,} rows, {len(found.names):,} columns, "
+            f"{percent(found.absent_share)} of the cells absent, {found.empty:,} rows without any; labels: {balance}"
         )
     return 0
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, write
-from varifold.streams.presence import Presence
+from varifold.streams.presence import Presence, percent
 
 _MOST_NAMES = 40
 _MOST_LINES = 1000
@@ -42,7 +42,9 @@ def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
         shares = np.add.reduceat(shares, np.searchsorted(group, np.arange(_MOST_LINES))) / np.bincount(group)[:, None]
     colours = LinearSegmentedColormap.from_list("presence", ["#F4F4F1", "#9CC9E3", BLUE, "#08306B"])
     high = float(shares.max(initial=0.0))
-    scale = 1.0 if high > 0.2 else max(high, 1e-9)
+    sparse = high <= 0.2
+    # a few frequent columns must not leave the many rare ones pale
+    scale = max(float(np.quantile(shares[shares > 0], 0.9)), 1e-9) if sparse and high > 0 else 1.0
     lines = np.linspace(0, count, len(shares) + 1)
     mesh = ax.pcolormesh(edges, lines, shares, cmap=colours, vmin=0, vmax=scale, rasterized=True)
     ax.invert_yaxis()
@@ -53,7 +55,8 @@ def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
         ax.set_yticks(np.arange(count) + 0.5, [_short(str(name)) for name in found.names], fontsize=8, color=INK)
     else:
         ax.set_ylabel(f"{count:,} features, in order of first sight")
-    bar = figure.colorbar(mesh, cax=ax.inset_axes((1.015, 0, 0.014, 1)))
+    more = "max" if scale < high else "neither"
+    bar = figure.colorbar(mesh, cax=ax.inset_axes((1.015, 0, 0.014, 1)), extend=more, extendfrac=0.03)
     bar.outline.set_visible(False)
     bar.set_label("share of rows that show it", color=GREY, fontsize=8)
     bar.ax.tick_params(length=0, labelsize=8)
@@ -69,7 +72,7 @@ def _absent(ax: Any, found: Presence, edges: Any) -> None:
     ax.stairs(found.absent, edges, color=ORANGE, alpha=0.15, fill=True)
     ax.set_ylim(0, 1)
     ax.set_ylabel("absent")
-    label_ends(ax, [(float(found.absent[-1]), f"{found.absent_share:.0%} in all", ORANGE)], found.rows, 0.1)
+    label_ends(ax, [(float(found.absent[-1]), f"{percent(found.absent_share)} in all", ORANGE)], found.rows, 0.1)
 
 
 def _labels(ax: Any, found: Presence, edges: Any) -> None:

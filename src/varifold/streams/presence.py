@@ -10,7 +10,7 @@ import numpy as np
 from varifold._core.block import Block
 from varifold.streams.columns import Columns
 
-__all__ = ["Presence", "presence"]
+__all__ = ["Presence", "percent", "presence"]
 
 
 @dataclass(frozen=True)
@@ -67,3 +67,11 @@ def presence(block: Block, stretches: int = 200) -> Presence:
         np.bincount(block.codes[labelled], minlength=kinds).tolist(),
         int(np.count_nonzero(np.diff(block.indptr) == 0)),
     )
+
+
+def percent(share: float) -> str:
+    """Whole percents, with more digits where they would hide that a share is not all or nothing."""
+    digits = 0
+    while digits < 4 and 0 < share < 1 and f"{share:.{digits}%}" in (f"{0:.{digits}%}", f"{1:.{digits}%}"):
+        digits += 1
+    return f"{share:.{digits}%}"
