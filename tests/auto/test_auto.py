@@ -1,13 +1,16 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 import varifold
 from tests.oracles.auto import Combination
+from varifold import evaluate
 from varifold._core.arow import AROWRule
 from varifold._core.auto import AutoModel
 from varifold._core.engine import Engine
+from varifold.auto.classifier import _experts
 from varifold.base import to_block
 
 
@@ -97,43 +100,50 @@ def _adopt(oracle, model):
     oracle.cov = arrays["model.stack.cov"].reshape(len(oracle.mean), -1).copy()
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
+    oracle.balance = arrays["model.balance"][0]
+    oracle.counts = arrays["counts"].copy()
 
 
 def test_regret_stays_below_its_bound_when_the_best_expert_changes():
     """Two experts on different features; which one is right changes every 150 rounds."""
     rng = np.random.default_rng(3)
-    model = varifold.AutoClassifier(budget="fast")
-    members = Combination([2.0, 2.0, 2.0, 0.5, 1.0, 1.0], 2)
-    ours, theirs, rounds = 0.0, np.zeros(7), 0
+    mixture = _unguarded()
+    guarded = varifold.AutoClassifier(budget="fast")
+    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(7), 0
     for t in range(1200):
         a, b = rng.normal(size=2)
-        y = (a if t // 150 % 2 else -b) > 0
+        y = bool((a if t // 150 % 2 else -b) > 0)
         x = {"a": float(a), "b": float(b)} if rng.random() < 0.8 else {"a": float(a)}
-        if len(model.classes) == 2:
-            ours -= math.log(model.predict_proba_one(x)[bool(y)])
-            engine = model._engine
-            theirs += _member_losses(engine, x, bool(y))
+        if len(mixture.labels) == 2:
+            ours -= math.log(mixture.predict_proba_one(x)[y])
+            answered -= math.log(guarded.predict_proba_one(x)[y])
+            theirs += _member_losses(mixture, x, y)
             rounds += 1
-        model.learn_one(x, bool(y))
-    m = len(members.weights)
-    bound = math.log(m) + rounds * math.log(1 / (1 - 0.01)) + rounds * 1e-3
+        mixture.learn_one(x, y)
+        guarded.learn_one(x, y)
+    bound = (math.log(len(theirs)) + rounds * math.log(1 / (1 - 0.01))) / 0.5 + rounds * 1e-3
     assert ours <= theirs.min() + bound
     assert ours < rounds * math.log(2), "it must do better than guessing"
+    assert answered <= theirs.min() + bound, "nor may the guard cost what the mixture saves"
+
+
+def _unguarded():
+    return Engine(AutoModel(_experts("fast"), guard=False))
 
 
 def _member_losses(engine, x, y):
     """Log loss of each calibrated expert and of the stack, by letting a copy learn the instance."""
     names, labels, arrays = engine.dump()
     before = arrays["model.weights"][1:]
-    twin = varifold.AutoClassifier(budget="fast")
-    twin._engine.fill(names, labels, arrays)
+    twin = _unguarded()
+    twin.fill(names, labels, arrays)
     twin.learn_one(x, y)
-    after = np.exp(twin._engine.dump()[2]["model.weights"][1:])
-    share, k = 0.01, len(after)
+    after = np.exp(twin.dump()[2]["model.weights"][1:])
+    share, eta, k = 0.01, 0.5, len(after)
     after = after / after.sum()
     v = (after - share / k) / (1 - share)
     prior = np.exp(before) / np.exp(before).sum()
-    likelihood = v / prior
+    likelihood = (v / prior) ** (1 / eta)
     # scale: the mixture's own probability is the prior-weighted mean of the likelihoods
     p = engine.predict_proba_one(x)[y]
     return -np.log(likelihood / (prior @ likelihood) * p)
@@ -194,9 +204,57 @@ def test_threshold_moves_the_answer_and_not_the_probability():
 
 def test_experts_of_another_number_are_refused():
     block = to_block([{"a": 1.0}, {"a": 2.0}], [0, 1])
-    one = Engine(AutoModel([("linear", AROWRule(10.0), False, False, 2.0)]))
+    one = Engine(AutoModel([("linear", AROWRule(10.0), False, False, 2.0, 0)]))
     one.run(block)
-    pair = [("linear", AROWRule(10.0), False, False, 2.0), ("other", AROWRule(1.0), False, False, 2.0)]
+    pair = [("linear", AROWRule(10.0), False, False, 2.0, 0), ("other", AROWRule(1.0), False, False, 2.0, 0)]
     two = Engine(AutoModel(pair))
     with pytest.raises(ValueError, match="other experts"):
         two.fill(*one.dump())
+
+
+def test_where_nothing_can_be_learned_the_majority_is_answered():
+    """Noise with three in four of one label, 200 rows: the start of a stream may not cost more than .005."""
+    ours, majority = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = [
+            {f"f{j}": float(v) for j, v in enumerate(rng.normal(size=30)) if rng.random() < 0.5} for _ in range(200)
+        ]
+        y = [bool(v) for v in rng.random(200) < 0.25]
+        result = evaluate.prequential(varifold.AutoClassifier(), to_block(rows, y))
+        ours.append(result.cer)
+        majority.append(result.majority_cer)
+    assert np.mean(ours) <= np.mean(majority) + 0.005
+
+
+def test_a_hundred_thousand_features_put_costly_experts_aside():
+    rng = np.random.default_rng(0)
+    rows, y = [], []
+    for t in range(3000):
+        label = bool(t % 2)
+        rows.append({int(i): 1.0 for i in rng.integers(0, 100_000, size=40)} | {"sign": float(rng.normal() + label)})
+        y.append(label)
+    model = varifold.AutoClassifier()
+    guesses = model.predict_learn_many(rows, y)
+    notes = " ".join(model.report().notes)
+    for name in ("latent", "evolving map", "forest"):
+        assert f"{name}: stands aside" in notes
+    assert "their presence is not looked at" in notes
+    assert np.mean([g != label for g, label in zip(guesses[1000:], y[1000:], strict=True)]) < 0.45
+    kept = pickle.loads(pickle.dumps(model))
+    assert kept.predict_proba_many(rows[:5]) == model.predict_proba_many(rows[:5])
+
+
+def test_asking_before_learning_changes_nothing():
+    """The answer found for predicting is used again for learning, and only for the same instance."""
+    rows, y = stream(700, ("a", "b", "c"))
+    asked, silent, block = (varifold.AutoClassifier() for _ in range(3))
+    for t, x in enumerate(rows):
+        if t % 3:
+            asked.predict_proba_one(x if t % 2 else rows[t - 1])
+        asked.learn_one(x, y[t])
+        silent.learn_one(x, y[t])
+    block.predict_learn_many(rows, y)
+    expected = silent.predict_proba_many(rows[:50])
+    assert asked.predict_proba_many(rows[:50]) == expected
+    assert block.predict_proba_many(rows[:50]) == expected

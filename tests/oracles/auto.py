@@ -11,16 +11,18 @@ def softmax(z):
 class Combination:
     """Two labels or more, all known from the start; `step` counts rounds learned before."""
 
-    def __init__(self, temperatures, classes, share=0.01, drift=1e-5, floor=1e-3):
+    def __init__(self, temperatures, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3):
         self.k = k = len(temperatures)
         self.classes = classes
         self.a = np.array(temperatures, dtype=float)
-        self.variance = np.full(k, 0.5)
+        self.variance = np.full(k, 0.1)
         self.mean = np.r_[np.full(k, 1.0 / k), np.zeros(classes)]
         self.prior = np.r_[np.full(k, 0.5), np.full(classes, 0.05)]
         self.cov = np.diag(self.prior)
         self.weights = np.full(k + 1, 1.0 / (k + 1))
-        self.share, self.drift, self.floor = share, drift, floor
+        self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
+        self.counts = np.zeros(classes)
+        self.balance = 1.0
 
     def consult(self, probabilities):
         logits = np.log(np.maximum(probabilities, 1e-12))
@@ -28,8 +30,13 @@ class Combination:
         self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
-        mixed = self.weights @ self.members
-        return (1 - self.floor) * mixed + self.floor / self.classes
+        self.mixed = (1 - self.floor) * (self.weights @ self.members) + self.floor / self.classes
+        given = self.mixed.copy()
+        best, common = self.mixed.argmax(), self.counts.argmax()
+        if self.balance < 1 and best != common and self.mixed[best] - self.mixed[common] < 0.4:
+            both = self.mixed[best] + self.mixed[common]
+            given[common], given[best] = 0.51 * both, 0.49 * both
+        return given
 
     def learn(self, probabilities, y):
         self.consult(probabilities)
@@ -45,9 +52,13 @@ class Combination:
         for e in range(self.k):
             q, row = self.members[e], self.logits[e]
             spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
-            v = min(self.variance[e] + self.drift, 0.5)
+            v = min(self.variance[e] + self.drift, 0.1)
             self.variance[e] = 1 / (1 / v + spread)
             self.a[e] = np.clip(self.a[e] - self.variance[e] * ((q - hit) @ row), 0.05, 20)
-        v = self.weights * np.exp(-losses)
+        v = self.weights * np.exp(-self.eta * losses)
         self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
+        best, common = self.mixed.argmax(), self.counts.argmax()
+        if best != common:
+            self.balance = 0.98 * self.balance + int(y == best) - int(y == common)
+        self.counts[y] += 1
         return losses

@@ -1,20 +1,24 @@
 """The default learner's mathematics: experts of every kind, calibrated, stacked and mixed by their log loss.
 
-Each expert's probabilities are sharpened or softened by a temperature learned online. The answer is the Bayesian
-mixture of the calibrated experts and of a stack over all of them, with a little of the weight handed round each time:
-its summed log loss exceeds that of the best of them by at most ln(k + 1) plus the price of sharing, at any time.
+Each expert's probabilities are sharpened or softened by a temperature learned online. The answer is the exponentially
+weighted mixture of the calibrated experts and of a stack over all of them, with a little of the weight handed round
+each time: its summed log loss exceeds that of the best of them by at most ln(k + 1) / eta plus the price of sharing, at
+any time. Where the mixture is in two minds and has lately lost against the most frequent class, that class is answered.
 """
 
 import numpy as np
 
 from libc.math cimport fabs, log
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdio cimport fprintf, stderr
-from libc.stdlib cimport abort, calloc, free, realloc
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
+from varifold._core.chronicle cimport chronicle_fare, chronicle_free, chronicle_make, chronicle_page
 from varifold._core.experts cimport (
     FIXED, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size, experts_weights,
+)
+from varifold._core.lenses cimport (
+    as_columns, forget_last, keep_last, lenses_free, lenses_room, seen_last, without_fresh,
 )
 from varifold._core.model cimport Model, model_calls
 from varifold._core.space cimport Space
@@ -28,51 +32,16 @@ cdef double DOZES = 0.05       # a costly expert whose log loss is lately so muc
 cdef double UNUSED = 0.1       # if the stack makes no more use of it than this
 cdef int64_t NAP = 8           # and is asked and taught once in so many rounds
 cdef int64_t FIRST_NAP = 500   # at the earliest after so many
-
-
-cdef class FrequencyModel(Model):
-    """The class frequencies so far, whatever the instance: what every other expert has to beat."""
-
-    def __dealloc__(self):
-        free(self.counts)
-
-    cdef int add_class(self) except -1:
-        self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
-        if self.counts == NULL:
-            raise MemoryError
-        self.counts[self.classes] = 0.0
-        Model.add_class(self)
-        return 0
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef int c
-        for c in range(self.classes):
-            out[c] = log(self.counts[c] + 0.5)
-
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        self.counts[y] += w
-
-    def dump(self, Py_ssize_t size):
-        cdef int c
-        counts = np.array([self.counts[c] for c in range(self.classes)], dtype=np.float64)
-        return {**Model.dump(self, size), "counts": counts}
-
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef int c
-        Model.fill(self, arrays, capacity)
-        self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
-        if self.counts == NULL:
-            raise MemoryError
-        for c in range(self.classes):
-            self.counts[c] = arrays["counts"][c]
+cdef double TWO_MINDS = 0.4    # lead of an answer below which the most frequent class may be answered instead
+cdef double KEPT = 0.98        # of the balance against it, a round in which they differ
 
 
 cdef class AutoModel(Model):
-    """Experts (name, model, sees columns only, costly, temperature to start with) and what combines them."""
+    """Experts (name, model, sees columns only, costly, temperature to start with, most slots or 0) and what combines them."""
 
-    def __cinit__(self, experts, double share=0.01, double drift=1e-5, double floor=1e-3,
-                  double stack_weight=1.0, double stack_prior=0.5, double bias_prior=0.05, double heat_prior=0.5,
-                  double threshold=0.5):
+    def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5,
+                  double floor=1e-3, double stack_weight=1.0, double stack_prior=0.5, double bias_prior=0.05, double heat_prior=0.1,
+                  double threshold=0.5, bint guard=True):
         cdef int e
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -82,6 +51,8 @@ cdef class AutoModel(Model):
         self.drift = drift
         self.floor = floor
         self.threshold = threshold
+        self.guards = guard
+        self.balance = 1.0
         self.calls = model_calls()
         self.inner = <void**> calloc(self.k, sizeof(void*))
         self.on_columns = <int*> calloc(self.k, sizeof(int))
@@ -91,20 +62,20 @@ cdef class AutoModel(Model):
         self.heat = <Temperature*> calloc(self.k, sizeof(Temperature))
         self.portion = <double*> calloc(self.k + 1, sizeof(double))
         self.loss = <double*> calloc(self.k + 1, sizeof(double))
-        self.history = <double*> calloc(HISTORY * (self.k + 1), sizeof(double))
-        self.history_step = <int64_t*> calloc(HISTORY, sizeof(int64_t))
-        self.history_every = 1
+        self.most = <Py_ssize_t*> calloc(self.k, sizeof(Py_ssize_t))
+        self.aside = <int*> calloc(self.k, sizeof(int))
         if (self.inner == NULL or self.on_columns == NULL or self.costly == NULL or self.asleep == NULL
-                or self.lag == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL or self.history == NULL
-                or self.history_step == NULL
+                or self.lag == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL
+                or self.most == NULL or self.aside == NULL or chronicle_make(&self.past, self.k + 1) < 0
                 or stack_make(&self.stack, self.k, stack_weight / self.k, stack_prior, bias_prior) < 0
-                or experts_make(&self.weights, self.k + 1, FIXED, 1.0, share) < 0):
+                or experts_make(&self.weights, self.k + 1, FIXED, eta, share) < 0):
             raise MemoryError
         for e in range(self.k):
             self.inner[e] = <void*> (<Model> self.models[e])
             self.on_columns[e] = experts[e][2]
             self.costly[e] = experts[e][3]
             self.heat[e].a = experts[e][4]
+            self.most[e] = experts[e][5]
             self.heat[e].variance = heat_prior
             self.heat[e].prior = heat_prior
 
@@ -117,19 +88,17 @@ cdef class AutoModel(Model):
         free(self.heat)
         free(self.portion)
         free(self.loss)
-        free(self.history)
-        free(self.history_step)
+        free(self.most)
+        free(self.aside)
         free(self.logit)
         free(self.calibrated)
         free(self.mixed)
+        free(self.given)
         free(self.score)
         free(self.met)
         free(self.share)
-        free(self.slot_scratch)
-        free(self.x_scratch)
-        free(self.raw_scratch)
-        free(self.fresh_scratch)
-        free(self.ones)
+        lenses_free(&self.lenses)
+        chronicle_free(&self.past)
         stack_free(&self.stack)
         experts_free(&self.weights)
 
@@ -142,27 +111,39 @@ cdef class AutoModel(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        for m in self.models:
-            (<Model> m).grow(capacity)
+        cdef int e
+        cdef void* p = realloc(self.share, (capacity + 1) * sizeof(double))
+        if p != NULL:
+            self.share = <double*> p
+        if p == NULL or lenses_room(&self.lenses, capacity + 1) < 0:
+            raise MemoryError
+        for e in range(self.k):
+            if not self.aside[e]:
+                (<Model> self.models[e]).grow(capacity)
         self.capacity = capacity
+        forget_last(&self.lenses)
         return 0
 
     cdef int add_class(self) except -1:
-        for m in self.models:
-            (<Model> m).add_class()
+        cdef int e
+        for e in range(self.k):
+            if not self.aside[e]:
+                (<Model> self.models[e]).add_class()
         Model.add_class(self)
         self.room_for_classes(self.classes)
         self.met[self.classes - 1] = 0.0
+        forget_last(&self.lenses)
         return 0
 
     cdef int room_for_classes(self, int classes) except -1:
         self.logit = <double*> realloc(self.logit, self.k * classes * sizeof(double))
         self.calibrated = <double*> realloc(self.calibrated, (self.k + 1) * classes * sizeof(double))
         self.mixed = <double*> realloc(self.mixed, classes * sizeof(double))
+        self.given = <double*> realloc(self.given, classes * sizeof(double))
         self.score = <double*> realloc(self.score, classes * sizeof(double))
         self.met = <double*> realloc(self.met, classes * sizeof(double))
         if (self.logit == NULL or self.calibrated == NULL or self.mixed == NULL or self.score == NULL
-                or self.met == NULL
+                or self.met == NULL or self.given == NULL
                 or stack_resize(&self.stack, classes) < 0):
             raise MemoryError
         return 0
@@ -170,88 +151,39 @@ cdef class AutoModel(Model):
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef int e
         for e in range(self.k):
-            self.calls.forget(self.inner[e], slot)
+            if not self.aside[e]:
+                self.calls.forget(self.inner[e], slot)
+        forget_last(&self.lenses)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         cdef int e
         cdef double total = 0.0
         experts_weights(&self.weights, self.portion)
         for e in range(self.k):
+            if self.aside[e]:
+                continue
             total += (self.portion[e] + self.portion[self.k] / self.k) * self.calls.magnitude(self.inner[e], slot)
         return total
-
-    # ---------------------------------------------------------------- views
-
-    cdef void reserve(self, Py_ssize_t n) noexcept nogil:
-        cdef Py_ssize_t i
-        if n + 2 <= self.scratch_room:
-            return
-        self.scratch_room = 2 * n + 16
-        self.slot_scratch = <int32_t*> realloc(self.slot_scratch, self.scratch_room * sizeof(int32_t))
-        self.x_scratch = <double*> realloc(self.x_scratch, self.scratch_room * sizeof(double))
-        self.raw_scratch = <double*> realloc(self.raw_scratch, self.scratch_room * sizeof(double))
-        self.ones = <double*> realloc(self.ones, self.scratch_room * sizeof(double))
-        self.fresh_scratch = <uint8_t*> realloc(self.fresh_scratch, 2 * self.scratch_room)
-        if (self.slot_scratch == NULL or self.x_scratch == NULL or self.raw_scratch == NULL or self.ones == NULL
-                or self.fresh_scratch == NULL):
-            fprintf(stderr, "varifold: out of memory while learning\n")
-            abort()
-        for i in range(self.scratch_room):
-            self.ones[i] = 1.0
-        memset(self.fresh_scratch, 0, 2 * self.scratch_room)
-
-    cdef View* as_columns(self, View* v) noexcept nogil:
-        """Which columns are present, as an instance of ones with the intercept first."""
-        cdef View* p = &self.columns
-        self.reserve(v.n + v.columns)
-        self.slot_scratch[0] = 0
-        memcpy(self.slot_scratch + 1, v.column, v.columns * sizeof(int32_t))
-        p.n = v.columns + 1
-        p.slot = self.slot_scratch
-        p.x = self.ones
-        p.raw = self.ones
-        p.fresh = self.fresh_scratch
-        p.columns = v.columns
-        p.column = v.column
-        p.step = v.step
-        p.known = v.known
-        return p
-
-    cdef View* without_fresh(self, View* v) noexcept nogil:
-        """The instance as it was predicted: slots that this round brings are left out."""
-        cdef Py_ssize_t i, n = 0
-        cdef View* p = &self.known
-        for i in range(v.n):
-            if v.fresh[i] and v.slot[i] != 0:
-                break
-        else:
-            return v
-        self.reserve(v.n + v.columns)
-        p[0] = v[0]
-        p.slot = self.slot_scratch
-        p.x = self.x_scratch
-        p.raw = self.raw_scratch
-        p.fresh = self.fresh_scratch + self.scratch_room
-        for i in range(v.n):
-            if v.fresh[i] and v.slot[i] != 0:
-                continue
-            p.slot[n] = v.slot[i]
-            p.x[n] = v.x[i]
-            p.raw[n] = v.raw[i]
-            n += 1
-        p.n = n
-        return p
 
     # ---------------------------------------------------------------- asking and teaching
 
     cdef bint idle(self, int e, int64_t step) noexcept nogil:
-        """Whether the expert sleeps through this round."""
-        return self.asleep[e] and step % NAP != 0
+        """Whether the expert stands aside, or sleeps through this round."""
+        return self.aside[e] or (self.asleep[e] and step % NAP != 0)
 
     cdef void consult(self, View* v) noexcept nogil:
-        """Logits, calibrated probabilities and their mixture for an instance."""
+        """The experts' answers and the mixture's; what was found for the same instance a moment ago stands."""
+        if seen_last(&self.lenses, v):
+            return
+        keep_last(&self.lenses, v)
+        self.ask(v)
+        self.combine(v.step)
+        self.give()
+
+    cdef void ask(self, View* v) noexcept nogil:
+        """Logits and calibrated probabilities by expert."""
         cdef int e, c, k = self.classes
-        cdef double mean, total
+        cdef double mean
         cdef double* logit
         cdef double* p
         for e in range(self.k):
@@ -260,19 +192,8 @@ cdef class AutoModel(Model):
             if self.idle(e, v.step):
                 memset(logit, 0, k * sizeof(double))
                 continue
-            if not self.on_columns[e]:
-                self.calls.scores(self.inner[e], v, self.score)
-                self.calls.proba(self.inner[e], self.score, p)
-        for e in range(self.k):
-            if self.on_columns[e] and not self.idle(e, v.step):
-                p = self.calibrated + e * k
-                self.calls.scores(self.inner[e], self.as_columns(v), self.score)
-                self.calls.proba(self.inner[e], self.score, p)
-        for e in range(self.k):
-            if self.idle(e, v.step):
-                continue
-            logit = self.logit + e * k
-            p = self.calibrated + e * k
+            self.calls.scores(self.inner[e], as_columns(&self.lenses, v) if self.on_columns[e] else v, self.score)
+            self.calls.proba(self.inner[e], self.score, p)
             mean = 0.0
             for c in range(k):
                 logit[c] = log(max(p[c], 1e-12))
@@ -281,18 +202,36 @@ cdef class AutoModel(Model):
                 logit[c] = min(max(logit[c] - mean, -SHARPEST), SHARPEST)
                 p[c] = self.heat[e].a * logit[c]
             soften(k, p, p)
+
+    cdef void combine(self, int64_t step) noexcept nogil:
+        """The stack's answer and the mixture of all."""
+        cdef int e, c, k = self.classes
+        cdef double total = 0.0
         stack_answer(&self.stack, self.logit, self.calibrated + self.k * k)
         experts_weights(&self.weights, self.portion)
-        total = 0.0
         memset(self.mixed, 0, k * sizeof(double))
         for e in range(self.k + 1):
-            if e < self.k and self.idle(e, v.step):
+            if e < self.k and self.idle(e, step):
                 continue
             total += self.portion[e]
             for c in range(k):
                 self.mixed[c] += self.portion[e] * self.calibrated[e * k + c]
         for c in range(k):
             self.mixed[c] = (1.0 - self.floor) * self.mixed[c] / total + self.floor / k
+
+    cdef int common(self) noexcept nogil:
+        """The most frequent class."""
+        return largest(self.classes, self.met)
+
+    cdef void give(self) noexcept nogil:
+        """The mixture; where it hardly prefers a class that lately lost against the most frequent one, the latter."""
+        cdef int best = largest(self.classes, self.mixed), common = self.common()
+        cdef double both = self.mixed[best] + self.mixed[common]
+        memcpy(self.given, self.mixed, self.classes * sizeof(double))
+        if (self.guards and self.balance < 1.0 and best != common
+                and self.mixed[best] - self.mixed[common] < TWO_MINDS):
+            self.given[common] = 0.51 * both
+            self.given[best] = 0.49 * both
 
     cdef double handicap(self, int c) noexcept nogil:
         """What a label's log-probability is held against: of two labels the rarer answers from the threshold on."""
@@ -304,7 +243,7 @@ cdef class AutoModel(Model):
         cdef int c
         self.consult(v)
         for c in range(self.classes):
-            out[c] = log(self.mixed[c]) - self.handicap(c)
+            out[c] = log(self.given[c]) - self.handicap(c)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         cdef int c
@@ -315,7 +254,8 @@ cdef class AutoModel(Model):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int e, k = self.classes
         if k > 1:
-            self.consult(self.without_fresh(v))
+            self.consult(without_fresh(&self.lenses, v))
+            self.remember(v.step, y)
             for e in range(self.k + 1):
                 if e < self.k and self.idle(e, v.step):
                     self.loss[e] = -log(self.mixed[y])
@@ -328,46 +268,27 @@ cdef class AutoModel(Model):
                 if not self.idle(e, v.step):
                     heat_learn(&self.heat[e], k, self.logit + e * k, self.calibrated + e * k, y, w, self.drift)
             experts_learn(&self.weights, self.loss, w)
-            self.remember(v.step, y)
+            e = largest(k, self.mixed)
+            if e != self.common():
+                self.balance = KEPT * self.balance + w * ((y == e) - (y == self.common()))
         self.met[y] += w
+        forget_last(&self.lenses)
         for e in range(self.k):
+            if self.most[e] and self.space.size > self.most[e]:
+                self.aside[e] = 1
             if not self.idle(e, v.step):
-                self.calls.learn(self.inner[e], self.as_columns(v) if self.on_columns[e] else v, y, w)
+                self.calls.learn(self.inner[e], as_columns(&self.lenses, v) if self.on_columns[e] else v, y, w)
         if k > 1 and v.step >= FIRST_NAP:
             for e in range(self.k):
                 self.asleep[e] = self.costly[e] and self.lag[e] > DOZES and fabs(self.stack.mean[e]) < UNUSED
 
     cdef void remember(self, int64_t step, int y) noexcept nogil:
-        """Keep up to HISTORY weight vectors, evenly spread over the stream so far, and the running losses."""
-        cdef int e, c, best = 0
-        cdef int64_t i
-        cdef double wrong, loss = -log(self.mixed[y])
-        for c in range(1, self.classes):
-            if self.mixed[c] > self.mixed[best]:
-                best = c
-        wrong = best != y
-        if step < 20:
-            self.watch[0] = self.watch[1] = (self.watch[1] * step + wrong) / (step + 1)
-            self.watch[2] = self.watch[3] = (self.watch[3] * step + loss) / (step + 1)
-        else:
-            self.watch[0] += (wrong - self.watch[0]) / 50.0
-            self.watch[1] += (wrong - self.watch[1]) / min(<double> step, 1000.0)
-            self.watch[2] += (loss - self.watch[2]) / 50.0
-            self.watch[3] += (loss - self.watch[3]) / min(<double> step, 1000.0)
-        if step % self.history_every:
-            return
-        if self.history_count == HISTORY:
-            for i in range(HISTORY // 2):
-                self.history_step[i] = self.history_step[2 * i]
-                memcpy(self.history + i * (self.k + 1), self.history + 2 * i * (self.k + 1),
-                       (self.k + 1) * sizeof(double))
-            self.history_count = HISTORY // 2
-            self.history_every *= 2
-            if step % self.history_every:
-                return
-        self.history_step[self.history_count] = step + 1
-        experts_weights(&self.weights, self.history + self.history_count * (self.k + 1))
-        self.history_count += 1
+        """How the answer fared, and now and then the weights it was made with."""
+        cdef double* page
+        chronicle_fare(&self.past, step, largest(self.classes, self.given) != y, -log(self.given[y]))
+        page = chronicle_page(&self.past, step)
+        if page != NULL:
+            memcpy(page, self.portion, (self.k + 1) * sizeof(double))
 
     # ---------------------------------------------------------------- explaining and keeping
 
@@ -378,11 +299,6 @@ cdef class AutoModel(Model):
         cdef double part, total = 0.0
         memset(out, 0, v.n * sizeof(double))
         self.consult(v)
-        if v.n > self.share_room:
-            self.share_room = 2 * v.n
-            self.share = <double*> realloc(self.share, self.share_room * sizeof(double))
-            if self.share == NULL:
-                abort()
         for e in range(self.k):
             if self.on_columns[e] or self.idle(e, v.step):
                 continue
@@ -392,7 +308,7 @@ cdef class AutoModel(Model):
                 out[i] += part * self.share[i]
         for i in range(1, v.n):
             total += out[i]
-        out[0] = log(self.mixed[label]) - self.handicap(label) - total
+        out[0] = log(self.given[label]) - self.handicap(label) - total
 
     def expert_weights(self):
         """Weight by expert now, the stack last."""
@@ -404,9 +320,9 @@ cdef class AutoModel(Model):
         """(steps, weights): what the experts weighed over the stream."""
         cdef Py_ssize_t i
         cdef int e
-        steps = np.array([self.history_step[i] for i in range(self.history_count)], dtype=np.int64)
-        rows = np.array([[self.history[i * (self.k + 1) + e] for e in range(self.k + 1)]
-                         for i in range(self.history_count)]).reshape(len(steps), self.k + 1)
+        steps = np.array([self.past.step[i] for i in range(self.past.count)], dtype=np.int64)
+        rows = np.array([[self.past.weights[i * (self.k + 1) + e] for e in range(self.k + 1)]
+                         for i in range(self.past.count)]).reshape(len(steps), self.k + 1)
         return steps, rows
 
     def temperatures(self):
@@ -417,14 +333,18 @@ cdef class AutoModel(Model):
         """The stack's weight of each expert."""
         return {name: self.stack.mean[e] for e, name in enumerate(self.names)}
 
+    def set_aside(self):
+        """Experts that the number of features has put out of the running for good."""
+        return [name for e, name in enumerate(self.names) if self.aside[e]]
+
     def sleeping(self):
         """Experts that are asked and taught only now and then."""
-        return [name for e, name in enumerate(self.names) if self.asleep[e]]
+        return [name for e, name in enumerate(self.names) if self.asleep[e] and not self.aside[e]]
 
     def recent(self):
         """Error and log loss, averaged over about 50 and about 1,000 rounds."""
-        return {"error": self.watch[0], "error_long": self.watch[1],
-                "log_loss": self.watch[2], "log_loss_long": self.watch[3]}
+        return {"error": self.past.watch[0], "error_long": self.past.watch[1],
+                "log_loss": self.past.watch[2], "log_loss_long": self.past.watch[3]}
 
     def dump(self, Py_ssize_t size):
         cdef int e
@@ -438,15 +358,19 @@ cdef class AutoModel(Model):
             "heat": np.array([[self.heat[e].a, self.heat[e].variance] for e in range(self.k)]),
             "lag": np.array([self.lag[e] for e in range(self.k)]),
             "asleep": np.array([self.asleep[e] for e in range(self.k)], dtype=np.int64),
+            "aside": np.array([self.aside[e] for e in range(self.k)], dtype=np.int64),
+            "balance": np.array([self.balance]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
             "history.step": steps,
             "history.weights": rows,
-            "history.every": np.array([self.history_every], dtype=np.int64),
-            "watch": np.array([self.watch[i] for i in range(4)]),
+            "history.every": np.array([self.past.every], dtype=np.int64),
+            "watch": np.array([self.past.watch[i] for i in range(4)]),
             "met": np.array([self.met[i] for i in range(self.classes)], dtype=np.float64),
         }
         for e in range(self.k):
+            if self.aside[e]:
+                continue
             for key, array in self.models[e].dump(size).items():
                 arrays[f"{e}.{key}"] = array
         return arrays
@@ -467,6 +391,9 @@ cdef class AutoModel(Model):
             self.heat[e].a, self.heat[e].variance = arrays["heat"][e].tolist()
             self.asleep[e] = arrays["asleep"][e]
             self.lag[e] = arrays["lag"][e]
+            self.aside[e] = arrays["aside"][e]
+            if self.aside[e]:
+                continue
             prefix = f"{e}."
             self.models[e].fill(
                 {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
@@ -474,23 +401,36 @@ cdef class AutoModel(Model):
             self.stack.mean[i] = arrays["stack.mean"][i]
         for i in range((self.k + self.classes) ** 2):
             self.stack.cov[i] = arrays["stack.cov"][i]
-        self.history_every = arrays["history.every"][0]
-        self.history_count = len(arrays["history.step"])
-        for i in range(self.history_count):
-            self.history_step[i] = arrays["history.step"][i]
+        self.past.every = arrays["history.every"][0]
+        self.past.count = len(arrays["history.step"])
+        for i in range(self.past.count):
+            self.past.step[i] = arrays["history.step"][i]
             for e in range(self.k + 1):
-                self.history[i * (self.k + 1) + e] = arrays["history.weights"][i, e]
+                self.past.weights[i * (self.k + 1) + e] = arrays["history.weights"][i, e]
         for i in range(4):
-            self.watch[i] = arrays["watch"][i]
-        self.capacity = capacity
+            self.past.watch[i] = arrays["watch"][i]
+        self.balance = arrays["balance"][0]
+        AutoModel.grow(self, capacity)
 
     def notes(self):
         found = []
-        for name, model in zip(self.names, self.models):
-            found.extend(f"{name}: {note}" for note in model.notes())
+        cdef int e
+        for e in range(self.k):
+            if self.aside[e]:
+                found.append(f"{self.names[e]}: stands aside, there are more than {self.most[e]:,} features")
+            else:
+                found.extend(f"{self.names[e]}: {note}" for note in self.models[e].notes())
         if self.sleeping():
             found.append("asked only now and then, for lack of use: " + ", ".join(self.sleeping()))
         return found
 
     def nbytes(self):
         return sum(model.nbytes() for model in self.models)
+
+
+cdef inline int largest(int n, const double* of) noexcept nogil:
+    cdef int c, best = 0
+    for c in range(1, n):
+        if of[c] > of[best]:
+            best = c
+    return best

@@ -6,16 +6,19 @@ from typing import Any, ClassVar, cast
 
 from varifold._core.additive import AdditiveRule
 from varifold._core.arow import AROWRule
-from varifold._core.auto import AutoModel, FrequencyModel
+from varifold._core.auto import AutoModel
+from varifold._core.frequency import FrequencyModel
+from varifold._core.latent import Copula
 from varifold._core.naive_bayes import GaussianNBModel
 from varifold._core.neighbours import NeighboursModel
+from varifold._core.ovfm import OVFMModel
 from varifold._core.presence import PresenceModel
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.registry import models
 
-Expert = tuple[str, Any, bool, bool, float]
+Expert = tuple[str, Any, bool, bool, float, int]
 
 
 class AutoClassifier(VaryingClassifier):
@@ -115,21 +118,24 @@ class AutoClassifier(VaryingClassifier):
 
 
 def _experts(budget: str) -> list[Expert]:
-    """(name, model, looks at presence only, may be put to sleep, temperature to start with)."""
+    """(name, model, looks at presence only, may be put to sleep, temperature to start with, most slots or 0)."""
     experts: list[Expert] = [
-        ("linear", AROWRule(10.0), False, False, 2.0),
-        ("additive", AdditiveRule(30.0, 20_000), False, False, 2.0),
-        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0),
-        ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5),
-        ("presence", PresenceModel(), True, False, 1.0),
-        ("class frequencies", FrequencyModel(), False, False, 1.0),
+        ("linear", AROWRule(10.0), False, False, 2.0, 0),
+        ("additive", AdditiveRule(30.0, 20_000), False, False, 2.0, 0),
+        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0, 0),
+        ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5, 0),
+        ("presence", PresenceModel(), True, False, 1.0, 0),
+        ("class frequencies", FrequencyModel(), False, False, 1.0, 0),
     ]
     if budget == "fast":
         return experts
-    experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0))
-    experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0))
+    latent = OVFMModel(Copula(max_dense=64), AROWRule(10.0), AROWRule(10.0, 65), latent_only=True)
+    experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0, 0))
+    experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0, 0))
+    experts.append(("latent", latent, False, True, 2.0, 1_024))
+    experts.append(("evolving map", models["cwfe"](max_dense=128)._model(), False, True, 2.0, 1_024))
+    experts.append(("forest", models["orf3v"]()._model(), False, True, 1.0, 1_024))
     if budget == "best":
-        experts.append(("forest", models["orf3v"]()._model(), False, True, 1.0))
-        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 1.0))
-        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 2.0))
+        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 1.0, 0))
+        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 2.0, 0))
     return experts
