@@ -24,7 +24,7 @@ cdef class AutoModel(Model):
     cdef Stack stack
     cdef Experts weights
     cdef double drift, floor, threshold
-    cdef bint guards
+    cdef double guard              # lead of an answer below which the most frequent class may be answered instead
     cdef double balance            # rounds lately in which it was right against the majority, less those it was wrong
     cdef double* met               # weight by label
     cdef double* logit             # [expert][class]

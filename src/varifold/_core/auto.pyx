@@ -32,7 +32,6 @@ cdef double DOZES = 0.05       # a costly expert whose log loss is lately so muc
 cdef double UNUSED = 0.1       # if the stack makes no more use of it than this
 cdef int64_t NAP = 8           # and is asked and taught once in so many rounds
 cdef int64_t FIRST_NAP = 500   # at the earliest after so many
-cdef double TWO_MINDS = 0.4    # lead of an answer below which the most frequent class may be answered instead
 cdef double KEPT = 0.98        # of the balance against it, a round in which they differ
 
 
@@ -41,7 +40,7 @@ cdef class AutoModel(Model):
 
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5,
                   double floor=1e-3, double stack_weight=1.0, double stack_prior=0.5, double bias_prior=0.05, double heat_prior=0.1,
-                  double threshold=0.5, bint guard=True):
+                  double threshold=0.5, double guard=0.4):
         cdef int e
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -51,7 +50,7 @@ cdef class AutoModel(Model):
         self.drift = drift
         self.floor = floor
         self.threshold = threshold
-        self.guards = guard
+        self.guard = guard
         self.balance = 1.0
         self.calls = model_calls()
         self.inner = <void**> calloc(self.k, sizeof(void*))
@@ -228,8 +227,7 @@ cdef class AutoModel(Model):
         cdef int best = largest(self.classes, self.mixed), common = self.common()
         cdef double both = self.mixed[best] + self.mixed[common]
         memcpy(self.given, self.mixed, self.classes * sizeof(double))
-        if (self.guards and self.balance < 1.0 and best != common
-                and self.mixed[best] - self.mixed[common] < TWO_MINDS):
+        if self.balance < 1.0 and best != common and self.mixed[best] - self.mixed[common] < self.guard:
             self.given[common] = 0.51 * both
             self.given[best] = 0.49 * both
 

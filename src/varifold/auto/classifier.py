@@ -31,8 +31,8 @@ class AutoClassifier(VaryingClassifier):
     Parameters
     ----------
     budget
-        ``"fast"`` runs the cheap experts, ``"balanced"`` adds full covariance and neighbours, ``"best"`` also feature
-        forests and longer memories.
+        ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map
+        and feature forests; ``"best"`` also more neighbours and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are.
@@ -41,17 +41,22 @@ class AutoClassifier(VaryingClassifier):
     -----
     *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values of
     a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048); the
-    class frequencies; AROW with full covariance up to 128 features (beyond that it becomes diagonal); the 5 nearest of
-    the last 500 instances; with ``"best"`` also `ORF3V`, the 10 nearest of 1,000 and a bolder `Additive`.
+    class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it becomes
+    diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features); `CWFE`;
+    `ORF3V`. With ``"best"`` the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
-    extended Kalman filter. The answer is the Bayesian mixture (log loss, rate 1) of the calibrated experts and the
-    stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the best of its m
-    members by at most ln m + T ln(1 / (1 - .01)), and it follows a change of the best within some hundred rounds.
-    Costly experts whose log loss is lately .05 above the mixture's and that the stack hardly uses are, after 500
-    rounds, asked and taught in one round of eight until they do better.
+    extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
+    experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the
+    best of its m members by at most 2 ln m + 2 T ln(1 / (1 - .01)). Where the mixture prefers a class to the most
+    frequent one by less than .4, and has lately not been right more often than wrong in preferring others to it, the
+    most frequent class is answered.
 
-    *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2).
+    Costly experts whose log loss is lately .05 above the mixture's and that the stack hardly uses are, after 500
+    rounds, asked and taught in one round of eight until they do better. Copula, map and forests stand aside for good
+    beyond 1,024 features; `report()` says so.
+
+    *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
     Examples
     --------
@@ -133,9 +138,15 @@ def _experts(budget: str) -> list[Expert]:
     experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0, 0))
     experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0, 0))
     experts.append(("latent", latent, False, True, 2.0, 1_024))
-    experts.append(("evolving map", models["cwfe"](max_dense=128)._model(), False, True, 2.0, 1_024))
-    experts.append(("forest", models["orf3v"]()._model(), False, True, 1.0, 1_024))
+    experts.append(("evolving map", _made("cwfe", max_dense=128), False, True, 2.0, 1_024))
+    experts.append(("forest", _made("orf3v"), False, True, 1.0, 1_024))
     if budget == "best":
         experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 1.0, 0))
         experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 2.0, 0))
     return experts
+
+
+def _made(name: str, **parameters: Any) -> Any:
+    """The compiled model of a method of another family."""
+    method: Any = models[name]
+    return method(**parameters)._model()
