@@ -3,7 +3,8 @@
     python benchmarks/auto_outside.py --repeats 3
 
 Prints the error by set and scenario, and the average rank of every learner. Sets: those that river and scikit-learn
-bundle (phishing, bananas, solar-flare, image-segments, digits), at most 2,000 permuted rows of each.
+bundle and no paper uses (phishing, bananas, solar-flare, image-segments, digits), and three that scikit-learn makes
+(clusters, an additive rule, a ring), at most `--rows` permuted rows of each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from river import compose, forest, linear_model, naive_bayes, preprocessing, tre
 from river import datasets as river_sets
 from river.multiclass import OneVsRestClassifier
 from scipy.stats import rankdata
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_classification, make_friedman1, make_gaussian_quantiles
 
 import varifold
 from varifold import evaluate, streams
@@ -54,6 +55,10 @@ def sets() -> Iterator[tuple[str, varifold.Block]]:
         yield name, varifold.to_block([x for x, _ in rows], [y for _, y in rows])
     digits = load_digits()
     yield "digits", varifold.to_block(digits.data, digits.target)
+    yield "clusters", varifold.to_block(*make_classification(2000, 20, n_informative=8, n_classes=3, random_state=0))
+    values, target = make_friedman1(2000, 15, noise=1.0, random_state=0)
+    yield "friedman", varifold.to_block(values, target > np.median(target))
+    yield "ring", varifold.to_block(*make_gaussian_quantiles(n_samples=2000, n_features=8, n_classes=2, random_state=0))
 
 
 def main() -> None:

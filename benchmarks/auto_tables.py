@@ -3,8 +3,8 @@
     VARIFOLD_DATA=... python benchmarks/auto_tables.py --repeats 3 [--tables ovfm-2,ovfiv-2] [--single arow,additive]
 
 Every cell: CER of `auto` (mean over seeds 0, 1, ...), the best printed CER, the best of the single learners asked for,
-and the majority class. A cell is won when ours is below the best printed one. At the end: the cells not won, with what a
-ridge classifier reaches offline (ten-fold cross-validation on all rows of the very stream, absent values zero after
+and the majority class. A cell is won when ours is below the best printed one. At the end: the cells not won, with what
+a ridge classifier reaches offline (ten-fold cross-validation on all rows of the very stream, absent values zero after
 standardising; for evolving streams on the rows that count), and the average rank among all printed methods. A set of
 more than `--rows` rows is cut to its first permuted rows, and marked with `*`.
 """

@@ -53,9 +53,11 @@ cdef class AdditiveRule(BinaryRule):
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b
+        cdef double* s
         for slot in range(self.capacity):
             for b in range(BINS + 1):
-                at(self, <int32_t> slot, c)[2 * b] *= -1.0
+                s = at(self, <int32_t> slot, c) + 2 * b
+                s[0] = 0.0 - s[0]  # zero keeps its sign: slots not yet met are alike before and after loading
 
     cdef inline int bin_of(self, int32_t slot, double x) noexcept nogil:
         """The bin of a value, counted from 1; 0 while the feature has none."""

@@ -134,7 +134,7 @@ def _experts(budget: str) -> list[Expert]:
     ]
     if budget == "fast":
         return experts
-    latent = OVFMModel(Copula(max_dense=64), AROWRule(10.0), AROWRule(10.0, 65), latent_only=True)
+    latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
     experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0, 0))
     experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0, 0))
     experts.append(("latent", latent, False, True, 2.0, 1_024))
