@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._core.block cimport Vocabulary
 from varifold._core.model cimport Model
@@ -40,6 +40,10 @@ cdef class Engine:
     cdef double* vals2
     cdef double* scaled
     cdef double* dense           # for ordering pairs in a small space
+    cdef uint64_t* marks         # for ordering rows of blocks
+    cdef int32_t* places
+    cdef bint ordered            # the pairs are in slot order
+    cdef bint admitted           # the instance may hold fresh slots
     cdef uint8_t* fresh
     cdef int32_t* heads          # columns of the indicators present
     cdef Py_ssize_t n_heads
@@ -49,6 +53,7 @@ cdef class Engine:
     cdef Py_ssize_t out_room
 
     cdef int reserve(self, Py_ssize_t n) except -1
+    cdef int fit_places(self) except -1
     cdef list gather(self, dict x)
     cdef int append(self, int32_t slot, double value) except -1
     cdef int admit(self, list pending) except -1
@@ -59,6 +64,8 @@ cdef class Engine:
     cdef int add_label(self, object y) except -1
     cdef int hear(self) except -1
     cdef void learn_view(self, int y, double w) noexcept nogil
+    cdef void note(self, int y, double w) noexcept nogil
+    cdef int best(self) noexcept nogil
     cdef int answer(self) noexcept nogil
     cdef int decide(self) noexcept nogil
     cdef int _bind(self, Vocabulary vocabulary) except -1

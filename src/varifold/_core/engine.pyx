@@ -22,9 +22,9 @@ from varifold._core.names cimport (
     quick_find, quick_read,
     value_error,
 )
-from varifold._core.order cimport BITMAP_SLOTS, BITMAP_WORDS, lowest_bit, sort_pairs, sort_unique
-from varifold._core.scaler cimport NONE, STANDARD, Scaler, Stat, absorb, absorb_standard
-from varifold._core.space cimport Seen, Space, seen_last, seen_touch
+from varifold._core.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
+from varifold._core.scaler cimport NONE, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
+from varifold._core.space cimport Seen, Space, seen_again, seen_last, seen_touch
 from varifold._core.view cimport View
 
 from varifold._core.block import plain_label
@@ -119,13 +119,15 @@ cdef class Engine:
         self.max_features = 0 if max_features is None else max_features
         self.lightest = evict == "lightest"
         self.dense = <double*> calloc(BITMAP_SLOTS, sizeof(double))
-        if self.dense == NULL:
+        self.marks = <uint64_t*> calloc(MARKED_WORDS, sizeof(uint64_t))
+        if self.dense == NULL or self.marks == NULL:
             raise MemoryError
         self.scaler.grow(self.space.capacity)
         self.listens = model.calls_out()
         model.alone = True
         model.attach(self.space)
         self.reserve(16)
+        self.fit_places()
 
     def __dealloc__(self):
         free(self.counts)
@@ -138,6 +140,8 @@ cdef class Engine:
         free(self.heads)
         free(self.columns)
         free(self.dense)
+        free(self.marks)
+        free(self.places)
         free(self.out)
         free(self.probs)
 
@@ -166,6 +170,14 @@ cdef class Engine:
         self.room = room
         return 0
 
+    cdef int fit_places(self) except -1:
+        """Scratch for ordering the rows of blocks, as large as the space."""
+        cdef Py_ssize_t n = min(self.space.capacity, <Py_ssize_t> MARKED_SLOTS)
+        self.places = <int32_t*> realloc(self.places, n * sizeof(int32_t))
+        if self.places == NULL:
+            raise MemoryError
+        return 0
+
     cdef int append(self, int32_t slot, double value) except -1:
         self.n += 1
         self.slots[self.n] = slot
@@ -189,6 +201,7 @@ cdef class Engine:
         cdef Space space = self.space
         self.n = 0
         self.n_heads = 0
+        self.ordered = False
         self.reserve(len(x))
         while PyDict_Next(x, &pos, &key, &value):
             found = quick_read(value, &number)
@@ -248,6 +261,7 @@ cdef class Engine:
                 raise conflict_error(column, self.step + 1)
         pending.sort(key=pending_order)
         k = len(pending)
+        self.ordered = False
         if self.max_features and self.space.features + k > self.max_features:
             k = self.make_room(k)
         for name, column, level, value in pending[:k]:
@@ -258,6 +272,7 @@ cdef class Engine:
             if self.space.capacity > self.model.capacity:
                 self.scaler.grow(self.space.capacity)
                 self.model.grow(self.space.capacity)
+                self.fit_places()
             self.append(s, value)
         return 0
 
@@ -317,7 +332,7 @@ cdef class Engine:
 
         Only an instance that admitted names, or the very first one, can hold fresh slots.
         """
-        cdef Py_ssize_t i, n = self.n
+        cdef Py_ssize_t i, k, n = self.n
         cdef int32_t s
         cdef Stat passing
         cdef int kind = self.scaler.kind
@@ -328,18 +343,18 @@ cdef class Engine:
         cdef int32_t* slots = self.slots
         cdef double* vals = self.vals
         cdef double* scaled = self.scaled
-        sort_pairs(n, self.slots + 1, self.vals + 1, self.slots2, self.vals2, self.dense, <int32_t> (self.space.size - 1))
+        if not self.ordered:
+            sort_pairs(n, slots + 1, vals + 1, self.slots2, self.vals2, self.dense, <int32_t> (self.space.size - 1))
+            self.ordered = True
         if kind == NONE:
             for i in range(1, n + 1):
                 scaled[i] = -UNSCALED if vals[i] < -UNSCALED else UNSCALED if vals[i] > UNSCALED else vals[i]
         elif self.n_heads == 0 and kind == STANDARD:
-            if commit:
-                for i in range(1, n + 1):
-                    scaled[i] = absorb_standard(&stat[slots[i]], vals[i], w, clip)
-            else:
-                for i in range(1, n + 1):
-                    passing = stat[slots[i]]
-                    scaled[i] = absorb_standard(&passing, vals[i], w, clip)
+            i = 1
+            while i <= n:
+                k = n + 1 - i if n + 1 - i < STRIP else STRIP
+                absorb_strip(stat, k, slots + i, vals + i, w, clip, commit, scaled + i)
+                i += k
         else:
             for i in range(1, n + 1):
                 s = self.slots[i]
@@ -351,6 +366,7 @@ cdef class Engine:
                 if commit:
                     stat[s] = passing
         memset(self.fresh, 0, n + 1)
+        self.admitted = admitted
         if admitted:
             self.fresh[0] = seen[0].packed_first == 0
             for i in range(1, n + 1):
@@ -406,14 +422,24 @@ cdef class Engine:
 
     cdef void learn_view(self, int y, double w) noexcept nogil:
         """Learn the presented instance as label y."""
-        cdef Py_ssize_t i
-        cdef Seen* seen = self.space.seen
-        cdef int64_t now = self.step + 1
         if self.n > 0 or self.model.sees_empty:
             self.model.learn(&self.view, y, w)
+        self.note(y, w)
+
+    cdef void note(self, int y, double w) noexcept nogil:
+        """Count the instance that was just learned."""
+        cdef Py_ssize_t i
+        cdef Seen* seen = self.space.seen
+        cdef int32_t* slots = self.slots
+        cdef int64_t now = self.step + 1
+        if self.n > 0 or self.model.sees_empty:
             seen_touch(&seen[0], now)
-        for i in range(1, self.n + 1):
-            seen_touch(&seen[self.slots[i]], now)
+        if self.admitted:
+            for i in range(1, self.n + 1):
+                seen_touch(&seen[slots[i]], now)
+        else:
+            for i in range(1, self.n + 1):
+                seen_again(&seen[slots[i]], now)
         if self.n_heads:
             self.n_heads = sort_unique(self.n_heads, self.heads)
             for i in range(self.n_heads):
@@ -424,7 +450,7 @@ cdef class Engine:
 
     cdef int answer(self) noexcept nogil:
         """Scores of the presented instance into `out`; returns the class index, -1 before any label."""
-        cdef int c, best = 0, k = self.model.classes
+        cdef int c, k = self.model.classes
         if k == 0:
             return -1
         if self.n == 0 and not self.model.sees_empty:
@@ -432,9 +458,12 @@ cdef class Engine:
                 self.out[c] = log(self.counts[c] + 1e-300)
         else:
             self.model.scores(&self.view, self.out)
-        if k == 1:
-            return 0
-        for c in range(1, k):
+        return self.best() if k > 1 else 0
+
+    cdef int best(self) noexcept nogil:
+        """The class of the highest score in `out`, the first among equals."""
+        cdef int c, best = 0
+        for c in range(1, self.model.classes):
             if self.out[c] > self.out[best]:
                 best = c
         return best
@@ -594,50 +623,30 @@ cdef class Engine:
 
     cdef Py_ssize_t _gather_row(self, const int32_t* idx, const double* val, Py_ssize_t m) noexcept nogil:
         """Known pairs of a block's row into scratch; returns how many are unknown."""
-        cdef Py_ssize_t k, unknown = 0
+        cdef Py_ssize_t k, n = 0
         cdef int32_t s
         cdef int32_t* map = self.binding.slot
         cdef uint8_t* kind = self.space.kind
         cdef int32_t* slots = self.slots
         cdef double* vals = self.vals
-        cdef double* dense = self.dense
-        cdef Py_ssize_t words = (self.space.size + 63) >> 6, n = 0
-        cdef uint64_t word
-        cdef uint64_t[BITMAP_WORDS] bits
         self.n_heads = 0
-        if words <= BITMAP_WORDS and words <= m:
-            # in a small space the pairs come out in order
-            memset(bits, 0, words * sizeof(uint64_t))
-            for k in range(m):
-                s = map[idx[k]]
-                unknown += s == 0
-                dense[s] = val[k]
-                bits[s >> 6] |= (<uint64_t> 1) << (s & 63)
-            bits[0] &= ~(<uint64_t> 1)
-            for k in range(words):
-                word = bits[k]
-                while word:
-                    s = <int32_t> (64 * k + lowest_bit(word))
-                    n += 1
-                    slots[n] = s
-                    vals[n] = dense[s]
-                    word &= word - 1
+        self.ordered = self.space.size <= MARKED_SLOTS and self.space.size <= 128 * (m + 1)
+        if self.ordered:
+            n = order_row(m, idx, val, map, self.space.size, self.marks, self.places, slots + 1, vals + 1)
         else:
             for k in range(m):
                 s = map[idx[k]]
-                if s == 0:
-                    unknown += 1
-                    continue
-                n += 1
-                slots[n] = s
-                vals[n] = val[k]
+                if s != 0:
+                    n += 1
+                    slots[n] = s
+                    vals[n] = val[k]
         self.n = n
         if self.space.indicators:
             for k in range(1, n + 1):
                 if kind[slots[k]] & INDICATOR:
                     self.heads[self.n_heads] = self.space.column[slots[k]]
                     self.n_heads += 1
-        return unknown
+        return m - n
 
     def run(self, Block block, schedule=None, bint learn=True, bint predict=True, bint probabilities=True):
         """Walk a block without returning to Python between instances.
@@ -653,7 +662,7 @@ cdef class Engine:
         cdef const double[::1] weights = None
         cdef const int64_t[::1] steps
         cdef Py_ssize_t n = len(block), row, i, total, widest
-        cdef int c, best, k_all
+        cdef int c, k, best, k_all
         cdef double w
         cdef bint weighted = block.weights is not None
         cdef bint shared
@@ -662,6 +671,7 @@ cdef class Engine:
         cdef const double* row_val
         cdef int64_t code
         cdef bint planned = schedule is not None
+        cdef bint fused = predict and learn and not planned
         if learn and not planned and n and (block.codes < 0).any():
             raise DataError(f"instance {int(np.argmax(block.codes < 0))} has no label; give y, or call predict_many")
         if planned:
@@ -702,6 +712,17 @@ cdef class Engine:
                 w = weights[row] if weighted else 1.0
                 unknown = self._gather_row(row_idx, row_val, m)
                 shared = False
+                c = classes[codes[row]] if fused else -1
+                if c >= 0 and unknown == 0 and w == 1.0 and self.n > 0 and self.model.classes > 1:
+                    # known names, a known label: the model scores and learns in one go
+                    self.present(1.0, True, self.step == 0)
+                    self.model.learn_scored(&self.view, c, 1.0, self.out, self.probs if probabilities else NULL)
+                    out_label[row] = self.best()
+                    if probabilities:
+                        for k in range(self.model.classes):
+                            out_prob[row, k] = self.probs[k]
+                    self.note(c, 1.0)
+                    continue
                 if predict and code > 0:
                     shared = learn and not planned and unknown == 0 and w == 1.0
                     self.present(1.0, shared, self.step == 0)
@@ -731,6 +752,12 @@ cdef class Engine:
         self.hear()
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
+
+    def labels_of(self, const int32_t[::1] codes):
+        """The labels of class indices, None for -1."""
+        cdef list labels = [*self.labels, None]
+        cdef Py_ssize_t i, k = len(self.labels)
+        return [labels[codes[i] if codes[i] >= 0 else k] for i in range(codes.shape[0])]
 
     def complete(self, Block block):
         """The values of complete_one() for every row of a block, rows by slots."""
@@ -800,6 +827,7 @@ cdef class Engine:
             raise MemoryError
         for i in range(k):
             self.counts[i] = arrays["counts"][i]
+        self.fit_places()
         self.labels = list(labels)
         self.label_index = {y: i for i, y in enumerate(self.labels)}
         self.model.fill({key[6:]: a for key, a in arrays.items() if key.startswith("model.")}, self.space.capacity)

@@ -98,13 +98,16 @@ cdef class LeaningRule(BinaryRule):
 
     def dump(self, Py_ssize_t size):
         arrays = BinaryRule.dump(self, size)
-        arrays["leaning"] = np.array([self.lead, self.total, self.reach, *[self.counts[c] for c in range(self.classes)]])
+        if self.lean:
+            arrays["leaning"] = np.array([self.lead, self.total, self.reach, *[self.counts[c] for c in range(self.classes)]])
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int c
-        numbers = np.ascontiguousarray(arrays["leaning"], dtype=np.float64)
         BinaryRule.fill(self, arrays, capacity)
+        if not self.lean:
+            return
+        numbers = np.ascontiguousarray(arrays["leaning"], dtype=np.float64)
         if numbers.shape != (self.classes + 3,):
             raise ValueError("the arrays do not belong to this method")
         self.fit(self.classes)

@@ -22,6 +22,7 @@ cdef class Model:
     cdef void scores(self, View* v, double* out) noexcept nogil
     cdef void proba(self, double* scores, double* out) noexcept nogil
     cdef void learn(self, View* v, int y, double w) noexcept nogil
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil
     cdef double magnitude(self, int32_t slot) noexcept nogil
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil
     cdef dict beyond(self, View* v, int label)

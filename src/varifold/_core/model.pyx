@@ -64,6 +64,13 @@ cdef class Model:
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         pass
 
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        """scores(), proba() unless probs is NULL, then learn(); a model may do it in one go, to the same bits."""
+        self.scores(v, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
+        self.learn(v, y, w)
+
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         return 0.0
 

@@ -16,6 +16,62 @@ cdef enum:
     BITMAP_SLOTS = 2048
     BITMAP_WORDS = 32
 
+# Rows of blocks over spaces up to this size are ordered by marks, a bit a slot.
+cdef enum:
+    MARKED_SLOTS = 16384
+    MARKED_WORDS = 256
+
+# The slots of a block's row ascending, each with its value; ids that map to slot 0 are left out. `marks` is all zeros
+# before and after, `place` has room for every slot. Returns how many came out. Written without branches on the data:
+# the words that hold marks are listed first, then as many marks taken from them as there are.
+cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double* value, const int32_t* slot_of,
+                                 Py_ssize_t slots, uint64_t* marks, int32_t* place,
+                                 int32_t* out_slot, double* out_value) noexcept nogil:
+    cdef Py_ssize_t k, p = 0, n = 0, words = (slots + 63) >> 6
+    cdef int32_t s
+    cdef uint64_t word = 0, after
+    cdef bint last
+    cdef uint64_t held[MARKED_WORDS + 2]
+    cdef int32_t base[MARKED_WORDS + 2]
+    if words == 1:
+        for k in range(m):
+            s = slot_of[ids[k]]
+            place[s] = <int32_t> k
+            word |= (<uint64_t> 1) << s
+            n += s != 0
+        held[0] = word & ~(<uint64_t> 1)
+        base[0] = 0
+        p = 1
+    else:
+        for k in range(m):
+            s = slot_of[ids[k]]
+            place[s] = <int32_t> k
+            marks[s >> 6] |= (<uint64_t> 1) << (s & 63)
+            n += s != 0
+        marks[0] &= ~(<uint64_t> 1)
+        for k in range(words):
+            held[p] = marks[k]
+            base[p] = <int32_t> (64 * k)
+            p += marks[k] != 0
+        memset(marks, 0, words * sizeof(uint64_t))
+    held[p] = 0
+    held[p + 1] = 0
+    base[p] = 0
+    p = 0
+    word = held[0]
+    after = held[1]
+    for k in range(n):
+        s = base[p] + <int32_t> lowest_bit(word)
+        out_slot[k] = s
+        out_value[k] = value[place[s]]
+        word &= word - 1
+        last = word == 0
+        p += last
+        word = after if last else word
+        after = held[p + 1]
+    return n
+
+
 # Ascending by slot: insertion for the few, a bitmap in a small space, counting passes of eight bits for the many.
 cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
                             int32_t* slot2, double* value2, double* dense, int32_t largest) noexcept nogil:

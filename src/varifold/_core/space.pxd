@@ -28,15 +28,19 @@ cdef inline void seen_set(Seen* s, int64_t first, int64_t last, int64_t count) n
     s.packed_first = (<uint64_t> first << COUNT_BITS) | (<uint64_t> count >> COUNT_BITS)
     s.packed_last = (<uint64_t> last << COUNT_BITS) | (<uint64_t> count & low)
 
-cdef inline void seen_touch(Seen* s, int64_t now) noexcept nogil:
-    """A learn at step `now` held the slot."""
+cdef inline void seen_again(Seen* s, int64_t now) noexcept nogil:
+    """As seen_touch(), for a slot that was seen before."""
     cdef uint64_t low = ((s.packed_last & ((1 << COUNT_BITS) - 1)) + 1)
-    if s.packed_first == 0:
-        s.packed_first = <uint64_t> now << COUNT_BITS
     if low >> COUNT_BITS:
         s.packed_first += 1
         low = 0
     s.packed_last = (<uint64_t> now << COUNT_BITS) | low
+
+cdef inline void seen_touch(Seen* s, int64_t now) noexcept nogil:
+    """A learn at step `now` held the slot."""
+    if s.packed_first == 0:
+        s.packed_first = <uint64_t> now << COUNT_BITS
+    seen_again(s, now)
 
 cdef class Space(NameTable):
     cdef Seen* seen

@@ -12,6 +12,7 @@ cdef class SparseRule(LeaningRule):
     cdef int fit_heaps(self) except -1
     cdef int refill_heaps(self) except -1
     cdef inline Heap* aim(self, int c) noexcept nogil
+    cdef bint held(self, int32_t slot, int c) noexcept nogil
     cdef void place(self, int32_t slot, int c) noexcept nogil
     cdef void reorder(self, int c) noexcept nogil
     cdef void clear(self, int32_t slot, int c) noexcept nogil

@@ -4,13 +4,13 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from varifold._core.heap cimport Heap, heap_down, heap_drop, heap_touch
+from varifold._core.heap cimport Heap, heap_drop, heap_order, heap_touch
 from varifold._core.leaning cimport LeaningRule
 from varifold._core.model cimport at
 
 
 cdef class SparseRule(LeaningRule):
-    """The first number of a slot is its weight up to a factor common to all; the heap holds those that are not 0.
+    """The first number of a slot is its weight up to a factor common to all; the heap holds the slots that are `held`.
 
     The intercept is never in the heap. A subclass sets `sparse`, calls `place` for each weight it changed and then
     `keep_largest`, and says in `clear` what giving up a weight means.
@@ -71,7 +71,7 @@ cdef class SparseRule(LeaningRule):
         for c in range(self.problems):
             self.aim(c)
             for slot in range(1, self.capacity):
-                if at(self, <int32_t> slot, c)[0] != 0.0:
+                if self.held(<int32_t> slot, c):
                     heap_touch(&self.heap[c], <int32_t> slot)
         return 0
 
@@ -82,23 +82,23 @@ cdef class SparseRule(LeaningRule):
         h.stride = self.problems * self.width
         return h
 
+    cdef bint held(self, int32_t slot, int c) noexcept nogil:
+        """Whether a slot takes up room among the weights kept: its weight is not 0."""
+        return at(self, slot, c)[0] != 0.0
+
     cdef void place(self, int32_t slot, int c) noexcept nogil:
         """Set a slot right in the heap; at once after its weight changed, before another does."""
         if slot == 0:
             return
-        if at(self, slot, c)[0] == 0.0:
-            heap_drop(self.aim(c), slot)
-        else:
+        if self.held(slot, c):
             heap_touch(self.aim(c), slot)
+        else:
+            heap_drop(self.aim(c), slot)
 
     cdef void reorder(self, int c) noexcept nogil:
         """Set the whole heap right after weights vanished below what a double can hold."""
-        cdef Py_ssize_t i
-        cdef Heap* h
         if self.sparse:
-            h = self.aim(c)
-            for i in range(h.n // 2 - 1, -1, -1):
-                heap_down(h, i)
+            heap_order(self.aim(c))
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         at(self, slot, c)[0] = 0.0

@@ -151,8 +151,7 @@ class VaryingClassifier(river_base.Classifier):
     def predict_many(self, X: Any) -> list[Any]:
         """What `predict_one` gives for each instance."""
         codes, _ = self._engine.run(to_block(X), learn=False, probabilities=False)
-        labels = self.classes
-        return [labels[c] if c >= 0 else None for c in codes.tolist()]
+        return self._engine.labels_of(codes)
 
     def predict_proba_many(self, X: Any) -> list[dict[Any, float]]:
         """What `predict_proba_one` gives for each instance."""
@@ -166,8 +165,7 @@ class VaryingClassifier(river_base.Classifier):
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> list[Any]:
         """Predict each instance, then learn it: the prequential loop, compiled. Returns the predictions."""
         codes, _ = self._engine.run(to_block(X, y, w), probabilities=False)
-        labels = self.classes
-        return [labels[c] if c >= 0 else None for c in codes.tolist()]
+        return self._engine.labels_of(codes)
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
