@@ -31,6 +31,7 @@ format: .venv/ready
 
 bench: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.speed.universe
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import varifold
+from varifold._core.block import Labels
 from varifold.checks.material import arrays, state
 from varifold.errors import VarifoldError
 
@@ -119,3 +121,46 @@ def episode(learner: Any, seed: int, length: int) -> None:
     assert len(learner.features) <= (learner.max_features or math.inf)
     second_door(fresh, taken, rng)
     assert state(fresh) == state(learner), "the two doors, or a refused instance, led elsewhere"
+
+
+COLUMNS = [f"c{j}" for j in range(40)]
+KINDS = {"colour": ["red", "b", "", "=", "1"], "größe": ["s", "m", "l=x"], "9": ["\udfff", "y"]}
+PLAIN = [float(v) for v in NUMBERS if abs(float(v)) <= 1e150] + [1e150, -1e150]
+WEIGHTS = [1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0, 1e-12, 1e12]
+
+
+def hostile_block(rng: np.random.Generator, rows: int, labels: int) -> varifold.Block:
+    """Rows of columns that come and go, numbers of every size among them, string values and odd weights."""
+    vocabulary = varifold.Vocabulary()
+    ids = [vocabulary.add(name) for name in COLUMNS]
+    levels = [[vocabulary.add_level(column, level) for level in found] for column, found in KINDS.items()]
+    known = rng.integers(1, len(ids) + 1, size=rows)[:, None] > rng.permutation(len(ids))
+    there = known & (rng.random((rows, len(ids))) < rng.choice([0.02, 0.3, 0.9], size=(rows, 1)))
+    values = np.where(rng.random(there.shape) < 0.6, rng.normal(size=there.shape), rng.choice(PLAIN, size=there.shape))
+    chosen = np.stack([rng.choice([0, *found], size=rows) for found in levels], axis=1)
+    cells = np.concatenate([np.where(there, np.array(ids), 0), chosen], axis=1)
+    numbers = np.concatenate([values, np.ones(chosen.shape)], axis=1)
+    ends = np.concatenate([[0], np.cumsum((cells > 0).sum(axis=1))])
+    names = Labels(LABELS[:labels])
+    codes = rng.integers(0, len(names), size=rows)
+    return varifold.Block(
+        vocabulary, ends, cells[cells > 0], numbers[cells > 0], codes, names, rng.choice(WEIGHTS, size=rows)
+    )
+
+
+def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
+    """A life of `length` hostile instances through the second door, compared with the first when asked."""
+    rng = np.random.default_rng(seed)
+    labels = int(rng.choice((1, 2, 2, 5)))
+    twin = learner.clone()
+    for _ in range(4):
+        block = hostile_block(rng, length // 4, labels)
+        codes, probabilities = learner.run_block(block)
+        answered = probabilities[codes >= 0]
+        assert ((answered >= 0.0) & (answered <= 1.0)).all(), "probabilities outside 0 to 1"
+        assert np.allclose(answered.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
+        assert_whole(learner)
+        if compare:
+            for x, y, w in zip(block.rows(), block.y, block.weights, strict=True):
+                twin.learn_one(x, y, float(w))
+            assert state(twin) == state(learner), "the two doors led elsewhere"

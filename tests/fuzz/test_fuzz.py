@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from varifold.checks.material import state
 from varifold.errors import VarifoldError
 
 LENGTH = 200
+BLOCKS = 2000
 PARTS = 4
 
 
@@ -33,18 +36,41 @@ def settings_of(name: str, seed: int) -> Any:
     return cls(**{**{k: v for k, v in around.items() if k in taken}, **params})
 
 
+@contextmanager
+def named(name: str, seed: int, learner: Any) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in episode {seed} of {name}: {learner!r}")
+        raise
+
+
+def shares(instances: int) -> tuple[int, int]:
+    """(episodes of dicts, of blocks) of a part: dicts up to 2 * 10^4 instances, blocks beyond."""
+    dicts = min(instances, 20_000)
+    return max(1, dicts // LENGTH // PARTS), -(-(instances - dicts) // BLOCKS // PARTS)
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", list(varifold.models))
 def test_seeded(name: str, part: int, request: pytest.FixtureRequest) -> None:
-    episodes = max(1, request.config.getoption("--instances") // LENGTH // PARTS)
-    for k in range(episodes):
+    dicts, _ = shares(request.config.getoption("--instances"))
+    for seed in range(part * 1_000_003, part * 1_000_003 + dicts):
+        learner = settings_of(name, seed)
+        with named(name, seed, learner):
+            hostile.episode(learner, seed, LENGTH)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", list(varifold.models))
+def test_seeded_blocks(name: str, part: int, request: pytest.FixtureRequest) -> None:
+    """Instances made with NumPy, so that 10^6 of them are soon made; every sixteenth life goes through both doors."""
+    _, blocks = shares(request.config.getoption("--instances"))
+    for k in range(max(1, blocks)):
         seed = part * 1_000_003 + k
         learner = settings_of(name, seed)
-        try:
-            hostile.episode(learner, seed, LENGTH)
-        except Exception as error:
-            error.add_note(f"in episode {seed} of {name}: {learner!r}")
-            raise
+        with named(name, seed, learner):
+            hostile.block_episode(learner, seed, BLOCKS if blocks else LENGTH, compare=k % 16 == 0)
 
 
 def known(pool: list[Any], bad: list[Any]) -> st.SearchStrategy[Any]:
@@ -71,7 +97,7 @@ ROW = st.tuples(
 
 @pytest.mark.parametrize("name", list(varifold.models))
 def test_hypothesis(name: str, request: pytest.FixtureRequest) -> None:
-    examples = max(10, request.config.getoption("--instances") // 1000)
+    examples = min(500, max(10, request.config.getoption("--instances") // 1000))
 
     @settings(
         max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -722,6 +722,8 @@ cdef class Engine:
                         for k in range(self.model.classes):
                             out_prob[row, k] = self.probs[k]
                     self.note(c, 1.0)
+                    if self.model.n_gone or self.space.starved:
+                        self.settle()
                     continue
                 if predict and code > 0:
                     shared = learn and not planned and unknown == 0 and w == 1.0
