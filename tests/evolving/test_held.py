@@ -15,7 +15,7 @@ class Holder(VaryingClassifier):
 
     def _model(self):
         self.held = CWFE()._model()
-        return AutoModel([("arow", AROWRule(10.0), False, False, 0.0), ("cwfe", self.held, False, False, 0.0)])
+        return AutoModel([("arow", AROWRule(10.0), False, False, 0.0, 0), ("cwfe", self.held, False, False, 0.0, 0)])
 
 
 SPANS = [(120, "a"), (15, "ab"), (60, "b"), (15, "bc"), (60, "c")]

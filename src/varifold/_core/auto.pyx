@@ -69,12 +69,12 @@ cdef class AutoModel(Model):
                 or stack_make(&self.stack, self.k, stack_weight / self.k, stack_prior, bias_prior) < 0
                 or experts_make(&self.weights, self.k + 1, FIXED, eta, share) < 0):
             raise MemoryError
-        for e in range(self.k):
-            self.inner[e] = <void*> (<Model> self.models[e])
-            self.on_columns[e] = experts[e][2]
-            self.costly[e] = experts[e][3]
-            self.heat[e].a = experts[e][4]
-            self.most[e] = experts[e][5]
+        for e, (_, model, on_columns, costly, heat, most) in enumerate(experts):
+            self.inner[e] = <void*> (<Model?> model)
+            self.on_columns[e] = on_columns
+            self.costly[e] = costly
+            self.heat[e].a = heat
+            self.most[e] = most
             self.heat[e].variance = heat_prior
             self.heat[e].prior = heat_prior
 

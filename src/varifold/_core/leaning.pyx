@@ -105,12 +105,12 @@ cdef class LeaningRule(BinaryRule):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int c
         BinaryRule.fill(self, arrays, capacity)
+        self.fit(self.classes)
         if not self.lean:
             return
         numbers = np.ascontiguousarray(arrays["leaning"], dtype=np.float64)
         if numbers.shape != (self.classes + 3,):
             raise ValueError("the arrays do not belong to this method")
-        self.fit(self.classes)
         self.lead, self.total, self.reach = numbers[:3].tolist()
         for c in range(self.classes):
             self.counts[c] = numbers[c + 3]
