@@ -8,6 +8,10 @@ import pytest
 from tests.oracles.following import PlainScaler
 from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
 from varifold import OVFM, load
+from varifold._core.arow import AROWRule
+from varifold._core.engine import Engine
+from varifold._core.latent import Copula
+from varifold._core.ovfm import OVFMModel
 from varifold.base import to_block
 
 
@@ -222,3 +226,18 @@ def test_presence_learner_takes_over_when_words_say_it_all():
     assert wrong[learner] < 0.6 * wrong[paper]
     assert learner.shares[0]["presence"] > 0.9
     assert sum(learner.shares[0].values()) == pytest.approx(1.0)
+
+
+def test_a_full_latent_learner_falls_back_whatever_the_order_of_the_slots():
+    """The copula lays its features out in the order of its nodes: one beyond max_dense need not be the last."""
+    copula = Copula(max_dense=4)
+    model = OVFMModel(copula, AROWRule(10.0), AROWRule(10.0, 5), latent_only=True)
+    engine = Engine(model)
+    rng = np.random.default_rng(0)
+    for step in range(400):
+        names = ["b", "c", "d", "a"] if step < 100 else ["x0", "x1", "x2", "d"]
+        engine.learn_one({name: float(rng.normal()) for name in names}, step % 2)
+    slots = copula.correlation()[0]
+    assert max(slots) > 5, "a later name must have taken a node over"
+    assert slots[-1] <= 5, "and not the last one"
+    assert "latent.covariance" not in model.dump(engine.space.size)

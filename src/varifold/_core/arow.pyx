@@ -110,8 +110,11 @@ cdef class AROWRule(BinaryRule):
         return dot(v, self.state + c * self.width, self.problems * self.width)
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        if not self.diagonal and v.n and v.slot[v.n - 1] > self.max_dense:
-            self.fall_back()
+        cdef Py_ssize_t i = v.n
+        while not self.diagonal and i > 0:  # every one: a holder may lay slots out in another order
+            i -= 1
+            if v.slot[i] > self.max_dense:
+                self.fall_back()
         if self.diagonal:
             self.update_diagonal(v, c, y, w)
         else:
