@@ -235,9 +235,8 @@ def test_a_full_latent_learner_falls_back_whatever_the_order_of_the_slots():
     engine = Engine(model)
     rng = np.random.default_rng(0)
     for step in range(400):
-        names = ["b", "c", "d", "a"] if step < 100 else ["x0", "x1", "x2", "d"]
+        names = ["a", "b", "c", "d"][3 * (step % 3 > 0) :] if step < 90 else ["x0", "x1", "x2", "x3", "x4", "d"]
         engine.learn_one({name: float(rng.normal()) for name in names}, step % 2)
     slots = copula.correlation()[0]
     assert max(slots) > 5, "a later name must have taken a node over"
-    assert slots[-1] <= 5, "and not the last one"
     assert "latent.covariance" not in model.dump(engine.space.size)
