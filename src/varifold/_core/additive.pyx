@@ -12,6 +12,8 @@ from varifold._core.model cimport BinaryRule, at
 from varifold._core.names cimport INDICATOR
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 
 cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
@@ -197,7 +199,11 @@ cdef class AdditiveRule(BinaryRule):
         cdef int64_t[::1] counts
         BinaryRule.fill(self, arrays, capacity)
         self.grow(capacity)
-        counts = np.ascontiguousarray(arrays["met"], dtype=np.int64)
+        counts = np.ascontiguousarray(expect(arrays, "met", "i", (None,), 0, 1 << 53), dtype=np.int64)
+        if counts.shape[0] > self.binned:
+            raise ValueError("met holds more features than are binned")
+        expect(arrays, "sample", "f", (counts.shape[0], SAMPLE))
+        expect(arrays, "edge", "f", (counts.shape[0], BINS - 1))
         if counts.shape[0] == 0:
             return
         memcpy(self.met, &counts[0], counts.shape[0] * sizeof(int64_t))

@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
 
 cdef double LOST = 1e-13   # a variance below this share of its terms is what rounding left of them
 
@@ -233,20 +234,22 @@ cdef class AROWRule(BinaryRule):
             cut = min(size, self.side)
             arrays["covariance"] = np.ascontiguousarray(
                 held.reshape(self.problems, self.side, self.side)[:, :cut, :cut])
+        elif self.max_dense:
+            arrays["covariance"] = np.zeros((0, 0, 0))  # became its diagonal
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef double[:, :, ::1] view
         cdef Py_ssize_t c, i
         BinaryRule.fill(self, arrays, capacity)
-        self.diagonal = "covariance" not in arrays
+        self.diagonal = self.max_dense == 0 or expect(arrays, "covariance", "f", (None, None, None)).shape == (0, 0, 0)
         free(self.covariance)
         self.covariance = NULL
         self.side = 0
         if self.diagonal:
             return
         self.grow_covariance(self.problems, min(capacity, self.max_dense + 1))
-        view = np.ascontiguousarray(arrays["covariance"], dtype=np.float64)
+        view = expect(arrays, "covariance", "f", (None, None, None))
         if view.shape[0] != self.problems or view.shape[1] != view.shape[2] or view.shape[1] > self.side:
             raise ValueError("the covariance does not belong to this method")
         for c in range(self.problems):

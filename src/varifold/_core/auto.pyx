@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
-from varifold._core.chronicle cimport chronicle_fare, chronicle_free, chronicle_make, chronicle_page
+from varifold._core.chronicle cimport HISTORY, chronicle_fare, chronicle_free, chronicle_make, chronicle_page
 from varifold._core.experts cimport (
     FIXED, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size, experts_weights,
 )
@@ -26,6 +26,8 @@ from varifold._core.stacking cimport (
     heat_learn, soften, stack_answer, stack_free, stack_learn, stack_make, stack_resize,
 )
 from varifold._core.view cimport View
+
+from varifold._core.model import expect
 
 cdef double SHARPEST = 8.0     # largest logit an expert may bring
 cdef double DOZES = 0.05       # a costly expert whose log loss is lately so much above the mixture's is put to sleep,
@@ -376,10 +378,22 @@ cdef class AutoModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int e
         cdef Py_ssize_t i
-        cdef double[::1] kept = np.ascontiguousarray(arrays["weights"], dtype=np.float64)
+        cdef double[::1] kept = expect(arrays, "weights", "f", (None,))
         Model.fill(self, arrays, capacity)
         if kept.shape[0] != experts_size(&self.weights):
             raise ValueError("the arrays belong to other experts")
+        d = self.k + self.classes
+        for name, shape in (("met", (self.classes,)), ("heat", (self.k, 2)), ("lag", (self.k,)), ("stack.mean", (d,)),
+                            ("stack.cov", (d * d,)), ("watch", (4,))):
+            expect(arrays, name, "f", shape)
+        expect(arrays, "asleep", "i", (self.k,), 0, 1)
+        expect(arrays, "aside", "i", (self.k,), 0, 1)
+        expect(arrays, "balance", "f", (1,))
+        expect(arrays, "history.every", "i", (1,), 1, 1 << 53)
+        held = len(expect(arrays, "history.step", "i", (None,), 0))
+        expect(arrays, "history.weights", "f", (held, self.k + 1))
+        if held > HISTORY:
+            raise ValueError(f"{held} rows of history")
         experts_fill(&self.weights, &kept[0])
         if self.classes:
             self.room_for_classes(self.classes)

@@ -28,6 +28,7 @@ from varifold._core.space cimport Seen, Space, seen_again, seen_last, seen_touch
 from varifold._core.view cimport View
 
 from varifold._core.block import plain_label
+from varifold._core.model import expect
 from varifold.errors import DataError
 
 cdef extern from *:
@@ -815,6 +816,16 @@ cdef class Engine:
             raise ValueError(f"{len(arrays['scaler'])} rows of statistics for {len(names)} names")
         if isinstance(self.model, BinaryRule) and len(arrays["model.state"]) != len(names):
             raise ValueError(f"{len(arrays['model.state'])} rows of weights for {len(names)} names")
+        expect(arrays, "counts", "f", (len(labels),), 0)
+        expect(arrays, "step", "i", (1,), 0, (1 << 43) - 1)
+        expect(arrays, "space.evictions", "i", (1,), 0)
+        expect(arrays, "space.seen", "i", (len(names), 3), 0, (1 << 43) - 1)
+        expect(arrays, "scaler", "f", (None, 3))
+        for key, array in arrays.items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise ValueError(f"{key} holds NaN or infinity")
+            if key.endswith(".classes"):
+                expect(arrays, key, "i", (1,), 0, len(labels))
         self.space.fill(names, arrays["space.kind"], arrays["space.column"], arrays["space.free"])
         self.space.restore_seen(arrays["space.seen"])
         self.space.evictions = int(arrays["space.evictions"][0])

@@ -8,6 +8,8 @@ from libc.stdlib cimport free, realloc
 from varifold._core.model cimport Model
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 
 cdef class FrequencyModel(Model):
     """The class frequencies so far, whatever the instance: what every other expert has to beat."""
@@ -39,6 +41,7 @@ cdef class FrequencyModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int c
         Model.fill(self, arrays, capacity)
+        expect(arrays, "counts", "f", (self.classes,), 0)
         self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
         if self.counts == NULL:
             raise MemoryError

@@ -20,6 +20,8 @@ from varifold._core.nodes cimport Nodes, fresh
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 cdef double JITTER = 1e-6
 cdef double FLOOR = 1e-9
 
@@ -227,6 +229,11 @@ cdef class Copula(Nodes):
             if invert_spd(o, a, o, self.scratch):
                 break
             jitter *= 10.0
+            if jitter > 1e12:  # sigma holds no numbers that could be inverted: take it for the identity
+                memset(a, 0, o * o * sizeof(double))
+                for i in range(o):
+                    a[i * o + i] = 1.0
+                break
         memcpy(held.node, self.node, o * sizeof(int32_t))
         held.n = o
         held.version = self.version
@@ -454,9 +461,16 @@ cdef class Copula(Nodes):
         cdef Py_ssize_t i, j, row
         self.grow(capacity)
         self.fill_nodes(arrays)
-        sigma = arrays["sigma"]
-        if sigma.shape != (self.nodes, self.nodes):
-            raise ValueError("the arrays do not belong to this copula")
+        sigma = expect(arrays, "sigma", "f", (self.nodes, self.nodes), -1e6, 1e6)  # beyond, its inverse is not found
+        expect(arrays, "updates", "i", (1,), 0)
+        cells = expect(arrays, "batch", "f", (None, 4), -1e9, 1e9)
+        held = len(expect(arrays, "batch_weights", "f", (None,), 0))
+        if held > self.batch or len(cells) and (
+                cells[:, :2].min() < 0 or cells[:, 0].max() >= held or cells[:, 1].max() >= self.nodes
+                or np.unique(cells[:, :2].astype(np.int64), axis=0).shape[0] != len(cells)):
+            raise ValueError("batch holds rows or nodes that there are not")
+        expect(arrays, "window_counts", "i", (self.nodes,), 0)
+        expect(arrays, "window_values", "f", (None,))
         for i in range(self.nodes):
             for j in range(self.nodes):
                 self.sigma[i * self.room + j] = sigma[i, j]

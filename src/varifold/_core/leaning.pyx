@@ -17,6 +17,8 @@ from varifold._core.model cimport BinaryRule
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 cdef double STRENGTH = 2.0
 cdef double LARGEST = 1e100  # size beyond which a margin counts no more
 
@@ -108,9 +110,7 @@ cdef class LeaningRule(BinaryRule):
         self.fit(self.classes)
         if not self.lean:
             return
-        numbers = np.ascontiguousarray(arrays["leaning"], dtype=np.float64)
-        if numbers.shape != (self.classes + 3,):
-            raise ValueError("the arrays do not belong to this method")
+        numbers = expect(arrays, "leaning", "f", (self.classes + 3,))
         self.lead, self.total, self.reach = numbers[:3].tolist()
         for c in range(self.classes):
             self.counts[c] = numbers[c + 3]

@@ -219,6 +219,8 @@ cdef class Marginals:
         cdef Py_ssize_t j, i, n
         cdef double[::1] held = np.ascontiguousarray(values, dtype=np.float64)
         cdef Py_ssize_t at = 0
+        if counts.sum() != held.shape[0]:
+            raise ValueError(f"{held.shape[0]} values for windows of {counts.sum()}")
         self.grow(len(counts))
         for j in range(len(counts)):
             n = counts[j]

@@ -2,6 +2,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+def expect(
+    arrays: dict[str, NDArray[Any]],
+    name: str,
+    kind: str,
+    shape: tuple[int | None, ...],
+    low: int | None = None,
+    high: int | None = None,
+) -> NDArray[Any]: ...
+def expect_chains(first: list[int], following: list[int], belongs: dict[int, int]) -> None: ...
+
 class Model:
     classes: int
     sees_empty: bool

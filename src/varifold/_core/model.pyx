@@ -11,6 +11,34 @@ from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
 
+def expect(dict arrays, str name, str kind, tuple shape, low=None, high=None):
+    """An array of a state to be filled in: of this kind ("f" or "i") and shape (None: any), with numbers in range.
+
+    Whatever a model copies into memory of its own, or uses as an index, passes here first: a file may hold anything.
+    """
+    array = arrays[name]
+    if array.dtype.kind not in ("f" if kind == "f" else "iu"):
+        raise ValueError(f"{name} holds numbers of type {array.dtype}")
+    if array.ndim != len(shape) or any(n is not None and n != held for n, held in zip(shape, array.shape)):
+        raise ValueError(f"{name} has the shape {array.shape}, not {shape}")
+    if array.size and ((low is not None and array.min() < low) or (high is not None and array.max() > high)):
+        raise ValueError(f"{name} holds numbers outside {low} to {high}")
+    return np.ascontiguousarray(array, dtype=np.float64 if kind == "f" else None)
+
+
+def expect_chains(first, following, belongs):
+    """Lists of numbers that 0 ends, from first[u] through `following`: what belongs to u, each once, and no more."""
+    met = set()
+    for u, at in enumerate(first):
+        while at:
+            if at in met or belongs.get(at) != u:
+                raise ValueError(f"entry {at} is chained to {u}, to which it does not belong")
+            met.add(at)
+            at = following[at]
+    if len(met) != len(belongs):
+        raise ValueError(f"{len(met)} of {len(belongs)} entries are chained")
+
+
 cdef class Model:
     """A method's mathematics over slots and values.
 
@@ -100,7 +128,7 @@ cdef class Model:
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         """Take what dump() gave; the model was just made with the same parameters."""
-        self.classes = int(arrays["classes"][0])
+        self.classes = int(expect(arrays, "classes", "i", (1,), 0)[0])
 
     def notes(self):
         """What the model wants its user to know now (a fallback it took, say), as sentences."""
@@ -295,12 +323,11 @@ cdef class BinaryRule(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef double[::1] view
         Model.fill(self, arrays, capacity)
-        state = np.ascontiguousarray(arrays["state"], dtype=np.float64)
-        shared = np.ascontiguousarray(arrays["shared"], dtype=np.float64)
-        if (state.ndim != 3 or shared.ndim != 2 or state.shape[2] != self.width or shared.shape[1] != self.globals
-                or state.shape[1] != shared.shape[0] or state.shape[0] > capacity
-                or state.shape[1] != (self.classes if self.classes > 2 else 1)):
-            raise ValueError("the arrays do not belong to this method")
+        problems = self.classes if self.classes > 2 else 1
+        state = expect(arrays, "state", "f", (None, problems, self.width))
+        shared = expect(arrays, "shared", "f", (problems, self.globals))
+        if len(state) > capacity:
+            raise ValueError(f"{len(state)} rows of weights for {capacity} slots")
         free(self.state)
         free(self.shared)
         self.state = NULL

@@ -12,6 +12,8 @@ from varifold._core.names cimport INDICATOR
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 cdef double STRONGEST = 50.0  # bound of what one feature may say, in log units
 
 
@@ -108,12 +110,14 @@ cdef class ClassTable(Model):
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = np.ascontiguousarray(arrays["table"], dtype=np.float64)
         cdef Py_ssize_t slot
-        if view.shape[2] != self.width:
-            raise ValueError("the arrays do not belong to this method")
+        classes = int(expect(arrays, "classes", "i", (1,), 0)[0])
+        expect(arrays, "counts", "f", (classes,), 0)
+        cdef const double[:, :, ::1] view = expect(arrays, "table", "f", (None, max(1, classes), self.width))
+        if view.shape[0] > capacity:
+            raise ValueError("the table holds more features than there are")
         self.classes = 0
-        for slot in range(int(arrays["classes"][0])):
+        for slot in range(classes):
             ClassTable.add_class(self)
         ClassTable.grow(self, capacity)
         memset(self.table, 0, self.capacity * self.room * self.width * sizeof(double))

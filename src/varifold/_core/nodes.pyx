@@ -14,6 +14,8 @@ from varifold._core.names cimport INDICATOR
 from varifold._core.space cimport Space, seen_count
 from varifold._core.view cimport View
 
+from varifold._core.model import expect, expect_chains
+
 
 cdef void* fresh(void* old, size_t size) except NULL:
     """Memory of the size, holding what `old` held."""
@@ -171,9 +173,21 @@ cdef class Nodes:
     cdef int fill_nodes(self, dict arrays) except -1:
         """Take what dump_nodes() gave; there is room."""
         cdef Py_ssize_t i
-        nodes, slots = arrays["nodes"], arrays["slots"]
-        if len(nodes) > self.room or len(slots) > self.slots:
+        count = len(arrays["nodes"])
+        nodes, slots = expect(arrays, "nodes", "i", (None, 2), 0), expect(arrays, "slots", "i", (None, 3), -1)
+        if count > self.room or len(slots) > self.slots:
             raise ValueError("the arrays do not belong to this copula")
+        expect(arrays, "weakest", "i", (1,), -1, count - 1)
+        if not len(slots) or (count and (nodes[:, 0].max() >= len(slots) or nodes[:, 1].max() > count)):
+            raise ValueError("nodes holds numbers of features or nodes that there are not")
+        if slots[:, :2].max() > count or slots[:, 1:].min() < 0 or slots[:, 2].max() >= len(slots):
+            raise ValueError("slots holds numbers of features or nodes that there are not")
+        taken = {slot: node + 1 for node, slot in enumerate(nodes[:, 0].tolist()) if slot}
+        if taken != {slot: node for slot, node in enumerate(slots[:, 0].tolist()) if node > 0}:
+            raise ValueError("nodes and slots do not name each other")
+        expect_chains(slots[:, 1].tolist(), [0, *nodes[:, 1].tolist()],
+                      {node: self.space.column[<Py_ssize_t> slot] for slot, node in taken.items()
+                       if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
         self.nodes = len(nodes)
         self.idle = int((nodes[:, 0] == 0).sum())
         self.weakest = arrays["weakest"][0]

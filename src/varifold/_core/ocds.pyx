@@ -12,6 +12,8 @@ from varifold._core.leaning cimport LeaningRule
 from varifold._core.model cimport at
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 # shared numbers of a problem
 cdef enum:
     ROUNDS = 0
@@ -279,7 +281,7 @@ cdef class OCDSRule(LeaningRule):
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = np.ascontiguousarray(arrays["graph"], dtype=np.float64)
+        cdef const double[:, :, ::1] view = expect(arrays, "graph", "f", (None, None, None))
         cdef Py_ssize_t c, i
         LeaningRule.fill(self, arrays, capacity)
         free(self.graph)
@@ -289,6 +291,8 @@ cdef class OCDSRule(LeaningRule):
         self.order = <double*> realloc(self.order, self.capacity * sizeof(double))
         if self.order == NULL:
             raise MemoryError
+        if view.shape[0] != self.problems or view.shape[1] != view.shape[2] or view.shape[1] > self.side:
+            raise ValueError("the graph does not belong to this method")
         for c in range(self.problems):
             for i in range(view.shape[1]):
                 memcpy(self.graph + (c * self.side + i) * self.side, &view[c, i, 0], view.shape[1] * sizeof(double))

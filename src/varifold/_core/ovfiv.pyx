@@ -16,6 +16,8 @@ from varifold._core.names cimport COLUMN, NUMERIC
 from varifold._core.space cimport Space, seen_count
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 from varifold._core.experts import RATES
 
 cdef enum:
@@ -409,13 +411,15 @@ cdef class OVFIVModel(Model):
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = np.ascontiguousarray(arrays["variation"], dtype=np.float64)
-        cdef const double[::1] mixing = np.ascontiguousarray(arrays["experts"], dtype=np.float64)
+        cdef const double[:, :, ::1] view = expect(arrays, "variation", "f", (None, None, 3))
+        cdef const double[::1] mixing = expect(arrays, "experts", "f", (experts_size(&self.experts),))
         cdef int c
-        if view.shape[2] != 3 or mixing.shape[0] != experts_size(&self.experts):
-            raise ValueError("the arrays do not belong to this method")
         self.base.fill({name[5:]: a for name, a in arrays.items() if name.startswith("base.")}, capacity)
         Model.fill(self, arrays, capacity)
+        expect(arrays, "counts", "f", (self.classes,), 0)
+        expect(arrays, "encoding", "f", (4,))
+        if view.shape[0] > capacity or view.shape[0] == 0 or view.shape[1] != (self.classes if self.classes > 2 else 1):
+            raise ValueError("the table of variation does not fit the features")
         if self.classes > self.room:
             self.make_room(self.classes)
         free(self.table)

@@ -20,6 +20,8 @@ from varifold._core.model cimport BinaryRule, Model, at
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
 
 
@@ -321,9 +323,7 @@ cdef class OVFMModel(Model):
             part.fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
         self.grow(capacity)
         self.fit_mixes()
-        cdef double[:, ::1] view = np.ascontiguousarray(arrays["mix"], dtype=np.float64)
-        if view.shape[0] != self.mixes or view.shape[1] != experts_size(&self.mix[0]):
-            raise ValueError("the arrays do not belong to this method")
+        cdef double[:, ::1] view = expect(arrays, "mix", "f", (self.mixes, experts_size(&self.mix[0])))
         for c in range(self.mixes):
             experts_fill(&self.mix[c], &view[c, 0])
 

@@ -228,6 +228,8 @@ cdef class Phases:
         level = reals(arrays, "phases.level", (2,))
         if len(group) > self.capacity:
             raise ValueError(f"{len(group)} columns do not belong to this model")
+        if len(found) != count[3]:
+            raise ValueError(f"{len(found)} steps of {count[3]} switches do not belong to this model")
         for i in range(len(group)):
             self.group[i] = group[i]
         self.overlapping = bool(count[0])

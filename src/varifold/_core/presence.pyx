@@ -10,6 +10,8 @@ from libc.string cimport memcpy, memset
 from varifold._core.model cimport Model
 from varifold._core.view cimport View
 
+from varifold._core.model import expect
+
 
 cdef class PresenceModel(Model):
     """Per column and class a Bernoulli rate of presence since the column was first met; its view holds columns."""
@@ -115,9 +117,10 @@ cdef class PresenceModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef Py_ssize_t slot
         cdef int c
-        table = arrays["table"]
-        classes = int(arrays["classes"][0])
-        if table.ndim != 3 or table.shape[2] != classes or table.shape[1] > capacity or len(arrays["counts"]) != classes:
+        classes = int(expect(arrays, "classes", "i", (1,), 0)[0])
+        table = expect(arrays, "table", "f", (2, None, classes), 0)
+        expect(arrays, "counts", "f", (classes,), 0)
+        if table.shape[1] > capacity:
             raise ValueError("the table of columns does not belong to this model")
         self.fit(capacity, max(2, classes))
         Model.fill(self, arrays, capacity)

@@ -3,6 +3,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varifold._core.model import Model
+from varifold._core.space import Space
+
+def check_units(arrays: dict[str, NDArray[Any]], capacity: int, stumps: int, words: int, space: Space) -> None: ...
 
 class Units(Model):
     stumps: int

@@ -9,8 +9,11 @@ from libc.string cimport memcpy, memset
 from varifold._core.heap cimport heap_drop, heap_key, heap_touch
 from varifold._core.model cimport Model
 from varifold._core.names cimport INDICATOR, NUMERIC
+from varifold._core.space cimport Space
 from varifold._core.tdigest cimport Digest, digest_clear, digest_reserve
 from varifold._core.vanish cimport Presence, presence_mark, soonest, vanishes
+
+from varifold._core.model import expect, expect_chains
 
 
 cdef void* claim(Py_ssize_t count, Py_ssize_t size) except NULL:
@@ -31,6 +34,31 @@ cdef double* relaid(double* block, int head, int new_head, int rows, int old, in
     for k in range(rows):
         memcpy(got + new_head + k * (1 + new), block + head + k * (1 + old), (1 + old) * sizeof(double))
     return got
+
+
+def check_units(dict arrays, Py_ssize_t capacity, int stumps, Py_ssize_t words, Space space):
+    """Refuse arrays that do not fit the parameters, the names or each other."""
+    units = expect(arrays, "units", "i", (None, 13), 0, 1 << 53)
+    size, wide = len(units), len(expect(arrays, "mass", "f", (None,), 0))
+    expect(arrays, "weights", "f", (size, 4))
+    expect(arrays, "sums", "f", (4,))
+    expect(arrays, "rings", "i", (int((units[:, 2] > 0).sum()), words))
+    forests = expect(arrays, "forests", "f", (int((units[:, 11] > 0).sum()), 2 * stumps + (stumps + 1) * (1 + wide)))
+    levels = expect(arrays, "levels", "f", (int((units[:, 12] > 0).sum()), 2 * wide + 1))
+    digests = expect(arrays, "digests", "f", (int((units[:, 10] > 0).sum()) * wide, 5))
+    favoured = (forests[:, 2 * stumps::1 + wide], levels[:, wide:wide + 1])
+    if any(rows.size and (rows.min() < -1 or rows.max() >= wide) for rows in favoured):
+        raise ValueError("a row favours a class that there is not")
+    if not 0 < size <= capacity or units[:, 7:9].max() >= size:
+        raise ValueError("units holds numbers of features that there are not")
+    first, last, seen = units[:, 0], units[:, 1], units[:, 2]
+    if last.max() >= 1 << 43 or (seen > np.where(seen > 0, last - first + 1, 0)).any() or (units[:, 9] > seen).any():
+        raise ValueError("units holds features seen more often than there were rounds")
+    if digests.size and (digests[:, 3:].min() < 0 or (digests[:, 3:] % 1 != 0).any()):
+        raise ValueError("digests holds counts that are none")
+    expect(arrays, "points", "f", (int(2 * digests[:, 3:].sum()),))
+    expect_chains(units[:, 7].tolist(), units[:, 8].tolist(),
+                  {slot: space.column[<Py_ssize_t> slot] for slot in np.flatnonzero(units[:, 12]).tolist()})
 
 
 cdef class Units(Model):
@@ -156,7 +184,7 @@ cdef class Units(Model):
         while self.heap.n and heap_key(&self.heap, self.heap.item[0]) <= t:
             u = self.heap.item[0]
             p = &self.unit[u].presence
-            due = soonest(p, &self.rule, t) if p.last == t else vanishes(p, &self.rule, t)
+            due = soonest(p, &self.rule, t) if p.last >= t else vanishes(p, &self.rule, t)
             if due == t:
                 self.vanish(u)
             elif due < 0:
@@ -288,6 +316,7 @@ cdef class Units(Model):
         cdef int c, J = self.stumps, wide
         cdef Unit* unit
         cdef Digest* d
+        check_units(arrays, capacity, J, self.rule.words, self.space)
         cdef int64_t[:, ::1] ints = np.ascontiguousarray(arrays["units"], dtype=np.int64)
         cdef double[:, ::1] reals = np.ascontiguousarray(arrays["weights"], dtype=np.float64)
         rings, forests, levels = iter(arrays["rings"]), iter(arrays["forests"]), iter(arrays["levels"])
@@ -295,8 +324,8 @@ cdef class Units(Model):
         Model.fill(self, arrays, capacity)
         size = ints.shape[0]
         wide = arrays["mass"].shape[0]
-        if arrays["forests"].shape[1] != 2 * J + (J + 1) * (1 + wide) or arrays["rings"].shape[1] != self.rule.words:
-            raise ValueError("the arrays do not belong to these parameters")
+        if wide < self.classes:
+            raise ValueError(f"room for {wide} classes where there are {self.classes}")
         self.grow(capacity)
         if wide > self.wide:
             self.widen(wide)

@@ -257,11 +257,9 @@ class VaryingClassifier(river_base.Classifier):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The learner that `save` wrote; it continues as if it had never stopped. Loading runs no code."""
         header, arrays = files.read(path)
-        state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
         try:
             learner: Self = _made_from(header, cls, path)
-            labels = [files.unpack_label(y) for y in header["labels"]]
-            learner._engine.fill(files.unpack_names(arrays), labels, state)
+            files.restore(learner._engine, header, arrays)
         except ModelFileError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:

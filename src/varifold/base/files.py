@@ -77,8 +77,30 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     text = meta.get("varifold.header", "")
     if _checksum(text, arrays) != meta.get("varifold.sha256"):
         raise ModelFileError(f"{path} is damaged: its checksum does not match its content")
-    header: dict[str, Any] = json.loads(text)
-    return header, arrays
+    return _header(text, path), arrays
+
+
+def _header(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is damaged: its description is not JSON ({error})") from error
+    if not isinstance(header, dict) or not {"method", "params", "labels"} <= header.keys():
+        raise ModelFileError(f"{path} does not say which method it holds, with which parameters and labels")
+    return header
+
+
+def restore(engine: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Fill a new engine from a file; ValueError or its like unless it would be saved again as arrays like these."""
+    state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
+    engine.fill(unpack_names(arrays), [unpack_label(y) for y in header["labels"]], state)
+    held = engine.dump()[2]
+    if held.keys() != state.keys():
+        raise ValueError(f"arrays that do not belong to it: {sorted(held.keys() ^ state.keys())}")
+    for name, array in state.items():
+        like = held[name]
+        if (array.dtype, array.shape) != (like.dtype, like.shape):
+            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {like.dtype} {like.shape}")
 
 
 def _metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, str]:
@@ -125,11 +147,15 @@ def pack_names(names: list[str | int | None]) -> Arrays:
 
 def unpack_names(arrays: Arrays) -> list[str | int | None]:
     """What pack_names() packed."""
-    data = arrays["names.bytes"].tobytes()
-    offsets = arrays["names.offsets"].tolist()
+    kinds, ends, data = arrays["names.kind"], arrays["names.offsets"], arrays["names.bytes"]
+    if not kinds.dtype == data.dtype == np.uint8 or ends.dtype != np.int64 or not kinds.ndim == data.ndim == 1:
+        raise ValueError("the names are arrays of other types")
+    if ends.shape != (len(kinds) + 1,) or ends[0] != 0 or ends[-1] != len(data) or (np.diff(ends) < 0).any():
+        raise ValueError("the names do not follow each other")
+    text_of, offsets = data.tobytes(), ends.tolist()
     names: list[str | int | None] = []
-    for i, kind in enumerate(arrays["names.kind"].tolist()):
-        text = data[offsets[i] : offsets[i + 1]].decode("utf-8", "surrogatepass")
+    for i, kind in enumerate(kinds.tolist()):
+        text = text_of[offsets[i] : offsets[i + 1]].decode("utf-8", "surrogatepass")
         names.append(None if kind == _NONE else text if kind == _STR else int(text))
     return names
 

@@ -232,13 +232,11 @@ class CopulaImputer(river_base.Transformer):
         header, arrays = files.read(path)
         if header["method"] != "copula-imputer":
             raise ModelFileError(f"{path} holds a {header['method']!r}, not a CopulaImputer")
-        imputer = cls(**header["params"])
-        state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
-        labels = [files.unpack_label(y) for y in header["labels"]]
         try:
-            imputer._engine.fill(files.unpack_names(arrays), labels, state)
-        except (KeyError, IndexError, ValueError) as error:
-            raise ModelFileError(f"{path} does not hold the state of a CopulaImputer: {error}") from error
+            imputer = cls(**header["params"])
+            files.restore(imputer._engine, header, arrays)
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise ModelFileError(f"{path} does not hold the state of a CopulaImputer: {error!r}") from error
         return imputer
 
 

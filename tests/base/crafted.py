@@ -1,0 +1,99 @@
+"""Load model files whose checksum is right and whose content is not: `python -m tests.base.crafted NAME...`.
+
+Each array in turn is left out, cut short, given another type, or filled with numbers that cannot be. The file must be
+refused in the library's words; only where nothing but the numbers is wrong may it be taken, if the learner then goes
+on to finite answers. One line a file goes to stdout before it is loaded: after a crash the last one names the culprit.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import varifold
+from varifold.base import files
+from varifold.errors import ModelFileError
+
+Array = np.ndarray[Any, Any]
+
+
+def instances(n: int, seed: int) -> Iterator[tuple[dict[str, Any], str]]:
+    """Three labels, six numbers of which half are replaced by others on the way, and a column of strings."""
+    rng = random.Random(seed)
+    for step in range(n):
+        born = 3 if step >= n // 2 else 0
+        x: dict[str, Any] = {f"f{j}": rng.gauss(0, 1) for j in range(born, 6 + born) if rng.random() < 0.9}
+        if rng.random() < 0.6:
+            x["colour"] = rng.choice(("red", "blue", "green"))
+        yield x, rng.choice(("a", "b", "c"))
+
+
+def misshapen(array: Array) -> Iterator[tuple[str, Array | None]]:
+    """What is never taken."""
+    yield "left out", None
+    yield "deeper", array[..., None]
+    yield "of another type", array.astype(np.int64 if array.dtype.kind == "f" else np.float64)
+    if array.size:
+        yield "cut short", array[:-1]
+    if array.size and array.dtype.kind == "f":
+        yield "all NaN", np.full_like(array, math.nan)
+
+
+def absurd(array: Array) -> Iterator[tuple[str, Array | None]]:
+    """What may be taken where it does no harm: one row more, or numbers that are something else."""
+    yield "longer", np.concatenate([array, np.zeros((1, *array.shape[1:]), dtype=array.dtype)])
+    if array.size and array.dtype.kind != "f":
+        info = np.iinfo(array.dtype)
+        for value in {max(-1, info.min), min(10**6, info.max), info.max}:
+            yield f"all {value}", np.full_like(array, value)
+        yield "one more", array + 1
+
+
+def outcome(path: Path) -> str:
+    """What became of the file; anything but ModelFileError escapes."""
+    try:
+        learner = varifold.load(path)
+    except ModelFileError:
+        return "refused"
+    for x, y in instances(6, 1):
+        proba = learner.predict_proba_one(x)
+        learner.learn_one(x, y)
+        if not all(math.isfinite(p) for p in proba.values()):
+            return f"taken, probabilities {proba}"
+    return "taken"
+
+
+def try_all(name: str, params: dict[str, Any], path: Path, tried: set[str]) -> None:
+    """Spoil each array of the learner that was not tried under other parameters."""
+    learner = varifold.models[name](**params)
+    for x, y in instances(80, 0):
+        learner.learn_one(x, y)
+    learner.save(path)
+    header, arrays = files.read(path)
+    assert outcome(path) == "taken"
+    for key in sorted(arrays.keys() - tried):
+        array = arrays[key]
+        tried.add(key)
+        for allowed, changes in (({"refused"}, misshapen(array)), ({"refused", "taken"}, absurd(array))):
+            for how, changed in changes:
+                rest = {k: a for k, a in arrays.items() if k != key}
+                files.write(path, header, rest if changed is None else {**rest, key: changed})
+                print(name, params, key, array.shape, how, flush=True)
+                found = outcome(path)
+                if found not in allowed:
+                    sys.exit(f"{name} {params} {key} {how}: {found}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        for method in sys.argv[1:]:
+            done: set[str] = set()
+            for settings in varifold.models[method]._unit_test_params():
+                try_all(method, settings, Path(folder) / "model", done)
