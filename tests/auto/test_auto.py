@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+import river.base
 
 import varifold
 from tests.oracles.auto import Combination
@@ -10,6 +11,7 @@ from varifold import evaluate
 from varifold._core.arow import AROWRule
 from varifold._core.auto import AutoModel
 from varifold._core.engine import Engine
+from varifold._core.foreign import ForeignModel
 from varifold.auto.classifier import _experts
 from varifold.base import to_block
 
@@ -100,7 +102,7 @@ def _adopt(oracle, model):
     oracle.cov = arrays["model.stack.cov"].reshape(len(oracle.mean), -1).copy()
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
-    oracle.balance = arrays["model.balance"][0]
+    oracle.right_lead, oracle.loss_lead = arrays["model.leads"].tolist()
     oracle.counts = arrays["counts"].copy()
 
 
@@ -212,22 +214,63 @@ def test_experts_of_another_number_are_refused():
         two.fill(*one.dump())
 
 
-def test_where_nothing_can_be_learned_the_majority_class_is_mostly_answered():
-    """Noise, three in four of one label, 200 rows: without the guard the start costs about .02."""
-    found = {0.0: 0.0, 0.4: 0.0}
-    majority = 0.0
-    for seed in range(8):
+def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
+    """Noise and a faint signal, half absent, three labels in four alike: without the guard the start costs .02."""
+    cost = {0.0: 0.0, 1.0: 0.0}
+    rounds = 0
+    for seed in range(12):
         rng = np.random.default_rng(seed)
-        given = rng.random((200, 30)) < 0.5
-        values = np.where(given, rng.normal(size=(200, 30)), np.nan)
-        block = to_block(values, (rng.random(200) < 0.25).astype(int))
-        truth = block.codes
-        for guard in found:
+        rows = (60, 120, 200)[seed % 3]
+        truth = (rng.random(rows) < 0.25).astype(int)
+        values = rng.normal(size=(rows, 30))
+        values[:, 0] += 0.3 * truth * (seed % 2)
+        block = to_block(np.where(rng.random((rows, 30)) < 0.5, values, np.nan), truth)
+        for guard in cost:
             codes, _ = Engine(AutoModel(_experts("balanced"), guard=guard)).run(block)
-            found[guard] += float(np.mean(codes != _in_order(truth))) / 8
-        majority += evaluate.prequential(varifold.AutoClassifier(), block).majority_cer / 8
-    assert found[0.4] < majority + 0.01
-    assert found[0.4] < found[0.0] - 0.005
+            cost[guard] += float(np.sum(codes != _in_order(truth)))
+            cost[guard] -= round(rows * evaluate.prequential(varifold.AutoClassifier("fast"), block).majority_cer)
+        rounds += rows
+    assert cost[1.0] < 0.005 * rounds
+    assert cost[0.0] > 0.005 * rounds, "the streams must be hard enough to tell"
+
+
+def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
+    for share, signal in ((0.5, 1.0), (0.25, 3.0)):
+        wrong = {0.0: 0, 1.0: 0}
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            truth = (rng.random(300) < share).astype(int)
+            block = to_block(rng.normal(size=(300, 6)) + signal * truth[:, None] * [1, 1, 0, 0, 0, 0], truth)
+            for guard in wrong:
+                codes, _ = Engine(AutoModel(_experts("fast"), guard=guard)).run(block)
+                wrong[guard] += int(np.sum(codes != _in_order(truth)))
+        assert wrong[1.0] <= 1.02 * wrong[0.0] + 3, (share, wrong)
+
+
+def test_a_labels_first_instance_does_not_unsettle_the_combination():
+    rng = np.random.default_rng(0)
+    engine = Engine(AutoModel(_experts("fast")))
+    for _ in range(40):
+        engine.learn_one({"a": float(rng.normal())}, "usual")
+    before = engine.dump()[2]
+    engine.learn_one({"a": 9.0}, "new")
+    after = engine.dump()[2]
+    for name in ("model.heat", "model.weights", "model.leads"):
+        assert (before[name] == after[name]).all()
+
+
+def test_an_experts_exception_comes_out():
+    class Broken(river.base.Classifier):
+        def learn_one(self, x, y):
+            raise ZeroDivisionError("inside")
+
+        def predict_proba_one(self, x):
+            return {}
+
+    experts = [("theirs", ForeignModel(Broken()), False, False, 1.0, 0), *_experts("fast")]
+    engine = Engine(AutoModel(experts))
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        engine.learn_one({"a": 1.0}, 1)
 
 
 def _in_order(codes):

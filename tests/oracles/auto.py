@@ -22,7 +22,7 @@ class Combination:
         self.weights = np.full(k + 1, 1.0 / (k + 1))
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
         self.counts = np.zeros(classes)
-        self.balance = 1.0
+        self.right_lead = self.loss_lead = 0.0
 
     def consult(self, probabilities):
         logits = np.log(np.maximum(probabilities, 1e-12))
@@ -33,10 +33,15 @@ class Combination:
         self.mixed = (1 - self.floor) * (self.weights @ self.members) + self.floor / self.classes
         given = self.mixed.copy()
         best, common = self.mixed.argmax(), self.counts.argmax()
-        if self.balance < 1 and best != common and self.mixed[best] - self.mixed[common] < 0.4:
+        shares = self.shares()
+        unproven = self.right_lead < 2 and self.loss_lead < 2
+        if unproven and best != common and self.mixed[best] - self.mixed[common] < shares[common] - shares[best]:
             both = self.mixed[best] + self.mixed[common]
             given[common], given[best] = 0.51 * both, 0.49 * both
         return given
+
+    def shares(self):
+        return (self.counts + 0.5) / (self.counts.sum() + 0.5 * self.classes)
 
     def learn(self, probabilities, y):
         self.consult(probabilities)
@@ -58,7 +63,7 @@ class Combination:
         v = self.weights * np.exp(-self.eta * losses)
         self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
         best, common = self.mixed.argmax(), self.counts.argmax()
-        if best != common:
-            self.balance = 0.98 * self.balance + int(y == best) - int(y == common)
+        self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
+        self.loss_lead = max(self.loss_lead + np.log(self.mixed[y] / self.shares()[y]), -10)
         self.counts[y] += 1
         return losses

@@ -20,12 +20,15 @@ cdef class AutoModel(Model):
     cdef Py_ssize_t* most          # slots beyond which the expert stands aside for good; 0 none
     cdef int* aside
     cdef double* lag               # log loss above the mixture's, lately
+    cdef double* use               # how far it moves the stack's logits lately
+    cdef double* usual             # [class][expert]: logits lately, brought by those asleep
     cdef Temperature* heat
     cdef Stack stack
     cdef Experts weights
     cdef double drift, floor, threshold
-    cdef double guard              # lead of an answer below which the most frequent class may be answered instead
-    cdef double balance            # rounds lately in which it was right against the majority, less those it was wrong
+    cdef double guard              # lead of another answer that is asked for, as a multiple of the majority's
+    cdef double right_lead         # rounds in which the mixture was right against the most frequent class, less the others
+    cdef double loss_lead          # log loss of the class frequencies less the mixture's
     cdef double* met               # weight by label
     cdef double* logit             # [expert][class]
     cdef double* calibrated        # [expert and stack][class]
@@ -43,7 +46,10 @@ cdef class AutoModel(Model):
     cdef double handicap(self, int c) noexcept nogil
     cdef void consult(self, View* v) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil
+    cdef void weigh(self, int e) noexcept nogil
     cdef void combine(self, int64_t step) noexcept nogil
     cdef void give(self) noexcept nogil
+    cdef double frequency(self, int c) noexcept nogil
+    cdef void watch(self, int y, double w) noexcept nogil
     cdef int common(self) noexcept nogil
     cdef void remember(self, int64_t step, int y) noexcept nogil

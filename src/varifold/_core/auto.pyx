@@ -3,12 +3,14 @@
 Each expert's probabilities are sharpened or softened by a temperature learned online. The answer is the exponentially
 weighted mixture of the calibrated experts and of a stack over all of them, with a little of the weight handed round
 each time: its summed log loss exceeds that of the best of them by at most ln(k + 1) / eta plus the price of sharing, at
-any time. Where the mixture is in two minds and has lately lost against the most frequent class, that class is answered.
+any time. Until the mixture has shown itself better than the class frequencies, an answer other than the most frequent
+class has to be surer than that class is frequent. A label's first instance teaches the experts, not what combines them:
+nobody could have known.
 """
 
 import numpy as np
 
-from libc.math cimport fabs, log
+from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
@@ -31,10 +33,12 @@ from varifold._core.model import expect
 
 cdef double SHARPEST = 8.0     # largest logit an expert may bring
 cdef double DOZES = 0.05       # a costly expert whose log loss is lately so much above the mixture's is put to sleep,
-cdef double UNUSED = 0.1       # if the stack makes no more use of it than this
+cdef double UNUSED = 0.1       # if it moves the stack's logits no more than this,
 cdef int64_t NAP = 8           # and is asked and taught once in so many rounds
 cdef int64_t FIRST_NAP = 500   # at the earliest after so many
-cdef double KEPT = 0.98        # of the balance against it, a round in which they differ
+cdef double AHEAD = 2.0        # answers by which the mixture has to lead the most frequent class to be free of the guard,
+cdef double SURER = 2.0        # or nats by which its log loss has to be below that of the class frequencies
+cdef double DEEPEST = 10.0     # neither lead falls lower: what is forgiven sooner or later
 
 
 cdef class AutoModel(Model):
@@ -42,7 +46,7 @@ cdef class AutoModel(Model):
 
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5,
                   double floor=1e-3, double stack_weight=1.0, double stack_prior=0.5, double bias_prior=0.05, double heat_prior=0.1,
-                  double threshold=0.5, double guard=0.4):
+                  double threshold=0.5, double guard=1.0):
         cdef int e
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -53,20 +57,20 @@ cdef class AutoModel(Model):
         self.floor = floor
         self.threshold = threshold
         self.guard = guard
-        self.balance = 1.0
         self.calls = model_calls()
         self.inner = <void**> calloc(self.k, sizeof(void*))
         self.on_columns = <int*> calloc(self.k, sizeof(int))
         self.costly = <int*> calloc(self.k, sizeof(int))
         self.asleep = <int*> calloc(self.k, sizeof(int))
         self.lag = <double*> calloc(self.k, sizeof(double))
+        self.use = <double*> calloc(self.k, sizeof(double))
         self.heat = <Temperature*> calloc(self.k, sizeof(Temperature))
         self.portion = <double*> calloc(self.k + 1, sizeof(double))
         self.loss = <double*> calloc(self.k + 1, sizeof(double))
         self.most = <Py_ssize_t*> calloc(self.k, sizeof(Py_ssize_t))
         self.aside = <int*> calloc(self.k, sizeof(int))
         if (self.inner == NULL or self.on_columns == NULL or self.costly == NULL or self.asleep == NULL
-                or self.lag == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL
+                or self.lag == NULL or self.use == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL
                 or self.most == NULL or self.aside == NULL or chronicle_make(&self.past, self.k + 1) < 0
                 or stack_make(&self.stack, self.k, stack_weight / self.k, stack_prior, bias_prior) < 0
                 or experts_make(&self.weights, self.k + 1, FIXED, eta, share) < 0):
@@ -86,6 +90,8 @@ cdef class AutoModel(Model):
         free(self.costly)
         free(self.asleep)
         free(self.lag)
+        free(self.use)
+        free(self.usual)
         free(self.heat)
         free(self.portion)
         free(self.loss)
@@ -133,6 +139,7 @@ cdef class AutoModel(Model):
         Model.add_class(self)
         self.room_for_classes(self.classes)
         self.met[self.classes - 1] = 0.0
+        memset(self.usual + (self.classes - 1) * self.k, 0, self.k * sizeof(double))
         forget_last(&self.lenses)
         return 0
 
@@ -143,8 +150,9 @@ cdef class AutoModel(Model):
         self.given = <double*> realloc(self.given, classes * sizeof(double))
         self.score = <double*> realloc(self.score, classes * sizeof(double))
         self.met = <double*> realloc(self.met, classes * sizeof(double))
+        self.usual = <double*> realloc(self.usual, classes * self.k * sizeof(double))
         if (self.logit == NULL or self.calibrated == NULL or self.mixed == NULL or self.score == NULL
-                or self.met == NULL or self.given == NULL
+                or self.met == NULL or self.given == NULL or self.usual == NULL
                 or stack_resize(&self.stack, classes) < 0):
             raise MemoryError
         return 0
@@ -191,7 +199,8 @@ cdef class AutoModel(Model):
             logit = self.logit + e * k
             p = self.calibrated + e * k
             if self.idle(e, v.step):
-                memset(logit, 0, k * sizeof(double))
+                for c in range(k):
+                    logit[c] = 0.0 if self.aside[e] else self.usual[c * self.k + e]
                 continue
             self.calls.scores(self.inner[e], as_columns(&self.lenses, v) if self.on_columns[e] else v, self.score)
             self.calls.proba(self.inner[e], self.score, p)
@@ -224,14 +233,32 @@ cdef class AutoModel(Model):
         """The most frequent class."""
         return largest(self.classes, self.met)
 
+    cdef double frequency(self, int c) noexcept nogil:
+        """Share of the label so far, half an instance added to each."""
+        cdef int i
+        cdef double total = 0.5 * self.classes
+        for i in range(self.classes):
+            total += self.met[i]
+        return (self.met[c] + 0.5) / total
+
     cdef void give(self) noexcept nogil:
-        """The mixture; where it hardly prefers a class that lately lost against the most frequent one, the latter."""
+        """The mixture; while it is not proven better, the most frequent class unless it is sure of another."""
         cdef int best = largest(self.classes, self.mixed), common = self.common()
         cdef double both = self.mixed[best] + self.mixed[common]
+        cdef double needed
         memcpy(self.given, self.mixed, self.classes * sizeof(double))
-        if self.balance < 1.0 and best != common and self.mixed[best] - self.mixed[common] < self.guard:
+        if best == common or self.right_lead >= AHEAD or self.loss_lead >= SURER:
+            return
+        needed = self.guard * (self.frequency(common) - self.frequency(best))
+        if self.mixed[best] - self.mixed[common] < needed:
             self.given[common] = 0.51 * both
             self.given[best] = 0.49 * both
+
+    cdef void watch(self, int y, double w) noexcept nogil:
+        """By how much the mixture leads the most frequent class, in answers and in log loss."""
+        cdef int best = largest(self.classes, self.mixed), common = self.common()
+        self.right_lead = max(self.right_lead + w * ((y == best) - (y == common)), -DEEPEST)
+        self.loss_lead = max(self.loss_lead + w * log(self.mixed[y] / self.frequency(y)), -DEEPEST)
 
     cdef double handicap(self, int c) noexcept nogil:
         """What a label's log-probability is held against: of two labels the rarer answers from the threshold on."""
@@ -253,12 +280,12 @@ cdef class AutoModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int e, k = self.classes
-        if k > 1:
+        if k > 1 and self.met[y] > 0.0:
             self.consult(without_fresh(&self.lenses, v))
             self.remember(v.step, y)
             for e in range(self.k + 1):
                 if e < self.k and self.idle(e, v.step):
-                    self.loss[e] = -log(self.mixed[y])
+                    self.loss[e] = max(self.lag[e], 0.0) - log(self.mixed[y])
                 else:
                     self.loss[e] = -log((1.0 - self.floor) * self.calibrated[e * k + y] + self.floor / k)
                     if e < self.k:
@@ -266,11 +293,10 @@ cdef class AutoModel(Model):
             stack_learn(&self.stack, self.logit, self.calibrated + self.k * k, y, w, self.drift)
             for e in range(self.k):
                 if not self.idle(e, v.step):
+                    self.weigh(e)
                     heat_learn(&self.heat[e], k, self.logit + e * k, self.calibrated + e * k, y, w, self.drift)
             experts_learn(&self.weights, self.loss, w)
-            e = largest(k, self.mixed)
-            if e != self.common():
-                self.balance = KEPT * self.balance + w * ((y == e) - (y == self.common()))
+            self.watch(y, w)
         self.met[y] += w
         forget_last(&self.lenses)
         for e in range(self.k):
@@ -280,7 +306,17 @@ cdef class AutoModel(Model):
                 self.calls.learn(self.inner[e], as_columns(&self.lenses, v) if self.on_columns[e] else v, y, w)
         if k > 1 and v.step >= FIRST_NAP:
             for e in range(self.k):
-                self.asleep[e] = self.costly[e] and self.lag[e] > DOZES and fabs(self.stack.mean[e]) < UNUSED
+                self.asleep[e] = self.costly[e] and self.lag[e] > DOZES and self.use[e] < UNUSED
+
+    cdef void weigh(self, int e) noexcept nogil:
+        """What the stack makes of an expert lately: how far its weighted logits move from their usual values."""
+        cdef int c, k = self.classes
+        cdef double moved, reach = 0.0
+        for c in range(k):
+            moved = self.logit[e * k + c] - self.usual[c * self.k + e]
+            reach += moved * moved
+            self.usual[c * self.k + e] += moved / 50.0
+        self.use[e] += (fabs(self.stack.mean[e]) * sqrt(reach / k) - self.use[e]) / 50.0
 
     cdef void remember(self, int64_t step, int y) noexcept nogil:
         """How the answer fared, and now and then the weights it was made with."""
@@ -357,9 +393,11 @@ cdef class AutoModel(Model):
             "weights": np.asarray(kept),
             "heat": np.array([[self.heat[e].a, self.heat[e].variance] for e in range(self.k)]),
             "lag": np.array([self.lag[e] for e in range(self.k)]),
+            "use": np.array([self.use[e] for e in range(self.k)]),
+            "usual": np.array([self.usual[i] for i in range(self.k * self.classes)]),
             "asleep": np.array([self.asleep[e] for e in range(self.k)], dtype=np.int64),
             "aside": np.array([self.aside[e] for e in range(self.k)], dtype=np.int64),
-            "balance": np.array([self.balance]),
+            "leads": np.array([self.right_lead, self.loss_lead]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
             "history.step": steps,
@@ -383,12 +421,13 @@ cdef class AutoModel(Model):
         if kept.shape[0] != experts_size(&self.weights):
             raise ValueError("the arrays belong to other experts")
         d = self.k + self.classes
-        for name, shape in (("met", (self.classes,)), ("heat", (self.k, 2)), ("lag", (self.k,)), ("stack.mean", (d,)),
+        for name, shape in (("met", (self.classes,)), ("heat", (self.k, 2)), ("lag", (self.k,)), ("use", (self.k,)),
+                            ("usual", (self.k * self.classes,)), ("stack.mean", (d,)),
                             ("stack.cov", (d * d,)), ("watch", (4,))):
             expect(arrays, name, "f", shape)
         expect(arrays, "asleep", "i", (self.k,), 0, 1)
         expect(arrays, "aside", "i", (self.k,), 0, 1)
-        expect(arrays, "balance", "f", (1,))
+        expect(arrays, "leads", "f", (2,))
         expect(arrays, "history.every", "i", (1,), 1, 1 << 53)
         held = len(expect(arrays, "history.step", "i", (None,), 0))
         expect(arrays, "history.weights", "f", (held, self.k + 1))
@@ -399,10 +438,13 @@ cdef class AutoModel(Model):
             self.room_for_classes(self.classes)
         for i in range(self.classes):
             self.met[i] = arrays["met"][i]
+        for i in range(self.k * self.classes):
+            self.usual[i] = arrays["usual"][i]
         for e in range(self.k):
             self.heat[e].a, self.heat[e].variance = arrays["heat"][e].tolist()
             self.asleep[e] = arrays["asleep"][e]
             self.lag[e] = arrays["lag"][e]
+            self.use[e] = arrays["use"][e]
             self.aside[e] = arrays["aside"][e]
             if self.aside[e]:
                 continue
@@ -421,8 +463,15 @@ cdef class AutoModel(Model):
                 self.past.weights[i * (self.k + 1) + e] = arrays["history.weights"][i, e]
         for i in range(4):
             self.past.watch[i] = arrays["watch"][i]
-        self.balance = arrays["balance"][0]
+        self.right_lead, self.loss_lead = arrays["leads"].tolist()
         AutoModel.grow(self, capacity)
+
+    def calls_out(self):
+        return any(model.calls_out() for model in self.models)
+
+    def trouble(self):
+        found = [error for error in [model.trouble() for model in self.models] if error is not None]
+        return found[0] if found else None
 
     def notes(self):
         found = []

@@ -48,11 +48,11 @@ class AutoClassifier(VaryingClassifier):
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
     experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the
-    best of its m members by at most 2 ln m + 2 T ln(1 / (1 - .01)). Where the mixture prefers a class to the most
-    frequent one by less than .4, and has lately not been right more often than wrong in preferring others to it, the
-    most frequent class is answered.
+    best of its m members by at most 2 ln m + 2 T ln(1 / (1 - .01)). Until the mixture has been right twice more often
+    than the most frequent class where the two differ, or its log loss is 2 below that of the class frequencies, it
+    answers another class only if it prefers it by more than the most frequent class is the more frequent.
 
-    Costly experts whose log loss is lately .05 above the mixture's and that the stack hardly uses are, after 500
+    Costly experts whose log loss is lately .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map and forests stand aside for good
     beyond 1,024 features; `report()` says so.
 
