@@ -15,8 +15,11 @@ from varifold._core.ovfm import OVFMModel
 from varifold.base import to_block
 
 
-def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False):
-    """(x, y, w): Boolean, ordinal, continuous and spiked features that depend on one another; half are absent."""
+def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False, swaps=False):
+    """(x, y, w): Boolean, ordinal, continuous and spiked features that depend on one another; half are absent.
+
+    With `swaps` the first four vanish after a third of the stream, and the last four are not there before.
+    """
     rng = np.random.default_rng(seed)
     mixing = rng.normal(size=(9, 3))
     for step in range(n):
@@ -32,6 +35,9 @@ def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False):
         if y == 2 and step < n // 3:
             y = 0
         x = {name: v for name, v in row.items() if rng.random() < 0.5 and (name != "f7" or step > n // 2)}
+        if swaps:
+            unseen = {f"f{j}" for j in (range(4) if step > n // 3 else range(5, 9))}
+            x = {name: v for name, v in x.items() if name not in unseen}
         if step % 37 == 36:
             x = {}
         yield x, f"label {y}", float(rng.choice([1.0, 0.5, 3.0, 0.0])) if weights else 1.0
@@ -84,6 +90,7 @@ def follow(learner, twin, instances):
         ({"radius": 0.7, "levels": 4}, {"weights": True, "labels": 3, "nominal": True}),
         ({"radius": 0.7, "base": "ftrladp"}, {"weights": True}),
         ({"presence": False}, {"weights": True, "labels": 3}),
+        ({"max_dense": 7, "window": 12, "batch": 9}, {"swaps": True, "labels": 3, "nominal": True}),
     ],
 )
 def test_follows_its_twin(setting, stream):
@@ -92,9 +99,16 @@ def test_follows_its_twin(setting, stream):
         key: setting[key] for key in ("latent_only", "eta", "horizon", "radius", "base", "presence") if key in setting
     }
     renamed = {"window": "W", "batch": "b"}
-    copula = {renamed.get(k, k): v for k, v in setting.items() if k in {*renamed, "levels", "sweeps", "c", "gamma_min"}}
+    copula = {
+        renamed.get(k, k): v
+        for k, v in setting.items()
+        if k in {*renamed, "levels", "sweeps", "c", "gamma_min", "max_dense"}
+    }
     twin = PlainOVFMStream(functools.partial(PlainOVFM, **own), setting.get("fit_intercept", True), **copula)
     follow(learner, twin, mixed_stream(**stream))
+    if "swaps" in stream:
+        assert {learner.features[f"f{j}"].role for j in range(4)} == {"raw"}
+        assert {learner.features[f"f{j}"].role for j in range(5, 9)} == {"latent"}
 
 
 def learned(n=130, **parameters):
@@ -170,6 +184,52 @@ def test_beyond_max_dense_the_most_frequent_are_covered():
     assert len(names) == 6
     np.testing.assert_allclose(np.diag(correlation), 1.0)
     assert np.linalg.eigvalsh(correlation).min() > 0
+
+
+def test_the_weakest_node_is_looked_up_each_time():
+    """The node that was weakest when last asked has been observed since: another gives its place away."""
+    learner = OVFM(max_dense=2, window=20)
+    present = [("gone", "steady")] * 25 + [("gone",)] * 5 + [("new",)] + [("steady",)] * 60 + [("steady", "new")] * 60
+    for step, names in enumerate(present):
+        learner.learn_one({name: float(step % 7) for name in names}, step % 2)
+    roles = {name: feature.role for name, feature in learner.features.items()}
+    assert roles == {"gone": "raw", "steady": "latent", "new": "latent"}
+
+
+@pytest.mark.parametrize("way", ["numbers", "levels"])
+def test_features_that_vanished_long_ago_make_place(way):
+    """However often they were observed once; for levels of a column that lives on too."""
+
+    def row(step, at):
+        value = (step * 7 + at * 3) % 11
+        return (
+            {f"sensor {at + j}": float(value + j) for j in range(3)}
+            if way == "numbers"
+            else {"at": f"{at + value % 4}"}
+        )
+
+    learner = OVFM(max_dense=3, window=20)
+    for step in range(3000):
+        learner.learn_one(row(step, 0), step % 2)
+    before = {name for name, feature in learner.features.items() if feature.role == "latent"}
+    for step in range(400):
+        learner.learn_one(row(step, 10), step % 2)
+    after = {name for name, feature in learner.features.items() if feature.role == "latent"}
+    assert len(before) == len(after) == 3
+    assert not before & after
+
+
+def test_nodes_do_not_change_hands_among_equals():
+    """Eight features alike for four places: chance leads, but not far enough for the copula to start again."""
+    rng = np.random.default_rng(11)
+    learner = OVFM(max_dense=4)
+    held = []
+    for _ in range(3000):
+        learner.learn_one(
+            {f"f{j}": float(rng.normal()) for j in range(8) if rng.random() < 0.3}, bool(rng.random() < 0.5)
+        )
+        held.append(frozenset(learner.correlation()[0]))
+    assert len(set(held[100:])) == 1
 
 
 def test_evicted_features_leave_the_copula():

@@ -42,14 +42,35 @@ def truncated(a, b, mu, s):
 class PlainCopula:
     """x maps names to values; ``groups`` maps a column to its indicator names."""
 
-    def __init__(self, W=200, b=20, levels=14, sweeps=2, c=5.0, gamma_min=0.05):
+    def __init__(self, W=200, b=20, levels=14, sweeps=2, c=5.0, gamma_min=0.05, max_dense=512):
         self.W, self.b, self.levels, self.sweeps, self.c, self.gamma_min = W, b, levels, sweeps, c, gamma_min
+        self.max_dense, self.t, self.observed, self.left = max_dense, 0, {}, []
         self.names, self.marginals, self.sigma = [], {}, np.zeros((0, 0))
         self.batch, self.k = [], 0
         self.columns, self.reference, self.seen = {}, {}, {}
 
+    def activity(self, name):
+        """Observations of a feature, each faded by its age; ten windows of learns fade one to 1/e."""
+        return sum(np.exp((at - self.t) / (10 * self.W)) for at in self.observed[name])
+
+    def swap(self, name):
+        """Let the least active feature (the latest of equals) go if the one given is well ahead of it."""
+        weakest = min(reversed(self.names), key=self.activity)
+        if self.activity(name) <= 1.5 * self.activity(weakest) + self.W / 10:
+            return None
+        for siblings in self.columns.values():
+            if weakest in siblings:
+                siblings.remove(weakest)
+        del self.marginals[weakest]
+        for _, seen in self.batch:
+            seen.pop(weakest, None)
+        return weakest
+
     def meet(self, x):
-        """New features join, in the order given."""
+        """New features join, in the order given; when all places are taken one of them may take another's."""
+        self.t, self.left = self.t + 1, []
+        for name in x:
+            self.observed.setdefault(name, []).append(self.t)
         for name in x:
             column = name.split("=")[0] if "=" in str(name) else None
             if name in self.marginals or name in self.reference.values():
@@ -57,15 +78,22 @@ class PlainCopula:
             if column is not None and column not in self.reference:
                 self.reference[column] = name
                 continue
+            j, d = len(self.names), len(self.names)
+            if d == self.max_dense:
+                gone = None if self.left else self.swap(name)
+                if gone is None:
+                    continue
+                self.left.append(gone)
+                j = self.names.index(gone)
             zeros = 0
             if column is not None:
                 self.columns.setdefault(column, []).append(name)
                 zeros = self.seen.get(column, 0)
-            self.names.append(name)
+            self.names[j : j + 1] = [name]
             self.marginals[name] = PlainMarginal(self.W, self.levels, zeros)
-            d = len(self.names)
-            sigma = np.eye(d)
-            sigma[: d - 1, : d - 1] = self.sigma
+            sigma = np.eye(max(d, j + 1))
+            old = [i for i in range(d) if i != j]
+            sigma[np.ix_(old, old)] = self.sigma[np.ix_(old, old)]
             self.sigma = sigma
 
     def spread_out(self, x):
@@ -84,7 +112,6 @@ class PlainCopula:
         x = self.spread_out(x)
         d = len(self.names)
         there = [j for j in range(d) if self.names[j] in x]
-        gone = [j for j in range(d) if self.names[j] not in x]
         z, v, within = np.zeros(d), np.zeros(d), {}
         for j in there:
             z[j], interval = self.marginals[self.names[j]].place(x[self.names[j]])
@@ -107,6 +134,17 @@ class PlainCopula:
                             v[j] = 0.0
                         else:
                             z[j], v[j] = found
+        return (*self.complete({self.names[j]: (z[j], v[j]) for j in there}), x)
+
+    def complete(self, seen):
+        """Scores and their covariance, of all features, from the scores and variances of those observed."""
+        d = len(self.names)
+        there = [j for j in range(d) if self.names[j] in seen]
+        gone = [j for j in range(d) if self.names[j] not in seen]
+        z, v = np.zeros(d), np.zeros(d)
+        for j in there:
+            z[j], v[j] = seen[self.names[j]]
+        P = np.linalg.inv(self.sigma[np.ix_(there, there)] + 1e-6 * np.eye(len(there)))
         J = P @ self.sigma[np.ix_(there, gone)]
         z[gone] = J.T @ z[there]
         C = np.zeros((d, d))
@@ -115,7 +153,7 @@ class PlainCopula:
         C[np.ix_(gone, there)] = J.T @ V
         C[np.ix_(there, gone)] = V @ J
         C[np.ix_(gone, gone)] = self.sigma[np.ix_(gone, gone)] - J.T @ self.sigma[np.ix_(there, gone)] + J.T @ V @ J
-        return z, C, x
+        return z, C
 
     def scores(self, x):
         z, _, _ = self.e_step(x)
@@ -130,7 +168,7 @@ class PlainCopula:
         for column in {name.split("=")[0] for name in x if "=" in str(name)}:
             self.seen[column] = self.seen.get(column, 0) + 1
         scores = dict(zip(self.names, z.tolist(), strict=True))
-        self.batch.append((w, list(self.names), z, C))
+        self.batch.append((w, {name: (z[j], C[j, j]) for j, name in enumerate(self.names) if name in given}))
         if len(self.batch) == self.b:
             self.m_step()
         return scores
@@ -138,11 +176,10 @@ class PlainCopula:
     def m_step(self):
         d = len(self.names)
         A = np.zeros((d, d))
-        for w, names, z, C in self.batch:
-            full = np.eye(d)  # a feature met later in the batch: score 0, variance 1
-            full[: len(names), : len(names)] = np.outer(z, z) + C
-            A += w * full
-        A /= sum(w for w, _, _, _ in self.batch)
+        for w, seen in self.batch:
+            z, C = self.complete(seen)
+            A += w * (np.outer(z, z) + C)
+        A /= sum(w for w, _ in self.batch)
         gamma = max(self.gamma_min, self.c / (self.k + self.c))
         A = (1 - gamma) * self.sigma + gamma * A
         D = np.sqrt(np.maximum(np.diag(A), 1e-9))

@@ -96,6 +96,9 @@ class PlainOVFMStream:
 
     def learn(self, x, raw, y, w):
         z = self.with_one(self.copula.learn(raw, w))
+        for name in self.copula.left:
+            for problem in self.problems:
+                problem.latent.forget(name)
         x = self.with_one(x)
         if len(self.problems) == 1:
             self.problems[0].learn(x, z, 1.0 if self.labels.index(y) == 1 else -1.0, w)

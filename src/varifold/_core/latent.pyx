@@ -37,10 +37,9 @@ cdef class Copula(Nodes):
         self.c = c
         self.gamma_min = gamma_min
         self.max_dense = max_dense
-        self.patience = batch
+        self.remember(10.0 * window)
         self.version = 1
         self.tick = 1
-        self.weakest = -1
         self.row_n = <Py_ssize_t*> calloc(batch, sizeof(Py_ssize_t))
         self.row_w = <double*> calloc(batch, sizeof(double))
         self.row_done = <uint8_t*> calloc(batch, 1)
@@ -492,9 +491,9 @@ cdef class Copula(Nodes):
 
     def nbytes(self):
         """Bytes held, scratch included."""
-        per_node = 16 + sizeof(Place) + 56 + self.batch * (28 + 8)
+        per_node = 32 + sizeof(Place) + 56 + self.batch * (28 + 8)
         squares = 5 + 4
-        return (self.marginals.nbytes() + self.slots * 24 + self.room * per_node
+        return (self.marginals.nbytes() + self.slots * 32 + self.room * per_node
                 + squares * self.room * self.room * sizeof(double))
 
 

@@ -1,5 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
+from varifold._core.heap cimport Heap
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
@@ -9,7 +10,9 @@ cdef void* fresh(void* old, size_t size) except NULL
 cdef class Nodes:
     cdef Space space
     cdef readonly Py_ssize_t max_dense
-    cdef Py_ssize_t patience           # learns by which a feature must lead before it replaces a node
+    cdef double patience               # observations by which a feature must lead before it replaces a node
+    cdef double growth                 # of `unit` in a learn
+    cdef double unit                   # what an observation of the latest learn counts
     cdef Py_ssize_t slots              # slots there is room for
     cdef Py_ssize_t room               # nodes there is room for
     cdef readonly Py_ssize_t nodes     # handed out, given-up ones included
@@ -19,7 +22,9 @@ cdef class Nodes:
     cdef int32_t* reference            # column -> slot of its reference level
     cdef int32_t* slot_of              # node -> slot, 0 given up
     cdef int32_t* next_of              # node -> next indicator node of its column + 1
-    cdef int32_t weakest               # node that a more frequent feature would replace; -1 to be found
+    cdef double* active                # by slot: observations, the latest counting most
+    cdef double* held                  # by node: the activity that it is ordered by
+    cdef Heap order                    # of the nodes, the weakest on top
     cdef int64_t version               # of which node is what, and of what hangs on it
     cdef int64_t tick                  # of anything that decides an answer
 
@@ -28,7 +33,10 @@ cdef class Nodes:
     cdef int grow_slots(self, Py_ssize_t slots) except -1
     cdef int grow_nodes(self, Py_ssize_t room) except -1
     cdef int64_t frequency(self, int32_t slot) noexcept nogil
-    cdef void find_weakest(self) noexcept nogil
+    cdef void remember(self, double memory) noexcept nogil
+    cdef void count(self, View* v) noexcept nogil
+    cdef void rank(self) noexcept nogil
+    cdef Py_ssize_t weakest(self) noexcept nogil
     cdef int32_t leave(self, Py_ssize_t node) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil
     cdef void join(self, int32_t slot) noexcept nogil

@@ -2,19 +2,28 @@
 
 Indicators of one column hang together, so that the levels that are not given can be observed zeros; the first level met
 is the reference of its column and is no node.
+
+When all room is taken, the features most active of late are the nodes. An observation counts 1 and fades by 1/e in
+`memory` learns. Not the past is faded but the present raised (`unit`), so that a number changes only when its feature is
+observed, and then it grows; the heap of nodes may therefore hold old numbers and set right the one on top when asked.
 """
 
 import numpy as np
 
+from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
+from varifold._core.heap cimport heap_down, heap_drop, heap_order, heap_touch
 from varifold._core.names cimport INDICATOR
 from varifold._core.space cimport Space, seen_count
 from varifold._core.view cimport View
 
 from varifold._core.model import expect, expect_chains
+
+cdef double PATIENCE = 0.01        # lead that a swap needs, as a part of the memory
+cdef double LARGEST_UNIT = 1e100   # beyond it all activities are scaled back
 
 
 cdef void* fresh(void* old, size_t size) except NULL:
@@ -29,6 +38,10 @@ cdef class Nodes:
     """Slots and nodes; a subclass keeps what belongs to a node."""
 
     def __dealloc__(self):
+        free(self.active)
+        free(self.held)
+        free(self.order.item)
+        free(self.order.place)
         free(self.node_of)
         free(self.first_of)
         free(self.reference)
@@ -43,6 +56,12 @@ cdef class Nodes:
         """A node was taken out."""
         pass
 
+    cdef void remember(self, double memory) noexcept nogil:
+        """Set how many learns an observation counts for."""
+        self.unit = 1.0
+        self.growth = exp(1.0 / memory)
+        self.patience = PATIENCE * memory
+
     cdef int grow_slots(self, Py_ssize_t slots) except -1:
         cdef Py_ssize_t more = (slots - self.slots) * sizeof(int32_t)
         self.node_of = <int32_t*> fresh(self.node_of, slots * sizeof(int32_t))
@@ -51,6 +70,8 @@ cdef class Nodes:
         memset(self.node_of + self.slots, 0, more)
         memset(self.first_of + self.slots, 0, more)
         memset(self.reference + self.slots, 0, more)
+        self.active = <double*> fresh(self.active, slots * sizeof(double))
+        memset(self.active + self.slots, 0, (slots - self.slots) * sizeof(double))
         self.slots = slots
         return 0
 
@@ -60,6 +81,13 @@ cdef class Nodes:
         self.next_of = <int32_t*> fresh(self.next_of, room * sizeof(int32_t))
         memset(self.slot_of + self.room, 0, more)
         memset(self.next_of + self.room, 0, more)
+        self.held = <double*> fresh(self.held, room * sizeof(double))
+        self.order.item = <int32_t*> fresh(self.order.item, room * sizeof(int32_t))
+        self.order.place = <int32_t*> fresh(self.order.place, room * sizeof(int32_t))
+        memset(self.order.place + self.room, 0, more)
+        self.order.key = self.held
+        self.order.stride = 1
+        self.order.capacity = room
         self.room = room
         return 0
 
@@ -67,14 +95,33 @@ cdef class Nodes:
         """Learns that observed the feature; for an indicator those that observed its column."""
         return seen_count(&self.space.seen[self.space.column[slot]])
 
-    cdef void find_weakest(self) noexcept nogil:
-        """The node least often observed; among equals the latest."""
+    cdef void count(self, View* v) noexcept nogil:
+        """The features of an instance that is learned are active."""
         cdef Py_ssize_t i
-        self.weakest = -1
-        for i in range(self.nodes):
-            if self.slot_of[i] != 0 and (self.weakest < 0 or self.frequency(self.slot_of[i]) <=
-                                         self.frequency(self.slot_of[self.weakest])):
-                self.weakest = <int32_t> i
+        self.unit *= self.growth
+        for i in range(v.n):
+            self.active[v.slot[i]] += self.unit
+        if self.unit > LARGEST_UNIT:
+            for i in range(self.slots):
+                self.active[i] /= self.unit
+            self.unit = 1.0
+            self.rank()
+
+    cdef void rank(self) noexcept nogil:
+        """Order the nodes anew by the activity of their features."""
+        cdef Py_ssize_t i
+        for i in range(self.order.n):
+            self.held[self.order.item[i]] = self.active[self.slot_of[self.order.item[i]]]
+        heap_order(&self.order)
+
+    cdef Py_ssize_t weakest(self) noexcept nogil:
+        """The node least active of late; among equals the latest. There is one."""
+        cdef int32_t node = self.order.item[0]
+        while self.held[node] != self.active[self.slot_of[node]]:
+            self.held[node] = self.active[self.slot_of[node]]
+            heap_down(&self.order, 0)
+            node = self.order.item[0]
+        return node
 
     cdef int32_t leave(self, Py_ssize_t node) noexcept nogil:
         """Take a node out; returns the slot that it stood for."""
@@ -85,6 +132,7 @@ cdef class Nodes:
             while link[0] != node + 1:
                 link = &self.next_of[link[0] - 1]
             link[0] = self.next_of[node]
+        heap_drop(&self.order, <int32_t> node)
         self.next_of[node] = 0
         self.node_of[slot] = 0
         self.slot_of[node] = 0
@@ -92,12 +140,11 @@ cdef class Nodes:
         self.left(node)
         self.version += 1
         self.tick += 1
-        if self.weakest == node:
-            self.weakest = -1
         return slot
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """The slot is given up."""
+        self.active[slot] = 0.0
         if self.node_of[slot] > 0:
             self.leave(self.node_of[slot] - 1)
         elif self.node_of[slot] < 0:
@@ -117,6 +164,8 @@ cdef class Nodes:
             self.nodes += 1
         self.node_of[slot] = <int32_t> (node + 1)
         self.slot_of[node] = slot
+        self.held[node] = self.active[slot]
+        heap_touch(&self.order, <int32_t> node)
         if self.space.kind[slot] & INDICATOR:
             self.next_of[node] = self.first_of[column]
             self.first_of[column] = <int32_t> (node + 1)
@@ -125,12 +174,13 @@ cdef class Nodes:
         self.tick += 1
 
     cdef int32_t admit(self, View* v) noexcept nogil:
-        """Let features that are no nodes yet join; when all room is taken, one an instance may replace a rarer one.
+        """Let features that are no nodes yet join; when all room is taken, one an instance may replace a quieter one.
 
         Returns the slot that was replaced, 0 for none.
         """
         cdef Py_ssize_t i
         cdef int32_t slot, column, left = 0
+        self.count(v)
         for i in range(v.n):
             slot = v.slot[i]
             if slot == 0 or self.node_of[slot] != 0:
@@ -144,17 +194,14 @@ cdef class Nodes:
                 self.join(slot)
                 continue
             if left == 0 and self.outdoes(slot):
-                self.find_weakest()
-                if self.outdoes(slot):
-                    left = self.leave(self.weakest)
-                    self.join(slot)
+                left = self.leave(self.weakest())
+                self.join(slot)
         return left
 
     cdef bint outdoes(self, int32_t slot) noexcept nogil:
-        """Whether a feature is so much more frequent than the weakest node that a swap pays."""
-        if self.weakest < 0:
-            self.find_weakest()
-        return 2 * self.frequency(slot) > 3 * self.frequency(self.slot_of[self.weakest]) + 2 * self.patience
+        """Whether a feature is so much more active than the weakest node that a swap pays."""
+        cdef double lead = self.active[slot] - 1.5 * self.active[self.slot_of[self.weakest()]]
+        return lead > self.patience * self.unit
 
     def role(self, Py_ssize_t slot):
         """What a feature is here: 'latent', 'reference' (the level its column's others are told from) or ''."""
@@ -167,7 +214,8 @@ cdef class Nodes:
                               dtype=np.int64).reshape(self.nodes, 2),
             "slots": np.array([[self.node_of[i], self.first_of[i], self.reference[i]] for i in range(size)],
                               dtype=np.int64).reshape(size, 3),
-            "weakest": np.array([self.weakest], dtype=np.int64),
+            "active": np.array([self.active[i] for i in range(size)], dtype=np.float64),
+            "unit": np.array([self.unit], dtype=np.float64),
         }
 
     cdef int fill_nodes(self, dict arrays) except -1:
@@ -177,7 +225,8 @@ cdef class Nodes:
         nodes, slots = expect(arrays, "nodes", "i", (None, 2), 0), expect(arrays, "slots", "i", (None, 3), -1)
         if count > self.room or len(slots) > self.slots:
             raise ValueError("the arrays do not belong to this copula")
-        expect(arrays, "weakest", "i", (1,), -1, count - 1)
+        active = expect(arrays, "active", "f", (len(slots),), 0)
+        expect(arrays, "unit", "f", (1,), 1, LARGEST_UNIT)
         if not len(slots) or (count and (nodes[:, 0].max() >= len(slots) or nodes[:, 1].max() > count)):
             raise ValueError("nodes holds numbers of features or nodes that there are not")
         if slots[:, :2].max() > count or slots[:, 1:].min() < 0 or slots[:, 2].max() >= len(slots):
@@ -190,9 +239,16 @@ cdef class Nodes:
                        if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
         self.nodes = len(nodes)
         self.idle = int((nodes[:, 0] == 0).sum())
-        self.weakest = arrays["weakest"][0]
+        self.unit = arrays["unit"][0]
         for i in range(self.nodes):
             self.slot_of[i], self.next_of[i] = nodes[i]
         for i in range(len(slots)):
             self.node_of[i], self.first_of[i], self.reference[i] = slots[i]
+            self.active[i] = active[i]
+        while self.order.n:
+            heap_drop(&self.order, self.order.item[0])
+        for i in range(self.nodes):
+            if self.slot_of[i] != 0:
+                self.held[i] = self.active[self.slot_of[i]]
+                heap_touch(&self.order, <int32_t> i)
         return 0

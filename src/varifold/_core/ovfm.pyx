@@ -300,7 +300,7 @@ cdef class OVFMModel(Model):
     def notes(self):
         if self.copula.nodes - self.copula.idle < self.copula.max_dense:
             return []
-        return [f"the copula is full: it covers the {self.copula.max_dense} features most often observed (max_dense); "
+        return [f"the copula is full: it covers the {self.copula.max_dense} features most active of late (max_dense); "
                 "the others live in the raw learner alone"]
 
     def dump(self, Py_ssize_t size):

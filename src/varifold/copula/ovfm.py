@@ -51,7 +51,7 @@ class OVFM(VaryingClassifier):
         words it knows most: scaling over the values given leaves nothing of a word that is there or not. False is the
         paper's pair.
     max_dense
-        Most features under the copula; beyond it those most often observed are, and the others live in the raw learner
+        Most features under the copula; beyond it those most active of late are, and the others live in the raw learner
         only (`features` shows the role of each).
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`; the scaler serves the raw learner, the copula takes the values as given.
