@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -15,17 +16,26 @@ __all__ = ["each"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+_IN_FLIGHT = 2
+"""Calls handed out per worker: one it works on, one that waits."""
+
 _ROUND = 8
 """Calls per worker and round, for a backend that can only hand back a round as a whole."""
 
 
-def each(function: Callable[[T], R], items: Iterable[T], jobs: int, backend: str | None) -> Iterator[R]:
+def each(
+    function: Callable[[T], R], items: Iterable[T], jobs: int, backend: str | None, died: Callable[[T], R]
+) -> Iterator[R]:
     """What a function makes of each item, as soon as it is there, in any order.
 
     `dask` uses the scheduler that Dask is configured with (`DASK_SCHEDULER_ADDRESS`), or one of this machine with
-    `jobs` workers; `ray` the cluster at `RAY_ADDRESS`, or this machine.
+    `jobs` workers; `ray` the cluster at `RAY_ADDRESS`, or this machine. When a process of this machine dies (killed,
+    out of memory, a crash), the items that may have been its are tried one at a time; for one that kills its process
+    again there is what `died` makes of it, and the others go on.
     """
     joblib = _imported("joblib", "pip install 'varifold[bench]'")
+    broken = importlib.import_module("joblib.externals.loky.process_executor").BrokenProcessPool
+    numbered = partial(_numbered, function)
     with ExitStack() as stack:
         if backend == "dask":
             stack.enter_context(_dask_client(jobs))
@@ -35,12 +45,39 @@ def each(function: Callable[[T], R], items: Iterable[T], jobs: int, backend: str
             config = stack.enter_context(joblib.parallel_config(backend=backend or "loky", n_jobs=jobs))
         except ValueError as error:
             raise ParameterError(f"--backend {backend}: {error}; dask and ray are known, too") from error
-        calls: Iterator[Any] = ((function, (item,), {}) for item in items)
-        if config["backend"].supports_return_generator:
-            yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
-        else:
-            while batch := list(islice(calls, _ROUND * jobs)):
-                yield from joblib.Parallel(batch_size=1)(batch)
+        left = dict(enumerate(items))
+        while left:
+            try:
+                for number, found in _running(joblib, numbered, left, jobs, config["backend"]):
+                    del left[number]
+                    yield found
+            except broken:
+                for number in list(islice(left, _IN_FLIGHT * jobs)):
+                    yield _alone(joblib, broken, function, left.pop(number), died)
+
+
+def _running(
+    joblib: Any, numbered: Callable[[int, T], tuple[int, R]], left: dict[int, T], jobs: int, backend: Any
+) -> Iterator[tuple[int, R]]:
+    calls: Iterator[Any] = ((numbered, pair, {}) for pair in list(left.items()))
+    if backend.supports_return_generator:
+        yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=_IN_FLIGHT * jobs)(calls)
+        return
+    while batch := list(islice(calls, _ROUND * jobs)):
+        yield from joblib.Parallel(batch_size=1)(batch)
+
+
+def _numbered(function: Callable[[T], R], number: int, item: T) -> tuple[int, R]:
+    return number, function(item)
+
+
+def _alone(joblib: Any, broken: type[Exception], function: Callable[[T], R], item: T, died: Callable[[T], R]) -> R:
+    """In a process with nothing else to do; one job would stay in this process, which must live."""
+    try:
+        found: list[R] = joblib.Parallel(n_jobs=2, backend="loky")([(function, (item,), {})])
+    except broken:
+        return died(item)
+    return found[0]
 
 
 def _dask_client(jobs: int) -> Any:

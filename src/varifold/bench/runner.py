@@ -122,7 +122,11 @@ def _results(todo: list[Cell], jobs: int, backend: str | None) -> Iterator[tuple
     if (jobs == 1 and backend is None) or not todo:
         yield from map(attempt, todo)
         return
-    yield from each(attempt, todo, jobs, backend)
+    yield from each(attempt, todo, jobs, backend, _died)
+
+
+def _died(cell: Cell) -> tuple[Cell, Failure]:
+    return cell, "its process died twice (killed, out of memory, or a crash); run it with --jobs 1 to see more"
 
 
 class _Mean:
