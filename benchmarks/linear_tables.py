@@ -81,6 +81,7 @@ def published(folder: str | None, names: list[str]) -> dict[tuple[str, str, str]
 def methods(args: argparse.Namespace) -> None:
     theirs = published(args.published, ["olvf_table2.csv", "olvf_table5.csv", "ovfm_table2.csv"])
     for scenario in ("vfs:0.5", "trapezoidal"):
+        behind: list[str] = []
         print(
             f"\n{scenario}, scale {args.scale}: CER ± sd over {args.repeats} streams; * worse than the majority class"
         )
@@ -89,14 +90,20 @@ def methods(args: argparse.Namespace) -> None:
             block = datasets.load(name).block
             block = streams.zscore(block) if args.scale == "paper" else block
             made = [streams.prepare(block, scenario, seed=s).block for s in range(args.seed, args.seed + args.repeats)]
-            common = float(np.mean([majority(b) for b in made]))
+            alone = np.array([majority(b) for b in made])
+            common = float(alone.mean())
             cells = []
             for method in args.methods:
                 params = PAPER if args.scale == "paper" and method not in UNSCALED else {}
                 rates = [error_rate(varifold.models[method](**params), b) for b in made]
                 mark = "*" if np.mean(rates) > common else " "
                 cells.append(f"{np.mean(rates):.3f} ± {np.std(rates):.3f}{mark}")
+                if mark == "*" and method not in UNSCALED:
+                    lost = len(made[0]) * (np.array(rates) - alone)
+                    error = lost.std(ddof=1) / np.sqrt(len(lost)) if len(lost) > 1 else float("nan")
+                    behind.append(f"{method} on {name} {lost.mean():.1f} ± {error:.1f} of {len(made[0])}")
             print(f"{name:<12}{common:>9.3f}" + "".join(f"{c:>15}" for c in cells), flush=True)
+        print(f"errors more than the majority class, mean ± its standard error: {'; '.join(behind) or 'none'}")
     for (setting, data, method), value in theirs.items():
         if data in args.sets and ("0.5" in setting or "trap" in setting.lower()):
             print(f"published  {setting:<28}{data:<12}{method:<24}{value}")

@@ -71,7 +71,7 @@ def test_the_combination_follows_the_oracle(labels):
     rows, y = stream(500, labels)
     model = varifold.AutoClassifier(budget="fast")
     experts = [
-        (varifold.AROW(), rows, 2.0),
+        (varifold.AROW(lean=False), rows, 2.0),
         (varifold.Additive(), rows, 2.0),
         (varifold.Additive(memory=300.0), rows, 2.0),
         (varifold.GaussianNB(scale="standard"), rows, 0.5),

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from varifold import FOBOS, FTRLADP, OCDS, OGD, OLIDS, OLSF, PA, Block, FTRLProximal
+from varifold import AROW, FOBOS, FTRLADP, OCDS, OGD, OLIDS, OLSF, OLVF, PA, Block, FTRLProximal
 
-LEARNERS = [PA, OLSF, OGD, FOBOS, FTRLProximal, FTRLADP, OLIDS, OCDS]
+LEARNERS = [OLVF, AROW, PA, OLSF, OGD, FOBOS, FTRLProximal, FTRLADP, OLIDS, OCDS]
 
 
 def noise(n=600, d=30, seed=0):

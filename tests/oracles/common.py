@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracles.leaning import Leaning
+
 ONE = "the intercept"
 
 
@@ -76,6 +78,7 @@ class Reference:
         self.make, self.problems, self.labels = make, [make()], []
         self.scaler = Scaler(learner.scale, learner.clip)
         self.intercept = learner.fit_intercept
+        self.leaning = Leaning() if learner.lean and learner.fit_intercept else None
         self.bound, self.evict = learner.max_features, learner.evict
         self.slots = Slots()
         self.last: dict[Any, int] = {}
@@ -106,7 +109,14 @@ class Reference:
             return None
         if len(self.labels) == 1:
             return {self.labels[0]: 0.0}
-        scores = [p.score(self.scaled(found, 1.0, False)) for p in self.problems]
+        scores = self.scores(self.scaled(found, 1.0, False))
+        return {label: score + self.leaning.added(label) if self.leaning else score for label, score in scores.items()}
+
+    def scores(self, scaled: dict[Any, float]) -> dict[Any, float]:
+        """By label, as the rule has them."""
+        if len(self.labels) < 2:
+            return dict.fromkeys(self.labels, 0.0)
+        scores = [p.score(scaled) for p in self.problems]
         return dict(zip(self.labels, scores if len(scores) > 1 else [-scores[0], scores[0]], strict=True))
 
     def learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
@@ -120,6 +130,8 @@ class Reference:
             fresh = {n for n in found if n not in self.last} | (set() if self.started else {ONE})
             self.started = True
             scaled = self.scaled(found, w, True)
+            if self.leaning:
+                self.leaning.learn(self.scores(scaled), y, w)
             for name in found:
                 self.last[name] = self.step
             for label, problem in zip(self.labels, self.problems, strict=False):

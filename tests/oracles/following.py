@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from tests.oracles.leaning import Leaning
+
 ONE = "the intercept"
 
 
@@ -54,11 +56,10 @@ class OneVsRest:
         elif len(self.labels) > 3:
             self.problems.append(self.make())
 
-    def scores(self, x, w=1.0):
-        """By label; a method whose score depends on the weight that x comes with has `weighted_score`."""
+    def scores(self, x):
         if len(self.labels) < 2:
             return dict.fromkeys(self.labels, 0.0)
-        found = [p.weighted_score(x, w) if hasattr(p, "weighted_score") else p.score(x) for p in self.problems]
+        found = [p.score(x) for p in self.problems]
         return dict(zip(self.labels, found if len(found) > 1 else [-found[0], found[0]], strict=True))
 
     def learn(self, x, y, w, fresh):
@@ -67,30 +68,6 @@ class OneVsRest:
         else:
             for label, problem in zip(self.labels, self.problems, strict=True):
                 problem.learn(x, 1.0 if y == label else -1.0, w, fresh)
-
-
-class Leaning:
-    """What class shares add to the scores, while the commonest class leads the margins' own answers."""
-
-    def __init__(self):
-        self.lead, self.counts, self.sizes = 0.0, {}, []
-
-    def added(self, label):
-        if len(self.counts) < 2:
-            return 0.0
-        unit = max(1.0, sum(w * size for size, w in self.sizes) / sum(self.counts.values()))
-        share = self.counts[label] / sum(self.counts.values())
-        return 2 * unit * (2 * share - 1) / (1 + math.exp(self.lead))
-
-    def learn(self, scores, y, w):
-        """`scores` by label, in the order the labels were met, before the instance is learned."""
-        for label in scores:
-            self.counts.setdefault(label, 0.0)
-        own, common = (max(of, key=of.get) for of in (scores, self.counts))
-        if len(scores) > 1 and own != common and y in (own, common):
-            self.lead += w if own == y else -w
-        self.counts[y] += w
-        self.sizes.append((abs(scores[own]), w))
 
 
 def stream(n=180, d=12, labels=2, weights=False, seed=0, late=3):
@@ -139,7 +116,7 @@ def follow(learner, twin, instances, rtol=1e-9, atol=1e-9):
             scaled = {**intercept, **scaler.scaled(x, w, commit=True)}
             fresh = set(x) - known | ({ONE} if not known else set())
             if leaning:
-                leaning.learn(twin.scores(scaled, w), y, w)
+                leaning.learn(twin.scores(scaled), y, w)
             twin.learn(scaled, y, w, fresh)
         known |= set(x)
     assert compared > 50

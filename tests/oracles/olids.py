@@ -35,8 +35,8 @@ class PlainOLIDS:
         p_c = sum(h[name] for name in stayed) / total if total > 0 else 1.0
         return {name: p_c if name in stayed else 1 - p_c for name in x}
 
-    def weighted_score(self, x, w):
-        p = self.parts(x, w)
+    def score(self, x):
+        p = self.parts(x, 1.0)
         return sum(p[name] * self.w[name] * value for name, value in x.items())
 
     def learn(self, x, y, w, fresh):

@@ -1,5 +1,5 @@
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 
-cdef class FOBOSRule(LeaningRule):
+cdef class FOBOSRule(BinaryRule):
     cdef readonly double eta, lam
     cdef readonly bint hinge

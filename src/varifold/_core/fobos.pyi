@@ -1,7 +1,7 @@
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class FOBOSRule(LeaningRule):
+class FOBOSRule(BinaryRule):
     eta: float
     lam: float
     hinge: bool
-    def __init__(self, eta: float, lam: float, hinge: bool, lean: bool = False) -> None: ...
+    def __init__(self, eta: float, lam: float, hinge: bool) -> None: ...

@@ -4,8 +4,7 @@ from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at
+from varifold._core.model cimport BinaryRule, at
 from varifold._core.view cimport View
 
 # shared numbers of a problem
@@ -19,11 +18,10 @@ cdef inline double drawn(double w, double by) noexcept nogil:
     return copysign(left if left > 0.0 else 0.0, w)
 
 
-cdef class FOBOSRule(LeaningRule):
+cdef class FOBOSRule(BinaryRule):
     """Per slot: the weight when last touched, and PULL then. The intercept is not drawn."""
 
-    def __cinit__(self, double eta, double lam, bint hinge, bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double eta, double lam, bint hinge):
         self.width = 2
         self.globals = 2
         self.eta = eta
@@ -56,7 +54,6 @@ cdef class FOBOSRule(LeaningRule):
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef Py_ssize_t i = 0, n = v.n, stride = self.problems * 2
-        self.margin[c] = f
         g[T] += 1.0
         eta = self.eta / sqrt(g[T])
         if self.hinge:

@@ -1,7 +1,7 @@
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 
 # A coordinate of FTRL-Proximal: z, the root of the summed squared gradients, and the weight they amount to.
 cdef struct Proximal:
@@ -28,5 +28,5 @@ cdef inline void proximal_step(Proximal* s, Penalty* p, double l1, double gradie
     s.root = root
     proximal_set(s, p, l1)
 
-cdef class FTRLProximalRule(LeaningRule):
+cdef class FTRLProximalRule(BinaryRule):
     cdef Penalty penalty

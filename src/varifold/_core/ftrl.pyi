@@ -1,4 +1,4 @@
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class FTRLProximalRule(LeaningRule):
-    def __init__(self, alpha: float, beta: float, L1: float, L2: float, lean: bool = False) -> None: ...
+class FTRLProximalRule(BinaryRule):
+    def __init__(self, alpha: float, beta: float, L1: float, L2: float) -> None: ...

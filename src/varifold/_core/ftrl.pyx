@@ -3,16 +3,14 @@
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at, dot
+from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
 
-cdef class FTRLProximalRule(LeaningRule):
+cdef class FTRLProximalRule(BinaryRule):
     """Per slot: a Proximal."""
 
-    def __cinit__(self, double alpha, double beta, double L1, double L2, bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double alpha, double beta, double L1, double L2):
         self.width = 3
         self.globals = 0
         self.penalty.slowness = 1.0 / alpha
@@ -39,7 +37,6 @@ cdef class FTRLProximalRule(LeaningRule):
         cdef double* first = self.state + c * 3
         cdef Py_ssize_t i, stride = self.problems * 3
         cdef Penalty* p = &self.penalty
-        self.margin[c] = f
         for i in range(v.n):
             if v.x[i] != 0.0:
                 proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t
 
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 from varifold._core.view cimport View
 
-cdef class FTRLADPRule(LeaningRule):
+cdef class FTRLADPRule(BinaryRule):
     cdef readonly double L1, L2, LP, kappa
     cdef readonly int decay
     cdef readonly bint per_coordinate, closed

@@ -1,6 +1,6 @@
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class FTRLADPRule(LeaningRule):
+class FTRLADPRule(BinaryRule):
     L1: float
     L2: float
     LP: float
@@ -8,6 +8,4 @@ class FTRLADPRule(LeaningRule):
     decay: int
     per_coordinate: bool
     closed: bool
-    def __init__(
-        self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool, lean: bool = False
-    ) -> None: ...
+    def __init__(self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool) -> None: ...

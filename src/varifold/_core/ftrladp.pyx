@@ -9,8 +9,7 @@ from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at
+from varifold._core.model cimport BinaryRule, at
 from varifold._core.view cimport View
 
 # shared numbers of a problem; r counts from 1 and so does what is kept of it per slot
@@ -27,12 +26,10 @@ cdef enum:
 cdef double FAR = 1e4  # beyond it A is taken into u, so that nothing cancels
 
 
-cdef class FTRLADPRule(LeaningRule):
+cdef class FTRLADPRule(BinaryRule):
     """Per slot: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
 
-    def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate,
-                  bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
         self.width = 3 if per_coordinate else 2
         self.globals = 8
         self.L1 = L1
@@ -137,7 +134,6 @@ cdef class FTRLADPRule(LeaningRule):
         cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
         cdef double slope = w * (p - target), keep, old, d
         cdef Py_ssize_t i
-        self.margin[c] = f
         keep = self.watch(g, fabs(target - p) > 0.5)
         if self.closed:
             old = 1.0 + g[R]

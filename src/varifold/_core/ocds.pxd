@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t
 
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 from varifold._core.view cimport View
 
-cdef class OCDSRule(LeaningRule):
+cdef class OCDSRule(BinaryRule):
     cdef readonly double alpha, beta1, beta2, gamma
     cdef readonly Py_ssize_t T, max_dense
     cdef Py_ssize_t side                 # slots in the graph

@@ -2,18 +2,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class OCDSRule(LeaningRule):
+class OCDSRule(BinaryRule):
     alpha: float
     beta1: float
     beta2: float
     gamma: float
     T: int
     max_dense: int
-    def __init__(
-        self, alpha: float, beta1: float, beta2: float, gamma: float, T: int, max_dense: int, lean: bool = False
-    ) -> None: ...
+    def __init__(self, alpha: float, beta1: float, beta2: float, gamma: float, T: int, max_dense: int) -> None: ...
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
     def notes(self) -> list[str]: ...

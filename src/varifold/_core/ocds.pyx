@@ -8,8 +8,7 @@ from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._core.logistic cimport log_loss, sigmoid
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at
+from varifold._core.model cimport BinaryRule, at
 from varifold._core.view cimport View
 
 from varifold._core.model import expect
@@ -30,12 +29,10 @@ cdef inline double sign(double w) noexcept nogil:
     return <double> ((w > 0.0) - (w < 0.0))
 
 
-cdef class OCDSRule(LeaningRule):
+cdef class OCDSRule(BinaryRule):
     """Per slot: the weight, and for slots outside the graph the factor that rebuilds it from itself, less 1."""
 
-    def __cinit__(self, double alpha, double beta1, double beta2, double gamma, Py_ssize_t T, Py_ssize_t max_dense,
-                  bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double alpha, double beta1, double beta2, double gamma, Py_ssize_t T, Py_ssize_t max_dense):
         self.width = 2
         self.globals = 3
         self.alpha = alpha
@@ -52,7 +49,7 @@ cdef class OCDSRule(LeaningRule):
         free(self.order)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        LeaningRule.grow(self, capacity)
+        BinaryRule.grow(self, capacity)
         if self.side < min(capacity, self.max_dense + 1):
             self.grow_graph(self.problems, min(capacity, self.max_dense + 1))
         self.order = <double*> realloc(self.order, self.capacity * sizeof(double))
@@ -86,13 +83,13 @@ cdef class OCDSRule(LeaningRule):
             self.grow_graph(self.classes + 1, self.side)
             if old == 1:
                 memcpy(self.graph + whole, self.graph, whole * sizeof(double))
-        LeaningRule.add_class(self)
+        BinaryRule.add_class(self)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef Py_ssize_t c, i
         cdef double* g
-        LeaningRule.forget(self, slot)
+        BinaryRule.forget(self, slot)
         if slot >= self.side:
             return
         for c in range(self.problems):
@@ -162,8 +159,6 @@ cdef class OCDSRule(LeaningRule):
                     else:
                         through += row[j] * at(self, <int32_t> j, c)[0]
             out[i] = side_of * v.x[i] * (p * at(self, v.slot[i], c)[0] + (1.0 - p) * through / v.n)
-        if v.n:
-            out[0] += self.leaning(v, label)
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
@@ -174,7 +169,6 @@ cdef class OCDSRule(LeaningRule):
         cdef Py_ssize_t i, j, side = self.held()
         self.reconstruct(v, c)
         self.partial(v, c, &seen, &rebuilt)
-        self.margin[c] = (0.5 + g[P]) * seen + (0.5 - g[P]) * rebuilt
         g[ROUNDS] += 1.0
         g[LEAD] += w * (log_loss(y * rebuilt) - log_loss(y * seen))
         eta = w / sqrt(g[ROUNDS])
@@ -275,7 +269,7 @@ cdef class OCDSRule(LeaningRule):
         cdef double[::1] view = np.zeros(self.problems * self.side * self.side)
         memcpy(&view[0], self.graph, view.shape[0] * sizeof(double))
         cut = min(size, self.side)
-        arrays = LeaningRule.dump(self, size)
+        arrays = BinaryRule.dump(self, size)
         arrays["graph"] = np.ascontiguousarray(
             np.asarray(view).reshape(self.problems, self.side, self.side)[:, :cut, :cut])
         return arrays
@@ -283,7 +277,7 @@ cdef class OCDSRule(LeaningRule):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef const double[:, :, ::1] view = expect(arrays, "graph", "f", (None, None, None))
         cdef Py_ssize_t c, i
-        LeaningRule.fill(self, arrays, capacity)
+        BinaryRule.fill(self, arrays, capacity)
         free(self.graph)
         self.graph = NULL
         self.side = 0
@@ -303,4 +297,4 @@ cdef class OCDSRule(LeaningRule):
         return []
 
     def nbytes(self):
-        return LeaningRule.nbytes(self) + self.problems * self.side * self.side * sizeof(double)
+        return BinaryRule.nbytes(self) + self.problems * self.side * self.side * sizeof(double)

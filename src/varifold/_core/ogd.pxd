@@ -1,4 +1,4 @@
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 
-cdef class OGDRule(LeaningRule):
+cdef class OGDRule(BinaryRule):
     cdef readonly double c

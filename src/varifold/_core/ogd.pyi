@@ -1,5 +1,5 @@
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class OGDRule(LeaningRule):
+class OGDRule(BinaryRule):
     c: float
-    def __init__(self, c: float, lean: bool = False) -> None: ...
+    def __init__(self, c: float) -> None: ...

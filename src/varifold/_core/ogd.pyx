@@ -3,18 +3,16 @@
 from libc.math cimport sqrt
 
 from varifold._core.logistic cimport sigmoid
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at, dot
+from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 
 
-cdef class OGDRule(LeaningRule):
+cdef class OGDRule(BinaryRule):
     """Per slot: the weight. Shared: the rounds learned."""
 
-    def __cinit__(self, double c, bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double c):
         self.width = 1
         self.globals = 1
         self.c = c
@@ -25,7 +23,6 @@ cdef class OGDRule(LeaningRule):
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double f = self.score(v, c), step = sigmoid(-y * f)
         cdef Py_ssize_t i
-        self.margin[c] = f
         self.shared[c] += 1.0
         step *= w * y * PER_BIT / (self.c * sqrt(self.shared[c]))
         for i in range(v.n):

@@ -41,8 +41,7 @@ cdef inline void welford(double* s, double x, double w) noexcept nogil:
 cdef class OLIDSRule(SparseRule):
     """Per slot: weight, and Welford's count, mean and squared deviations of the values."""
 
-    def __cinit__(self, double C, double theta, double lam, double B, bint lean=False):
-        self.lean = lean
+    def __cinit__(self, double C, double theta, double lam, double B):
         self.width = 4
         self.globals = 5
         self.C = C
@@ -110,8 +109,6 @@ cdef class OLIDSRule(SparseRule):
         trust = self.confidence(v, c, 1.0)
         for i in range(v.n):
             out[i] = sign * (trust if self.stayed(v, i) else 1.0 - trust) * self.coefficient(v.slot[i], c) * v.x[i]
-        if v.n:
-            out[0] += self.leaning(v, label)
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[W] * self.shared[c * self.globals + SCALE]
@@ -130,7 +127,6 @@ cdef class OLIDSRule(SparseRule):
                 g[MASS] -= fabs(s[W] * g[SCALE]) * variance(s)
                 g[SPREAD] -= variance(s)
         f *= g[SCALE]
-        self.margin[c] = f
         cost = self.theta * (g[MINUS] if y > 0.0 else g[PLUS]) / (g[PLUS] + g[MINUS])
         if y * f < 1.0 and norm > 0.0:
             cap = self.C * cost * w

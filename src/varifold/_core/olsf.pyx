@@ -19,8 +19,7 @@ cdef enum:
 cdef class OLSFRule(SparseRule):
     """Per slot: the weight, over SCALE."""
 
-    def __cinit__(self, str mode, double C, double lam, double B, bint lean=False):
-        self.lean = lean
+    def __cinit__(self, str mode, double C, double lam, double B):
         self.width = 1
         self.globals = 2
         self.mode = MODES[mode]
@@ -58,7 +57,6 @@ cdef class OLSFRule(SparseRule):
             norm += x[i] * x[i]
             before += fabs(s[0])
         f *= g[SCALE]
-        self.margin[c] = f
         if y * f < 1.0:
             step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE]
             for i in range(n):

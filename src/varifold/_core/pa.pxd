@@ -1,4 +1,4 @@
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 
 cdef enum Aggression:
     PA0 = 0    # as far as the margin asks
@@ -17,6 +17,6 @@ cdef inline double aggressive(int mode, double C, double loss, double norm, doub
         tau = C * w
     return tau
 
-cdef class PARule(LeaningRule):
+cdef class PARule(BinaryRule):
     cdef readonly int mode
     cdef readonly double C

@@ -1,6 +1,6 @@
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class PARule(LeaningRule):
+class PARule(BinaryRule):
     mode: int
     C: float
-    def __init__(self, mode: str, C: float, lean: bool = False) -> None: ...
+    def __init__(self, mode: str, C: float) -> None: ...

@@ -1,21 +1,19 @@
 """Passive-aggressive learning, in its three forms."""
 
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at, dot
+from varifold._core.model cimport BinaryRule, at, dot
 from varifold._core.view cimport View
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
 
-cdef class PARule(LeaningRule):
+cdef class PARule(BinaryRule):
     """Per slot: the weight."""
 
-    def __cinit__(self, str mode, double C, bint lean=False):
+    def __cinit__(self, str mode, double C):
         self.width = 1
         self.globals = 0
         self.mode = MODES[mode]
         self.C = C
-        self.lean = lean
 
     cdef double score(self, View* v, int c) noexcept nogil:
         return dot(v, self.state + c, self.problems)
@@ -26,7 +24,6 @@ cdef class PARule(LeaningRule):
         for i in range(v.n):
             f += at(self, v.slot[i], c)[0] * v.x[i]
             norm += v.x[i] * v.x[i]
-        self.margin[c] = f
         if y * f >= 1.0:
             return
         step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w)

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t
 
 from varifold._core.heap cimport Heap
-from varifold._core.leaning cimport LeaningRule
+from varifold._core.model cimport BinaryRule
 
-cdef class SparseRule(LeaningRule):
+cdef class SparseRule(BinaryRule):
     cdef bint sparse
     cdef Heap* heap        # one a problem when sparse
     cdef int heaps

@@ -2,8 +2,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._core.leaning import LeaningRule
+from varifold._core.model import BinaryRule
 
-class SparseRule(LeaningRule):
+class SparseRule(BinaryRule):
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
     def nbytes(self) -> int: ...

@@ -5,11 +5,10 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from varifold._core.heap cimport Heap, heap_drop, heap_order, heap_touch
-from varifold._core.leaning cimport LeaningRule
-from varifold._core.model cimport at
+from varifold._core.model cimport BinaryRule, at
 
 
-cdef class SparseRule(LeaningRule):
+cdef class SparseRule(BinaryRule):
     """The first number of a slot is its weight up to a factor common to all; the heap holds the slots that are `held`.
 
     The intercept is never in the heap. A subclass sets `sparse`, calls `place` for each weight it changed and then
@@ -29,14 +28,14 @@ cdef class SparseRule(LeaningRule):
         self.heaps = 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        LeaningRule.grow(self, capacity)
+        BinaryRule.grow(self, capacity)
         if self.sparse:
             self.fit_heaps()
         return 0
 
     cdef int add_class(self) except -1:
         cdef int old = self.problems
-        LeaningRule.add_class(self)
+        BinaryRule.add_class(self)
         if self.sparse and self.problems != old:
             self.refill_heaps()
         return 0
@@ -118,12 +117,12 @@ cdef class SparseRule(LeaningRule):
             if self.sparse:
                 heap_drop(self.aim(c), slot)
             self.clear(slot, c)
-        LeaningRule.forget(self, slot)
+        BinaryRule.forget(self, slot)
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        LeaningRule.fill(self, arrays, capacity)
+        BinaryRule.fill(self, arrays, capacity)
         if self.sparse:
             self.refill_heaps()
 
     def nbytes(self):
-        return LeaningRule.nbytes(self) + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps))
+        return BinaryRule.nbytes(self) + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps))

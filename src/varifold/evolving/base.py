@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from varifold._core.evolving import EvolvingModel
 from varifold._core.model import BinaryRule
 from varifold._core.phases import Phases
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class EvolvingClassifier(VaryingClassifier):
+class EvolvingClassifier(DeclaredClassifier):
     """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
 
     An update supplies ``_rule``, its parameters and the ``_loss`` by which a mixture weighs it; a method of it says by
@@ -79,20 +79,6 @@ class EvolvingClassifier(VaryingClassifier):
     settle: int = 30
     patience: int = 100
     max_dense: int = 512
-    scale: str = "standard"
-    fit_intercept: bool = True
-    clip: float = 3.0
-    max_features: int | None = None
-    evict: str = "oldest"
-
-    def __post_init__(self) -> None:
-        super().__init__(
-            scale=self.scale,
-            fit_intercept=self.fit_intercept,
-            clip=self.clip,
-            max_features=self.max_features,
-            evict=self.evict,
-        )
 
     def _rule(self) -> BinaryRule:
         """A new compiled rule of the method's update."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.additive import AdditiveRule
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Constraint, Integer, Real
 
 
-class Additive(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class Additive(DeclaredClassifier):
     """Non-linear in every feature, additive over features: diagonal AROW on quantile bins and scaled values.
 
     Each numeric feature is cut at its running octiles; the bin it falls into has a weight of its own, beside the
@@ -54,22 +56,9 @@ class Additive(VaryingClassifier):
         "memory": Real(0),
     }
 
-    def __init__(
-        self,
-        r: float = 30.0,
-        max_binned: int = 20_000,
-        memory: float = 0.0,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.r = r
-        self.max_binned = max_binned
-        self.memory = memory
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    r: float = 30.0
+    max_binned: int = 20_000
+    memory: float = 0.0
 
     def _model(self) -> AdditiveRule:
         return AdditiveRule(self.r, self.max_binned, self.memory)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from varifold._core.arow import AROWRule
-from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, Integer, OneOf, Real
+from varifold.linear.base import LinearClassifier
 
 
-class AROW(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class AROW(LinearClassifier):
     """Second-order margin learner: each weight has a confidence of its own, so rare features learn fast.
 
     A strong default among the linear methods. The full covariance also learns how features stand in for one another,
@@ -24,8 +26,8 @@ class AROW(VaryingClassifier):
         ``"diagonal"`` or ``"full"``.
     max_dense
         With ``"full"``: the most features it is kept for; beyond it only its diagonal is, and `traits` says so.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
@@ -56,26 +58,13 @@ class AROW(VaryingClassifier):
     }
     _cost = "O(present); covariance='full': O(known^2) up to max_dense"
 
-    def __init__(
-        self,
-        r: float = 10.0,
-        covariance: str = "diagonal",
-        max_dense: int = 512,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.r = r
-        self.covariance = covariance
-        self.max_dense = max_dense
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    r: float = 10.0
+    covariance: str = "diagonal"
+    max_dense: int = 512
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield from ({}, {"covariance": "full"}, {"scale": "none", "fit_intercept": False})
 
-    def _model(self) -> AROWRule:
+    def _rule(self) -> AROWRule:
         return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)

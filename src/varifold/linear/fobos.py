@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.fobos import FOBOSRule
-from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Boolean, Constraint, OneOf, Real
+from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear.base import LinearClassifier
 
 
-class FOBOS(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class FOBOS(LinearClassifier):
     """Gradient learner whose weights are drawn to zero after every step, so that weak features drop out.
 
     A sparse baseline. Its rate falls for all features alike; `FTRLProximal` is sparse with a rate for each.
@@ -22,18 +24,13 @@ class FOBOS(VaryingClassifier):
         Strength λ of the draw to zero (>= 0).
     loss
         ``"logistic"`` or ``"hinge"``.
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
     *Deviations from the paper.* The intercept is not drawn to zero. New features start at 0. A sample weight multiplies
     the gradient.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present): what absent features would have lost is taken off when they are next looked at.
 
@@ -56,27 +53,11 @@ class FOBOS(VaryingClassifier):
         "eta": Real(0, open_low=True),
         "lam": Real(0),
         "loss": OneOf("logistic", "hinge"),
-        "lean": Boolean(),
     }
 
-    def __init__(
-        self,
-        eta: float = 0.1,
-        lam: float = 1e-3,
-        loss: str = "logistic",
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.loss = loss
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    eta: float = 0.1
+    lam: float = 1e-3
+    loss: str = "logistic"
 
-    def _model(self) -> FOBOSRule:
-        return FOBOSRule(self.eta, self.lam, self.loss == "hinge", self.lean)
+    def _rule(self) -> FOBOSRule:
+        return FOBOSRule(self.eta, self.lam, self.loss == "hinge")

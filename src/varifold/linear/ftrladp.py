@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.ftrladp import FTRLADPRule
-from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Boolean, Constraint, Integer, Real
+from varifold.linear.base import LinearClassifier
 
 
-class FTRLADP(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class FTRLADP(LinearClassifier):
     """Logistic learner pulled to a decaying average of its past weights, which starts anew when its errors drift.
 
     The base learner of OVFM and the "Naive" learner of OVFIV's tables. Choose it where probabilities matter and the
@@ -29,19 +31,14 @@ class FTRLADP(VaryingClassifier):
     per_coordinate
         Whether each feature remembers by its own rounds: only those in which it was present count. A new feature then
         learns fast, whatever the age of the model.
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
     *Deviations from the paper.* L1 = L2 = 0 by default, as the code of OVFM has it. The error rate in the drift test is
     (F + 1) / (T + 2), so that few errors do not look like drift. Absent features count as 0, and their weights move
     to the past average all the same, in closed form. A sample weight multiplies the gradient.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present); O(known) with L1 or L2 > 0 unless `per_coordinate`.
 
@@ -68,34 +65,15 @@ class FTRLADP(VaryingClassifier):
         "decay": Integer(0, 4),
         "kappa": Real(0, 1),
         "per_coordinate": Boolean(),
-        "lean": Boolean(),
     }
     _cost = "O(present); with L1 or L2 > 0 and not per_coordinate: O(known)"
 
-    def __init__(
-        self,
-        L1: float = 0.0,
-        L2: float = 0.0,
-        LP: float = 1.0,
-        decay: int = 4,
-        kappa: float = 0.01,
-        per_coordinate: bool = False,
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.L1 = L1
-        self.L2 = L2
-        self.LP = LP
-        self.decay = decay
-        self.kappa = kappa
-        self.per_coordinate = per_coordinate
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    L1: float = 0.0
+    L2: float = 0.0
+    LP: float = 1.0
+    decay: int = 4
+    kappa: float = 0.01
+    per_coordinate: bool = False
 
-    def _model(self) -> FTRLADPRule:
-        return FTRLADPRule(self.L1, self.L2, self.LP, self.decay, self.kappa, self.per_coordinate, self.lean)
+    def _rule(self) -> FTRLADPRule:
+        return FTRLADPRule(self.L1, self.L2, self.LP, self.decay, self.kappa, self.per_coordinate)

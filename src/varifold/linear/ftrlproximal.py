@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.ftrl import FTRLProximalRule
-from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Boolean, Constraint, Real
+from varifold.base.params import Constraint, Real
+from varifold.linear.base import LinearClassifier
 
 
-class FTRLProximal(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class FTRLProximal(LinearClassifier):
     """Logistic learner with a rate of its own for every feature, and weights that are exactly 0 where little is known.
 
     The standard for streams of many rare features, clicks and text above all. With `L1` > 0 features that carry nothing
@@ -21,17 +23,12 @@ class FTRLProximal(VaryingClassifier):
         A feature whose squared gradients sum to n moves at the rate α / (β + √n) (α > 0, β >= 0).
     L1, L2
         Strength of the penalties (>= 0); the intercept is free of L1.
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
     *Deviations from the paper.* None but the intercept. A sample weight multiplies the gradient.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present).
 
@@ -55,29 +52,12 @@ class FTRLProximal(VaryingClassifier):
         "beta": Real(0),
         "L1": Real(0),
         "L2": Real(0),
-        "lean": Boolean(),
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        L1: float = 0.0,
-        L2: float = 0.0,
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.L1 = L1
-        self.L2 = L2
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    alpha: float = 0.1
+    beta: float = 1.0
+    L1: float = 0.0
+    L2: float = 0.0
 
-    def _model(self) -> FTRLProximalRule:
-        return FTRLProximalRule(self.alpha, self.beta, self.L1, self.L2, self.lean)
+    def _rule(self) -> FTRLProximalRule:
+        return FTRLProximalRule(self.alpha, self.beta, self.L1, self.L2)

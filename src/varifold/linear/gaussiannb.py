@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from varifold._core.naive_bayes import GaussianNBModel
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Constraint, Real
 
 
-class GaussianNB(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class GaussianNB(DeclaredClassifier):
     """Naive Bayes: per class and feature a running mean and variance, summed over the features present.
 
     Absence needs no treatment at all: what is not there says nothing. Few instances suffice, labels may be many, and
@@ -47,18 +49,9 @@ class GaussianNB(VaryingClassifier):
     _cost = "O(present * labels)"
     _native_multiclass = True
 
-    def __init__(
-        self,
-        prior: float = 1.0,
-        *,
-        scale: str = "none",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.prior = prior
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    prior: float = 1.0
+    _: KW_ONLY
+    scale: str = "none"
 
     def _model(self) -> GaussianNBModel:
         return GaussianNBModel(self.prior)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from varifold._core.naive_bayes import NB3Model
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Constraint, Real
 
 
-class NB3(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class NB3(DeclaredClassifier):
     """Naive Bayes that looks only at which features are there, and listens to those that tell classes apart.
 
     A cheap baseline for text-like streams, and a test of whether absence carries information: values are not looked at.
@@ -58,20 +60,10 @@ class NB3(VaryingClassifier):
     _uses_absence = True
     _uses_values = False
 
-    def __init__(
-        self,
-        M: float = 1.0,
-        prior: float = 1.0,
-        *,
-        scale: str = "none",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.M = M
-        self.prior = prior
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    M: float = 1.0
+    prior: float = 1.0
+    _: KW_ONLY
+    scale: str = "none"
 
     def _model(self) -> NB3Model:
         return NB3Model(self.prior, self.M)

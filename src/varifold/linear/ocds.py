@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from varifold._core.ocds import OCDSRule
-from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Boolean, Constraint, Integer, Real
+from varifold.base.params import Constraint, Integer, Real
+from varifold.linear.base import LinearClassifier
 
 
-class OCDS(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class OCDS(LinearClassifier):
     """Linear learner that rebuilds absent features from those present by a feature graph it learns on the way.
 
     Choose it when features are related and come and go at random, and are a few hundred at most.
@@ -27,10 +29,8 @@ class OCDS(VaryingClassifier):
         Rounds between updates of the mix of observed and rebuilt part.
     max_dense
         Most features in the graph; those that come later are rebuilt from themselves alone, and `traits` says so.
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
@@ -38,9 +38,6 @@ class OCDS(VaryingClassifier):
     ‖ψ‖² for the weights, by ‖x‖² for the graph), without which raw-scale data drive the weights to infinity. The graph
     starts as the identity. The smoothness term uses the absolute, symmetric graph, as the printed Laplacian of a graph
     with negative links is no penalty. The intercept is an observed feature like others and is never truncated.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present × known), up to `max_dense`; O(known²) with beta2 > 0. Memory O(known²) a label.
 
@@ -67,39 +64,20 @@ class OCDS(VaryingClassifier):
         "gamma": Real(0, 1, open_low=True),
         "T": Integer(1),
         "max_dense": Integer(1, 8192),
-        "lean": Boolean(),
     }
     _cost = "O(present * known), up to max_dense"
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        beta1: float = 0.0,
-        beta2: float = 0.0,
-        gamma: float = 1.0,
-        T: int = 16,
-        max_dense: int = 512,
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.alpha = alpha
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.gamma = gamma
-        self.T = T
-        self.max_dense = max_dense
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    alpha: float = 1.0
+    beta1: float = 0.0
+    beta2: float = 0.0
+    gamma: float = 1.0
+    T: int = 16
+    max_dense: int = 512
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
         yield {"gamma": 0.5, "beta1": 1e-3, "beta2": 1e-3, "max_dense": 4}
 
-    def _model(self) -> OCDSRule:
-        return OCDSRule(self.alpha, self.beta1, self.beta2, self.gamma, self.T, self.max_dense, self.lean)
+    def _rule(self) -> OCDSRule:
+        return OCDSRule(self.alpha, self.beta1, self.beta2, self.gamma, self.T, self.max_dense)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.ogd import OGDRule
-from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Boolean, Constraint, Real
+from varifold.base.params import Constraint, Real
+from varifold.linear.base import LinearClassifier
 
 
-class OGD(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class OGD(LinearClassifier):
     """Logistic learner that steps down the gradient by 1 / (c √t).
 
     The learner inside FESL, and a baseline. Its step is the same for every feature and falls with the rounds, so that
@@ -19,18 +21,13 @@ class OGD(VaryingClassifier):
     ----------
     c
         Slowness: the step of round t is 1 / (c √t) (c > 0).
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
     *Deviations from the paper.* FESL's loss, log2(1 + e^(-y f)), without its projection on a ball. An absent feature
     counts as 0. A sample weight multiplies the gradient.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present).
 
@@ -51,23 +48,9 @@ class OGD(VaryingClassifier):
 
     _parameters: ClassVar[dict[str, Constraint]] = {
         "c": Real(0, open_low=True),
-        "lean": Boolean(),
     }
 
-    def __init__(
-        self,
-        c: float = 10.0,
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.c = c
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    c: float = 10.0
 
-    def _model(self) -> OGDRule:
-        return OGDRule(self.c, self.lean)
+    def _rule(self) -> OGDRule:
+        return OGDRule(self.c)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from varifold._core.olids import OLIDSRule
-from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import Boolean, Constraint, Real
+from varifold.base.params import Constraint, Real
+from varifold.linear.base import LinearClassifier
 
 
-class OLIDS(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class OLIDS(LinearClassifier):
     """Margin learner that trusts features by their share of variance and weighs classes by how rare they are.
 
     Choose it where one class is rare and features come and go in blocks.
@@ -24,19 +26,14 @@ class OLIDS(VaryingClassifier):
         Radius λ of the projection, used when B < 1.
     B
         Share of the known features whose weights are kept, in (0, 1].
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
     *Deviations from the paper.* The cost is on the cap, where the objective has it. Returning features keep their
     weights. Variances are Welford's, over the values as the learner sees them, this instance's counted in. An observed
     zero is a value. The intercept counts as a feature that stayed.
-
-    `lean` is not in the paper: it adds to the scores of an instance with intercept, never to the weights, and is off
-    without intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
 
     *Cost.* O(present); with B < 1 O(present log known).
 
@@ -61,29 +58,12 @@ class OLIDS(VaryingClassifier):
         "theta": Real(0, open_low=True),
         "lam": Real(0, open_low=True),
         "B": Real(0, 1, open_low=True),
-        "lean": Boolean(),
     }
 
-    def __init__(
-        self,
-        C: float = 0.01,
-        theta: float = 8.0,
-        lam: float = 30.0,
-        B: float = 1.0,
-        lean: bool = True,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.C = C
-        self.theta = theta
-        self.lam = lam
-        self.B = B
-        self.lean = lean
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    C: float = 0.01
+    theta: float = 8.0
+    lam: float = 30.0
+    B: float = 1.0
 
-    def _model(self) -> OLIDSRule:
-        return OLIDSRule(self.C, self.theta, self.lam, self.B, self.lean)
+    def _rule(self) -> OLIDSRule:
+        return OLIDSRule(self.C, self.theta, self.lam, self.B)

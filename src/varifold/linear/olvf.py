@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from varifold._core.olvf import OLVFRule
-from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear.base import LinearClassifier
 
 
-class OLVF(VaryingClassifier):
+@dataclass(eq=False, repr=False)
+class OLVF(LinearClassifier):
     """Margin learner whose step is weighted by a learned confidence in the feature set at hand.
 
     Two linear models run side by side: one on the values (the classifier), one on which features are there (how far
@@ -29,8 +31,8 @@ class OLVF(VaryingClassifier):
         Share of the known features whose weights are kept, in (0, 1]; 1 is the dense form.
     variant
         ``"kkt"`` divides by the confidences, as the paper's objective asks; ``"printed"`` multiplies, as printed.
-    scale, fit_intercept, clip, max_features, evict
-        See `VaryingClassifier`.
+    lean, scale, fit_intercept, clip, max_features, evict
+        See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
@@ -71,30 +73,15 @@ class OLVF(VaryingClassifier):
         "variant": OneOf("kkt", "printed"),
     }
 
-    def __init__(
-        self,
-        C: float = 0.01,
-        C_bar: float = 1e-3,
-        lam: float = 30.0,
-        B: float = 1.0,
-        variant: str = "kkt",
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-    ) -> None:
-        self.C = C
-        self.C_bar = C_bar
-        self.lam = lam
-        self.B = B
-        self.variant = variant
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+    C: float = 0.01
+    C_bar: float = 1e-3
+    lam: float = 30.0
+    B: float = 1.0
+    variant: str = "kkt"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield from ({}, {"B": 0.5}, {"variant": "printed", "scale": "minmax", "C": 1.0})
 
-    def _model(self) -> OLVFRule:
+    def _rule(self) -> OLVFRule:
         return OLVFRule(self.C, self.C_bar, self.lam, self.B, self.variant == "kkt")

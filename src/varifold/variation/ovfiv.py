@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from varifold._core.engine import Engine
 from varifold._core.foreign import ForeignModel
-from varifold._core.leaning import LeaningRule
+from varifold._core.leaning import LeaningModel
 from varifold._core.model import Model
 from varifold._core.ovfiv import OVFIVModel
 from varifold.base.classifier import VaryingClassifier
@@ -21,9 +21,7 @@ _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 def _upright(model: Model) -> Model:
     """The model without a lean to the commoner class: the bias of the variation learner knows that class already."""
-    if isinstance(model, LeaningRule):
-        model.lean = False
-    return model
+    return model.rule if isinstance(model, LeaningModel) else model
 
 
 class OVFIV(VaryingClassifier):
