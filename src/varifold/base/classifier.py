@@ -64,6 +64,7 @@ class VaryingClassifier(river_base.Classifier):
     _native_multiclass: ClassVar[bool] = False
     _uses_absence: ClassVar[bool] = False
     _uses_values: ClassVar[bool] = True
+    _before: ClassVar[dict[str, Any]] = {}  # parameters younger than some model files, as those files mean them
 
     def __init__(
         self,
@@ -278,7 +279,7 @@ def _made_from(header: dict[str, Any], cls: type[Any], path: str | os.PathLike[s
         raise ModelFileError(f"{path} holds a {method!r}, which is not registered here; use its class's load()")
     if not issubclass(found, cls):
         raise ModelFileError(f"{path} holds a {found.__name__}, not a {cls.__name__}")
-    return found(**unpack_params(header["params"]))
+    return found(**{**found._before, **unpack_params(header["params"])})
 
 
 def load(path: str | os.PathLike[str]) -> VaryingClassifier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold._core.leaning import LeaningModel
 from varifold._core.model import BinaryRule, Model
@@ -27,6 +27,7 @@ class LinearClassifier(DeclaredClassifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"lean": Boolean()}
+    _before: ClassVar[dict[str, Any]] = {"lean": False}
 
     lean: bool = True
 
