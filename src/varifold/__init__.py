@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from varifold import errors
 from varifold.base import Block, VaryingClassifier, Vocabulary, load, models, to_block
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 
 __version__ = "0.1.0"
 __all__ = ["Block", "VaryingClassifier", "Vocabulary", "__version__", "errors", "load", "models", "to_block"]

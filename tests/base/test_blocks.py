@@ -49,3 +49,13 @@ def test_instances_are_mappings(X):
 def test_a_misspelled_learner_is_told_the_nearest():
     with pytest.raises(AttributeError, match="OLVF"):
         _ = varifold.OLFV
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0], "abc", 3, None])
+def test_what_is_no_mapping_is_refused(x):
+    learner = varifold.OLVF()
+    calls = [learner.predict_one, learner.predict_proba_one, learner.explain_one, lambda x: learner.learn_one(x, 1)]
+    for call in calls:
+        with pytest.raises(DataError, match=f"step 1 is of type {type(x).__name__}; pass a mapping"):
+            call(x)
+    assert learner.features == {}

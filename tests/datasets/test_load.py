@@ -96,7 +96,7 @@ def test_synthetic_is_the_same_every_time():
 def test_aliases_and_unknown_names():
     assert datasets.find("pima").name == "diabetes"
     assert datasets.find("anuran").name == "frogs"
-    with pytest.raises(UnknownNameError, match=r"nearest: .*german"):
+    with pytest.raises(UnknownNameError, match=r"did you mean .*german"):
         datasets.load("germann")
 
 

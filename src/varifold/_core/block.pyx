@@ -12,7 +12,7 @@ from libc.stdlib cimport free, realloc
 
 from varifold._core.names cimport (
     ABSENT, BAD, COLUMN, INDICATOR, LEVEL, NUMBER, NUMERIC, NameTable, canonical_name, conflict_error, name_error,
-    quick_read, value_error,
+    plain_dict, quick_read, value_error,
 )
 from varifold.errors import DataError, FeatureValueError, LabelError
 
@@ -346,7 +346,7 @@ cdef class Builder:
         cdef PyObject* key
         cdef PyObject* value
         cdef dict d
-        d = x if type(x) is dict else dict(x)
+        d = x if type(x) is dict else plain_dict(x, len(self.ends))
         if self.n + len(d) > self.room:
             self.room = 2 * (self.n + len(d)) + 64
             self.idx = <int32_t*> realloc(self.idx, self.room * sizeof(int32_t))

@@ -124,7 +124,6 @@ cdef class Engine(Intake):
 
     def learn_one(self, x, y, double w=1.0):
         """Learn one dict."""
-        cdef dict d = x if type(x) is dict else dict(x)
         cdef list pending
         cdef int c
         cdef object known = None
@@ -136,7 +135,7 @@ cdef class Engine(Intake):
             y = plain_label(y, self.step + 1)
         if not (isfinite(w) and w >= 0.0):
             raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
-        pending = self.gather(d)
+        pending = self.gather(x)
         if w == 0.0:
             return
         if pending is not None:
@@ -159,7 +158,7 @@ cdef class Engine(Intake):
     def predict_one(self, x):
         """The label, or None before any was learned."""
         cdef int c
-        self.gather(x if type(x) is dict else dict(x))
+        self.gather(x)
         if self.model.classes == 0:
             return None
         self.present(1.0, False, False)
@@ -170,7 +169,7 @@ cdef class Engine(Intake):
     def predict_proba_one(self, x):
         """Probabilities by label."""
         cdef int c
-        self.gather(x if type(x) is dict else dict(x))
+        self.gather(x)
         if self.model.classes == 0:
             return {}
         self.present(1.0, False, False)
@@ -181,7 +180,7 @@ cdef class Engine(Intake):
     def margins_one(self, x):
         """Scores by label."""
         cdef int c
-        self.gather(x if type(x) is dict else dict(x))
+        self.gather(x)
         if self.model.classes == 0:
             return {}
         self.present(1.0, False, False)
@@ -192,7 +191,7 @@ cdef class Engine(Intake):
     def explain_one(self, x, int c=-1):
         """(label, contributions by name, what is left); c = -1 explains the answer."""
         cdef Py_ssize_t i, first
-        self.gather(x if type(x) is dict else dict(x))
+        self.gather(x)
         if self.model.classes == 0:
             return None, {}, 0.0
         self.present(1.0, False, False)
@@ -218,7 +217,7 @@ cdef class Engine(Intake):
     def complete_one(self, x):
         """(values, low, high) by slot that the model completes an instance to, NaN where it cannot tell."""
         cdef double[:, ::1] out = np.full((3, self.space.size), np.nan)
-        self.gather(x if type(x) is dict else dict(x))
+        self.gather(x)
         self.present(1.0, False, False)
         self.model.complete(&self.view, &out[0, 0], &out[1, 0], &out[2, 0])
         return np.asarray(out)

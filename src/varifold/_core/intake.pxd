@@ -39,7 +39,7 @@ cdef class Intake:
     cdef int reserve(self, Py_ssize_t n) except -1
     cdef int fit_places(self) except -1
     cdef int append(self, int32_t slot, double value) except -1
-    cdef list gather(self, dict x)
+    cdef list gather(self, object given)
     cdef int bind(self, Vocabulary vocabulary) except -1
     cdef Py_ssize_t gather_row(self, const int32_t* idx, const double* val, Py_ssize_t m) noexcept nogil
     cdef int admit(self, list pending) except -1

@@ -17,8 +17,8 @@ from varifold._core.binding cimport Binding, slot_of
 from varifold._core.block cimport Vocabulary
 from varifold._core.model cimport Model
 from varifold._core.names cimport (
-    ABSENT, BAD, FREE, INDICATOR, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, quick_find, quick_read,
-    value_error,
+    ABSENT, BAD, FREE, INDICATOR, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, plain_dict, quick_find,
+    quick_read, value_error,
 )
 from varifold._core.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
 from varifold._core.scaler cimport NONE, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
@@ -122,7 +122,7 @@ cdef class Intake:
             self.n_heads += 1
         return 0
 
-    cdef list gather(self, dict x):
+    cdef list gather(self, object given):
         """Known pairs into scratch; unknown ones come back as (name, column, level, value), or None."""
         cdef Py_ssize_t pos = 0
         cdef PyObject* key
@@ -133,6 +133,7 @@ cdef class Intake:
         cdef uint8_t kind
         cdef object name
         cdef list pending = None
+        cdef dict x = given if type(given) is dict else plain_dict(given, self.step + 1)
         cdef Space space = self.space
         self.n = 0
         self.n_heads = 0

@@ -47,6 +47,7 @@ cdef class NameTable:
     cdef void erase(self, int32_t i)
 
 cdef object canonical_name(object name)
+cdef dict plain_dict(object x, int64_t step)
 cdef int read_value(PyObject* value, double* out) except -3
 cdef object name_error(object name, int64_t step)
 cdef object value_error(object name, object value, int64_t step)

@@ -1,6 +1,7 @@
 """Names to dense ids, walked in C: the one table behind a learner's space and a block's vocabulary."""
 
 import decimal
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from varifold.errors import FeatureNameError, FeatureValueError
+from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 cdef extern from "Python.h":
     int PyBool_Check(object)
@@ -91,6 +92,14 @@ cdef object canonical_name(object name):
     if PyLong_Check(name) or isinstance(name, np.integer):
         return int(name)
     return None
+
+
+cdef dict plain_dict(object x, int64_t step):
+    """The dict behind any mapping of names to values."""
+    if not isinstance(x, Mapping) and not hasattr(x, "keys"):
+        raise DataError(f"the instance at step {step:,} is of type {type(x).__name__}; pass a mapping of feature names to "
+                        "values, such as a dict, or many at once to learn_many")
+    return dict(x)
 
 
 cdef int read_other(object value, double* out) except -3:

@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from varifold.base.registry import models, nearest
+from varifold.base.nearest import nearest
+from varifold.base.registry import models
 from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"

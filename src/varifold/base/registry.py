@@ -5,11 +5,11 @@ Checks, command line, documentation and benchmarks take their list of methods fr
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from varifold.base.nearest import nearest
 from varifold.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -47,15 +47,6 @@ _WHERE: dict[str, str] = {
     "rpaf": "varifold.evolving.pafe:RPAf",
     "rpau": "varifold.evolving.pafe:RPAu",
 }
-
-
-def nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
-    """A sentence naming the closest known names, in whatever case they are written."""
-    folded: dict[str, str] = {}
-    for known in names:
-        folded.setdefault(known.casefold(), known)
-    close = [folded[found] for found in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 class Registry(Mapping[str, "type[VaryingClassifier]"]):

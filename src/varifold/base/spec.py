@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base import models
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 from varifold.errors import ParameterError, UnknownNameError
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from importlib import resources
 from itertools import product
 from typing import Any
 
+from varifold.base.nearest import nearest
 from varifold.bench.cell import Cell
 from varifold.bench.published import Published, read_published
 from varifold.bench.sources import length
@@ -249,7 +249,5 @@ def find_table(name: str) -> Table:
     """A table by name."""
     found = tables()
     if name not in found:
-        near = difflib.get_close_matches(name, found, n=2, cutoff=0.4)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise UnknownNameError(f"there is no table {name!r}{hint} (`varifold bench list` shows all)")
+        raise UnknownNameError(f"there is no table {name!r}{nearest(name, found)} (`varifold bench list` shows all)")
     return found[name]

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 from varifold.errors import ParameterError, UnknownNameError, VarifoldError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 from varifold.bench.compare import Filled, fill
 from varifold.bench.provenance import code_version
 from varifold.bench.runner import Progress, Summary, plan

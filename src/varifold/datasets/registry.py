@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from varifold.base.nearest import nearest
 from varifold.errors import UnknownNameError
 
 __all__ = ["Entry", "File", "find", "names"]
@@ -88,6 +88,6 @@ def find(name: str) -> Entry:
     aliases = {alias: entry for entry in entries.values() for alias in entry.aliases}
     if name in aliases:
         return aliases[name]
-    near = difflib.get_close_matches(name, [*entries, *aliases], n=3)
-    hint = f"nearest: {', '.join(near)}" if near else "`varifold data list` shows all"
-    raise UnknownNameError(f"no data set is called {name!r}; {hint}")
+    raise UnknownNameError(
+        f"no data set is called {name!r}{nearest(name, [*entries, *aliases])} (`varifold data list` shows all)"
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from varifold._core.block import Block, Labels, Vocabulary
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 
 __all__ = ["ABSENT", "Chunk", "Column", "Context", "bag_of_words", "inferred"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from varifold._core.block import Block, Labels
 from varifold._core.delimited import label_of, parse_number
-from varifold.base.registry import nearest
+from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.context import Chunk, Context, bag_of_words, inferred
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from varifold.base.nearest import nearest
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Scenario", "Step", "parse"]
@@ -61,9 +61,9 @@ def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
 def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
     name, _, rest = part.partition(":")
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownNameError(f"no scenario {name!r} in {spec!r}{hint} Known: {', '.join(sorted(known))}")
+        raise UnknownNameError(
+            f"no scenario {name!r} in {spec!r}{nearest(name, known)} Known: {', '.join(sorted(known))}"
+        )
     scenario = known[name]
     values: dict[str, Any] = {}
     places = list(scenario.parameters)

@@ -1,0 +1,17 @@
+"""Known names close to one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["nearest"]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence that names the closest known names, in whatever case they are written; or nothing."""
+    folded: dict[str, str] = {}
+    for known in names:
+        folded.setdefault(known.casefold(), known)
+    close = [folded[found] for found in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+    return f"; did you mean {' or '.join(close)}?" if close else ""
