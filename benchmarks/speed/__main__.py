@@ -123,7 +123,12 @@ def contenders(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[]
     yield "scikit-learn SGD, one by one", ONE_BY_ONE, sgd(1, ONE_BY_ONE)
     yield "scikit-learn SGD, batches of 1000", n, sgd(1000, n)
     c = limit(folder)
-    yield "C, plain PA", n, lambda: c.limit_pa(ctypes.c_int64(n), *parts, address(np.zeros(d)))
+
+    def plain() -> None:
+        weights = np.zeros(d)  # held until the loop is over
+        c.limit_pa(ctypes.c_int64(n), *parts, address(weights))
+
+    yield "C, plain PA", n, plain
     three = [ctypes.c_double(v) for v in (0.01, 1e-3, 3.0)]
     yield LIMIT, n, lambda: c.limit_olvf(ctypes.c_int64(n), ctypes.c_int64(d), *parts, *three)
 
