@@ -45,6 +45,8 @@ SETTINGS = {
     "prune": {"window": 40, "delta": 0.01},
     "hoeffding": {"window": 70, "delta": 0.05, "prune": "hoeffding", "thresholds": "quantile", "K": 3},
     "gap": {"window": 30, "delta": 0.1, "prune": "gap"},
+    "pairs": {"pairs": 3},
+    "fixed pairs": {"pairs": 2, "temper": False, "window": 40, "delta": 0.01, "alpha": 0.05},
     "kept": {"window": 30, "delta": 0.1, "prune": "none"},
 }
 

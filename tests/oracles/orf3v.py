@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tests.oracles.pairs import SETTLED, PairOracle, PairsOracle, quartiles
 from tests.oracles.tdigest import DigestOracle
 
 TIE = 1e-12
@@ -52,6 +53,7 @@ class ORF3VOracle:
     def __init__(
         self, J=10, K=10, grace=5, r=100, growth=0.05, alpha=0.002, window=200, delta=1e-6, prune="hoeffding+gap",
         replace="oldest", thresholds="uniform", vote="prior", temper=True, smoothing=1.0, compression=100.0, seed=0,
+        pairs=0,
     ) -> None:  # fmt: skip
         self.__dict__.update({k: v for k, v in locals().items() if k != "self"})
         self.epsilon = math.sqrt(math.log(1 / delta) / (2 * window))
@@ -65,6 +67,7 @@ class ORF3VOracle:
         self.t = 0
         self.b, self.certainty = 1.0, 1.0
         self.pruned = 0
+        self.grids = PairsOracle(pairs, alpha)
 
     # what a forest says
 
@@ -107,7 +110,12 @@ class ORF3VOracle:
         total = sum(self.mass)
         if self.vote == "paper":
             return evidence if ballots else [m / total for m in self.mass]
-        return [math.log(self.mass[c] / total) + self.b * evidence[c] for c in k]
+        votes = self.grids.votes(self.numbers(x), self.mass)
+        return [math.log(self.mass[c] / total) + self.b * evidence[c] + votes[c] for c in k]
+
+    def numbers(self, x) -> dict[int, float]:
+        """By slot, of features known."""
+        return {self.slots[n]: float(v) for n, v in x.items() if n in self.slots and not isinstance(v, str)}
 
     def proba(self, x) -> list[float]:
         scores = self.scores(x)
@@ -134,7 +142,42 @@ class ORF3VOracle:
         for name in gone:
             del self.features[name]
             self.pruned += 1
+            self.grids.leave(self.slots[name])
         self.forget_names(gone)
+        if self.t > 1:
+            self.grids.absorb(self.numbers(x), y, w)
+            self.grids.decide(self.numbers(x))
+            self.try_pair(x)
+
+    def try_pair(self, x) -> None:
+        """Two features of the instance, any or of three each those whose votes told most, go on trial."""
+        names = {self.slots[n if not isinstance(v, str) else f"{n}={v}"]: n for n, v in x.items()}
+        entries = [0, *sorted(names)]
+        if None not in self.grids.trials or len(entries) < 2:
+            return
+        times = 3 if self.t % 2 else 1
+        a, b = sorted(self.drawn(entries, range(k, k + times)) for k in (0, times))
+        pairs = [pair for pair in (*self.grids.voting, *self.grids.trials) if pair is not None]
+        settled = all(self.by_slot(s) is not None and self.by_slot(s).numbers >= SETTLED for s in (a, b))
+        if a == b or not settled or any(pair.slots == (a, b) for pair in pairs):
+            return
+        edges = []
+        for slot in (a, b):  # a question merges what waits in a digest: none is asked of the second in vain
+            edges.append(quartiles([d for _, d in sorted(self.by_slot(slot).digests.items())]))
+            if edges[-1] is None:
+                return
+        self.grids.trials[self.grids.trials.index(None)] = PairOracle(a, b, tuple(edges))
+
+    def by_slot(self, slot):
+        return next((f for f in self.features.values() if f.slot == slot and f.stumps is not None), None)
+
+    def drawn(self, entries, numbers) -> int:
+        told = {f.slot: self.told(f)[0] for f in self.features.values()}
+        slots = [entries[scramble(scramble(scramble(self.seed) ^ self.t) ^ k) % len(entries)] for k in numbers]
+        best = slots[0]
+        for slot in slots[1:]:
+            best = slot if told.get(slot, 0.0) > told.get(best, 0.0) + TIE else best
+        return best
 
     def name_slots(self, x) -> None:
         """Slots as the space hands them out: new names sorted, a column just before its first level."""
@@ -170,8 +213,13 @@ class ORF3VOracle:
 
     def judge(self, x, y, w) -> None:
         ballots = self.ballots(x)
-        if self.vote == "prior" and self.temper and ballots and self.mass[y] > 0:
-            self.adjust([sum(wt * v[c] for wt, v, _ in ballots.values()) for c in range(len(self.labels))], y, w)
+        if self.vote == "prior" and (self.temper or self.pairs) and ballots and self.mass[y] > 0:
+            self.adjust(
+                self.numbers(x),
+                [sum(wt * v[c] for wt, v, _ in ballots.values()) for c in range(len(self.labels))],
+                y,
+                w,
+            )
         for name, (weight, ballot, favoured) in ballots.items():
             a = self.alpha * w
             f = self.features[name]
@@ -183,18 +231,27 @@ class ORF3VOracle:
 
     def information(self, f) -> float:
         """Bits a vote, the rate alpha fading the older ones."""
+        top, bottom = self.told(f)
+        return top / bottom / math.log(2) if bottom else 0.0
+
+    def told(self, f) -> tuple[float, float]:
         top = bottom = 0.0
         for a, lift in f.told:
             top, bottom = (top + a * lift) / (1 + a), (bottom + a) / (1 + a)
-        return top / bottom / math.log(2) if bottom else 0.0
+        return top, bottom
 
-    def adjust(self, evidence, y, w) -> None:
-        """A Newton step of -log p(y) in b, the curvatures being added up."""
+    def adjust(self, values, evidence, y, w) -> None:
+        """A Newton step of -log p(y) in b, and in the factors of pairs, the curvatures being added up."""
         known = [c for c in range(len(self.labels)) if self.mass[c] > 0]
-        scores = {c: math.log(self.mass[c] / sum(self.mass)) + self.b * evidence[c] for c in known}
+        votes = self.grids.votes(values, self.mass)
+        scores = {c: math.log(self.mass[c] / sum(self.mass)) + self.b * evidence[c] + votes[c] for c in known}
         top = max(scores.values())
         weight = {c: math.exp(s - top) for c, s in scores.items()}
         p = {c: v / sum(weight.values()) for c, v in weight.items()}
+        answer = [p.get(c, 0.0) for c in range(len(self.labels))]
+        self.grids.judge(values, self.mass, answer, y, w, self.temper)
+        if not self.temper:
+            return
         mean = sum(p[c] * evidence[c] for c in known)
         self.certainty += w * (sum(p[c] * evidence[c] ** 2 for c in known) - mean**2)
         self.b = min(max(self.b + w * (evidence[y] - mean) / self.certainty, 0.01), 2.0)

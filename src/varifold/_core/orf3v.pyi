@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -6,6 +8,7 @@ from varifold._core.stumps import Stumps
 class ORF3VModel(Stumps):
     alpha: float
     tempered: bool
+    paired: bool
     def __init__(
         self,
         stumps: int,
@@ -24,11 +27,16 @@ class ORF3VModel(Stumps):
         vote: str,
         tempered: bool,
         seed: int,
+        pairs: int = 0,
     ) -> None: ...
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...
     def notes(self) -> list[str]: ...
     def role(self, slot: int) -> str: ...
     def unit_weights(self) -> dict[int, float]: ...
     def unit_information(self) -> dict[int, float]: ...
+    def pair_information(self) -> dict[tuple[int, int], float]: ...
     def portrait(
         self, slot: int
     ) -> (

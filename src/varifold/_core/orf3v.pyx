@@ -7,9 +7,11 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from varifold._core.hashing cimport draw
 from varifold._core.model cimport Model
-from varifold._core.names cimport INDICATOR
-from varifold._core.stumps cimport Stumps, larger
+from varifold._core.names cimport INDICATOR, NUMERIC
+from varifold._core.pairs cimport SETTLED, START, Pair, Pairs, position, quantile_edges
+from varifold._core.stumps cimport TIE, Stumps, larger
 from varifold._core.tdigest cimport Digest
 from varifold._core.units cimport Unit
 from varifold._core.view cimport View
@@ -20,7 +22,7 @@ cdef class ORF3VModel(Stumps):
 
     def __cinit__(self, int stumps, int candidates, int grace, int64_t r, double growth, double alpha,
                   int64_t window, double delta, str prune, str replace, str thresholds, double compression,
-                  double smoothing, str vote, bint tempered, uint64_t seed):
+                  double smoothing, str vote, bint tempered, uint64_t seed, int pairs=0):
         self.stumps = stumps
         self.candidates = candidates
         self.grace = grace
@@ -43,14 +45,25 @@ cdef class ORF3VModel(Stumps):
         self.temper = 1.0
         self.certainty = 1.0
         self.sees_empty = True
+        if pairs:
+            self.pairs = Pairs(pairs, alpha)
+            self.paired = True
 
     def __dealloc__(self):
         free(self.evidence)
+        self.paired = False
 
     cdef int widen(self, int wide) except -1:
         self.evidence = larger(self.evidence, wide)
+        if self.paired:
+            self.pairs.widen(wide)
         Stumps.widen(self, wide)
         return 0
+
+    cdef void clear_numbers(self, Unit* unit) noexcept nogil:
+        if self.paired:
+            self.pairs.leave(<int32_t> (unit - self.unit))
+        Stumps.clear_numbers(self, unit)
 
     # ---------------------------------------------------------------- the vote
 
@@ -102,6 +115,9 @@ cdef class ORF3VModel(Stumps):
                 out[c] = log(self.mass[c] / self.total) + self.temper * out[c]
             elif not voted:
                 out[c] = self.mass[c] / self.total
+        if self.paired and self.pairs.meet(v, self.classes, self.mass, self.total, False):
+            for c in range(self.classes):
+                out[c] += self.pairs.sum[c]
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         cdef int c
@@ -130,6 +146,19 @@ cdef class ORF3VModel(Stumps):
                 out[0] = log(self.mass[label] / self.total)
             elif not voted:
                 out[0] = self.mass[label] / self.total
+        if self.paired:
+            self.share_out(v, label, out)
+
+    cdef void share_out(self, View* v, int label, double* out) noexcept nogil:
+        """A pair's vote goes half to each of its features."""
+        cdef int p
+        cdef double half
+        self.pairs.meet(v, self.classes, self.mass, self.total, False)
+        for p in range(self.pairs.limit):
+            if self.pairs.cell[p] >= 0:
+                half = self.pairs.pair[p].factor * self.pairs.lift[p * self.wide + label] / 2.0
+                out[position(v, self.pairs.pair[p].a)] += half
+                out[position(v, self.pairs.pair[p].b)] += half
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         cdef Unit* unit = &self.unit[slot]
@@ -144,7 +173,8 @@ cdef class ORF3VModel(Stumps):
         cdef int64_t t = v.step + 1
         cdef Py_ssize_t i
         cdef int32_t s
-        if self.total > 0.0:
+        cdef bint judged = self.total > 0.0
+        if judged:
             self.judge(v, y, w)
         self.mass[y] += w
         self.total += w
@@ -157,6 +187,50 @@ cdef class ORF3VModel(Stumps):
             else:
                 self.learn_number(s, v.raw[i], y, w, t)
         self.prune(t)
+        if self.paired and judged:
+            self.pairs.absorb(y, w)
+            self.pairs.decide()
+            self.try_pair(v, t)
+
+    cdef void try_pair(self, View* v, int64_t t) noexcept nogil:
+        """Put two features of the instance on trial, if a place is free: any two, or in turn two that tell more."""
+        cdef int p = self.pairs.vacancy(), drawn
+        cdef Py_ssize_t i, j
+        cdef Pair* pair
+        if p < 0 or v.n < 2:
+            return
+        drawn = 3 if t & 1 else 1
+        i = self.drawn(v, t, 0, drawn)
+        j = self.drawn(v, t, drawn, drawn)
+        if v.slot[i] > v.slot[j]:
+            i, j = j, i
+        if i == j or not self.settled(v.slot[i]) or not self.settled(v.slot[j]):
+            return
+        pair = &self.pairs.pair[p]
+        if self.pairs.known(v.slot[i], v.slot[j]) or not self.edges_of(v.slot[i], pair.edge[0]):
+            return
+        if self.edges_of(v.slot[j], pair.edge[1]):
+            pair.a = v.slot[i]
+            pair.b = v.slot[j]
+            pair.factor = START
+            pair.certainty = 1.0
+
+    cdef Py_ssize_t drawn(self, View* v, int64_t t, int first, int times) noexcept nogil:
+        """A random entry of the instance, the one that tells most of so many."""
+        cdef Py_ssize_t i, best = 0
+        cdef int k
+        for k in range(times):
+            i = <Py_ssize_t> (draw(self.seed, <uint64_t> t, first + k) % <uint64_t> v.n)
+            if k == 0 or self.unit[v.slot[i]].told > self.unit[v.slot[best]].told + TIE:
+                best = i
+        return best
+
+    cdef bint settled(self, int32_t s) noexcept nogil:
+        """Whether a slot is a number's that is known well enough to be half of a pair."""
+        return self.space.kind[s] & NUMERIC and self.unit[s].forest != NULL and self.unit[s].numbers >= SETTLED
+
+    cdef bint edges_of(self, int32_t s, double* edge) noexcept nogil:
+        return self.ready(&self.unit[s]) and quantile_edges(self.unit[s].digest, self.classes, edge)
 
     cdef void judge(self, View* v, int y, double w) noexcept nogil:
         """Eq. 8: a forest's weight follows how often its own vote is right. The temper follows the log loss.
@@ -181,7 +255,9 @@ cdef class ORF3VModel(Stumps):
             unit.told = (a * self.lesson(row, y) + unit.told) / (1.0 + a)
             unit.heard = (a + unit.heard) / (1.0 + a)
             unit.weight = ((2.0 * a if <int> row[0] == y else 0.0) + unit.weight) / (1.0 + a)
-        if self.tempered and voted and self.mass[y] > 0.0:
+        if self.paired:
+            self.pairs.meet(v, self.classes, self.mass, self.total, True)
+        if (self.tempered or self.paired) and voted and self.mass[y] > 0.0:
             self.adjust(y, w)
 
     cdef double lesson(self, double* row, int y) noexcept nogil:
@@ -191,23 +267,28 @@ cdef class ORF3VModel(Stumps):
         return log(row[1 + y] * self.total / self.mass[y]) if row[1 + y] > 0.0 else 0.0
 
     cdef void adjust(self, int y, double w) noexcept nogil:
-        """One Newton step of the log loss in the factor on the evidence."""
+        """One Newton step of the log loss in the factor on the evidence, and in those on the votes of pairs."""
         cdef int c
-        cdef double top = -1e300, sum = 0.0, first = 0.0, second = 0.0, p
+        cdef double top = -1e300, sum = 0.0, first = 0.0, second = 0.0
         for c in range(self.classes):
             if self.mass[c] > 0.0:
                 self.mix[c] = log(self.mass[c] / self.total) + self.temper * self.evidence[c]
+                if self.paired:
+                    self.mix[c] += self.pairs.sum[c]
                 top = max(top, self.mix[c])
         for c in range(self.classes):
             self.mix[c] = exp(self.mix[c] - top) if self.mass[c] > 0.0 else 0.0
             sum += self.mix[c]
         for c in range(self.classes):
-            p = self.mix[c] / sum
-            first += p * self.evidence[c]
-            second += p * self.evidence[c] * self.evidence[c]
-        self.certainty += w * (second - first * first)
-        self.temper += w * (self.evidence[y] - first) / self.certainty
-        self.temper = min(max(self.temper, 0.01), 2.0)
+            self.mix[c] /= sum
+            first += self.mix[c] * self.evidence[c]
+            second += self.mix[c] * self.evidence[c] * self.evidence[c]
+        if self.paired:
+            self.pairs.judge(self.classes, self.mix, y, w, self.tempered)
+        if self.tempered:
+            self.certainty += w * (second - first * first)
+            self.temper += w * (self.evidence[y] - first) / self.certainty
+            self.temper = min(max(self.temper, 0.01), 2.0)
 
     # ---------------------------------------------------------------- looking inside
 
@@ -231,6 +312,10 @@ cdef class ORF3VModel(Stumps):
         return {u: self.unit[u].told / self.unit[u].heard / log(2.0) if self.unit[u].heard > 0.0 else 0.0
                 for u in self.unit_weights()}
 
+    def pair_information(self):
+        """By slots of every pair that votes: mean of log2 P(y) with its vote / P(y) without, recent ones counting more."""
+        return {both: gain / log(2.0) for both, gain in self.pairs.voting().items()} if self.paired else {}
+
     def portrait(self, Py_ssize_t slot):
         """(thresholds, by class the digest's values, weights and whether they are points) of a number's slot."""
         cdef Unit* unit = &self.unit[slot]
@@ -252,3 +337,17 @@ cdef class ORF3VModel(Stumps):
         if self.pruned:
             return [f"{self.pruned:,} features vanished and were forgotten; they start anew when they return"]
         return []
+
+    # ---------------------------------------------------------------- keeping
+
+    def dump(self, Py_ssize_t size):
+        arrays = Stumps.dump(self, size)
+        return {**arrays, **self.pairs.dump()} if self.paired else arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        Stumps.fill(self, arrays, capacity)
+        if self.paired:
+            self.pairs.fill(arrays, lambda slot: slot < len(arrays["units"]) and self.settled(slot))
+
+    def nbytes(self):
+        return Stumps.nbytes(self) + (self.pairs.nbytes() if self.paired else 0)

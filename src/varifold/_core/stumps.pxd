@@ -27,4 +27,6 @@ cdef class Stumps(Units):
     cdef void answer_rows(self, Unit* unit) noexcept nogil
     cdef void fill_row(self, double* row, double* share) noexcept nogil
 
+cdef double TIE                        # differences below it are rounding
+
 cdef double* larger(double* scratch, Py_ssize_t n) except NULL

@@ -8,7 +8,7 @@ from libc.string cimport memmove, memset
 from varifold._core.tdigest cimport Digest, digest_add, digest_at, digest_below, digest_flush, digest_sums
 from varifold._core.units cimport Unit, Units
 
-cdef double TIE = 1e-12    # differences below it are rounding
+cdef double TIE = 1e-12
 
 
 cdef inline uint64_t scramble(uint64_t z) noexcept nogil:
