@@ -129,8 +129,40 @@ def measured(protocol, seeds, methods):
     return table
 
 
+def left_out(X, y):
+    """Accuracy of a ridge on all rows but the one asked (labels -1 and 1), by the best of four ridges."""
+    spread = X.std(axis=0)
+    X = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)])
+    best = 0.0
+    for ridge in (1.0, 10.0, 100.0, 1000.0):
+        inverse = np.linalg.inv(X.T @ X + ridge * np.diag([0.0] + [1.0] * (X.shape[1] - 1)))
+        own = np.einsum("ij,jk,ik->i", X, inverse, X, optimize=True)
+        best = max(best, float(np.mean((X @ (inverse @ (X.T @ y)) - own * y > 0) == (y > 0))))
+    return best
+
+
+def offline(seeds):
+    """By data set a bound for whoever is linear in the new space: with all rows after the switch, and with all rows."""
+    table = {"after the switch": {}, "all rows": {}}
+    for title, name in SETS.items():
+        late, every = [], []
+        for seed in seeds:
+            data = datasets.load(name)
+            start = streams.prepare(data, "evolvable:overlap=10", seed=seed).scored_from
+            block = streams.prepare(data, f"evolvable:overlap={start}", seed=seed).block  # new features from the start
+            X = Columns(block).dense()
+            X = X[:, ~np.isnan(X[-1])]
+            y = np.array([1.0 if block.labels.values[c] == POSITIVE[title] else -1.0 for c in block.codes])
+            late.append(left_out(X[start:], y[start:]))
+            every.append(left_out(X, y))
+        table["after the switch"][title] = float(np.mean(late))
+        table["all rows"][title] = float(np.mean(every))
+    return table
+
+
 def table2(arguments):
     printed = published()
+    ceiling = offline(arguments.seeds)
     for words, protocol in PROTOCOLS.items():
         ours = measured(protocol, arguments.seeds, METHODS)
         print(f"\n## {words}; {len(arguments.seeds)} streams a set; ours/published")
@@ -140,10 +172,13 @@ def table2(arguments):
                 pairs = [(ours[metric, method][title], printed[metric, method][title]) for title in SETS]
                 pairs.append(tuple(np.mean(pairs, axis=0)))
                 print(f"{method:9}" + "".join(f"  {a:.3f}/{b:.3f}".replace("0.", ".") for a, b in pairs))
-        verdict(ours, printed)
+            for rows, found in ceiling.items() if metric == "accuracy" else ():
+                shown = "".join(f"{found[title]:11.3f}".replace(" 0.", "  .") for title in SETS)
+                print(f"{'ridge':9}{shown}   offline, leave-one-out, {rows}")
+        verdict(ours, printed, ceiling)
 
 
-def verdict(ours, printed):
+def verdict(ours, printed, ceiling):
     """What is asked of Table 2, and whether it holds."""
     for method in ("CWFE-c", "CWFE-s"):
         gap = {t: ours["accuracy", method][t] - printed["accuracy", method][t] for t in SETS}
@@ -151,6 +186,8 @@ def verdict(ours, printed):
         near = {t: f"{gap[t]:+.3f}" for t in ("Credit-a", "Diabetes", "Splice")}
         print(f"{method}: at most .05 below published on {8 - len(low)} of 8 (asked 7) {low or ''}")
         print(f"{method}: minus published {near} (asked -.010 or more)")
+        above = [t for t in SETS if printed["accuracy", method][t] > ceiling["all rows"][t]]
+        print(f"{method}: published is above the offline ridge on all rows on {', '.join(above) or 'none'}")
     mine = {m: ours["accuracy", m] for m in METHODS}
     least = min(SETS, key=lambda t: mine["CWFE-c"][t] - max(mine["NCW"][t], mine["RCW-u"][t]))
     gap = mine["CWFE-c"][least] - max(mine["NCW"][least], mine["RCW-u"][least])

@@ -92,3 +92,25 @@ def test_a_name_that_is_a_number_to_the_model_is_one_in_a_row(capsys, tmp_path):
         assert found["probability"] == pytest.approx(model.predict_proba_one({3: 1, "4": 1})[1])
     assert main(["explain", str(tmp_path / "model"), "--row", "3=1", "3=2"]) == 2
     assert "'3' is given twice" in capsys.readouterr().err
+
+
+def test_a_feature_is_drawn(capsys, saved, tmp_path):
+    pytest.importorskip("matplotlib")
+    for extra in ([], ["--feature", "heat"]):
+        picture = tmp_path / f"{len(extra)}.png"
+        out = told(capsys, saved[1], "--row", "heat=30", "site=north", "--plot", str(picture), *extra)
+        assert f"picture of heat written to {picture}" in out
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_drawn_is_told(capsys, saved, tmp_path):
+    model = OLVF()
+    model.learn_one({"a": 1.0}, 0)
+    model.save(tmp_path / "m")
+    for file, row, extra, words in (
+        (str(tmp_path / "m"), "a=1", [], "is of olvf"),
+        (saved[1], "site=north", [], "name one with --feature"),
+        (saved[1], "heat=30", ["--feature", "hat"], "no digest is held for the feature 'hat'"),
+    ):
+        assert main(["explain", file, "--row", row, "--plot", str(tmp_path / "x.png"), *extra]) != 0
+        assert words in capsys.readouterr().err

@@ -39,6 +39,10 @@ def add_parser(subparsers: Any) -> None:
         "--top", type=natural, default=20, metavar="N", help="features shown, largest first (default 20)"
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
+    parser.add_argument(
+        "--plot", metavar="FILE.png", help="draw a feature's values by label and its forest's thresholds (orf3v only)"
+    )
+    parser.add_argument("--feature", metavar="NAME", help="the feature to draw (default: the one that adds most)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,7 +56,29 @@ def run(args: argparse.Namespace) -> int:
         print_json(found)
     else:
         _print(found, x, args.top)
+    if args.plot is not None:
+        _plot(args, learner, found)
     return 0
+
+
+def _plot(args: argparse.Namespace, learner: VaryingClassifier, found: dict[str, Any]) -> None:
+    from varifold.forest import ORF3V
+    from varifold.report.forest import plot_feature
+
+    if not isinstance(learner, ORF3V):
+        raise ParameterError(f"--plot draws what an orf3v model holds; {args.file} is of {found['method']}")
+    known = learner.features
+    named = [row["feature"] for row in found["features"] if _votes(known.get(row["feature"]))]
+    feature: Any = args.feature if args.feature is not None else next(iter(named), None)
+    if feature is None:
+        raise ParameterError("no numeric feature of the row has a forest to draw; name one with --feature")
+    plot_feature(learner, feature if feature in known else _number(str(feature)) or feature, args.plot)
+    if args.format == "table":
+        print(f"picture of {feature} written to {args.plot}")
+
+
+def _votes(feature: Any) -> bool:
+    return feature is not None and feature.role == "forest"
 
 
 def _labels(learner: VaryingClassifier, x: dict[Any, Any], wanted: str | None) -> list[Any]:
