@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._core.hashing cimport draw
-from varifold._core.model cimport BinaryRule, at
+from varifold._core.model cimport BinaryRule, at, capped
 from varifold._core.names cimport INDICATOR
 from varifold._core.view cimport View
 
@@ -135,7 +135,7 @@ cdef class AdditiveRule(BinaryRule):
             if b:
                 f += s[2 * b]
                 confidence += 1.0 / (1.0 + s[2 * b + 1])
-        loss = 1.0 - y * f
+        loss = capped(1.0 - y * f)
         if loss <= 0.0:
             return
         step = loss * y / (confidence + r)

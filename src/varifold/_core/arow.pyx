@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from varifold._core.model cimport BinaryRule, at, dot
+from varifold._core.model cimport BinaryRule, at, capped, dot
 from varifold._core.view cimport View
 
 from varifold._core.model import expect
@@ -22,11 +22,6 @@ cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double*
     cdef double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3]
     for j in range(n):
         out[j] = out[j] + x0 * a[j] + x1 * b[j] + x2 * c[j] + x3 * d[j]
-
-
-cdef inline double capped(double loss) noexcept nogil:
-    """Values of 1e150 must not carry the means beyond what a double holds."""
-    return loss if loss < 1e12 else 1e12
 
 
 cdef class AROWRule(BinaryRule):

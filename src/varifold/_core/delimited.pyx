@@ -416,7 +416,7 @@ cdef class Delimited:
                     continue
                 if self.is_absent(s, j, a, n):
                     if role == TARGET:
-                        raise DataError("no label here")
+                        raise DataError("no label here; fill it in, or leave such rows out by --on-error skip")
                     if role == EXTRA:
                         kept.append(None)
                     continue

@@ -24,6 +24,7 @@ from varifold._core.view cimport View
 from varifold._core.feature_map import checked, reals
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
+cdef double UNBOUNDED = 1e50      # what recovered values are held within when no scaler bounds them
 cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean that chooses who is carried over
 
 
@@ -46,7 +47,7 @@ cdef class EvolvingModel(RulePair):
         self.logistic = logistic
         self.transfer = transfer
         self.centred = centred
-        self.bound = bound
+        self.bound = bound if bound > 0.0 else UNBOUNDED
         self.seed = seed
         self.map = FeatureMap(ridge, spread)
         self.overlap = Overlap(max_dense)

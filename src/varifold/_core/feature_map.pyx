@@ -14,6 +14,7 @@ from libc.string cimport memcpy, memset
 from scipy.linalg.cython_lapack cimport dgelsy
 
 cdef double RCOND = 1e-11     # singular values below this share of the largest count as zero
+cdef double STEEPEST = 1e50   # a map beyond it fits nothing that a sensor says
 cdef double STILL = 1e-9      # an input that moves less than this share of its mean is a constant
 
 
@@ -243,6 +244,11 @@ cdef class Overlap:
         return self.room_in * (self.room_in + self.room_out) * sizeof(double)
 
 
+cdef inline double sober(double x) noexcept nogil:
+    """A number of the map; what is beyond reason, or none at all, came of values that differ by hundreds of digits."""
+    return x if -STEEPEST < x < STEEPEST else 0.0
+
+
 cdef class FeatureMap:
     def __cinit__(self, double ridge=0.0, bint spread=False):
         self.ridge = ridge
@@ -343,7 +349,7 @@ cdef class FeatureMap:
                 for c in range(p):
                     if self.unit[c] > 0.0:
                         for j in range(q):
-                            self.matrix[c * q + j] = b[j * ldb + c] / self.unit[c]
+                            self.matrix[c * q + j] = sober(b[j * ldb + c] / self.unit[c])
                     else:
                         self.unit[c] = 1.0
         free(a)

@@ -47,6 +47,11 @@ cdef inline double* at(BinaryRule rule, int32_t slot, int c) noexcept nogil:
     return rule.state + (<Py_ssize_t> slot * rule.problems + c) * rule.width
 
 
+cdef inline double capped(double loss) noexcept nogil:
+    """Values of 1e150 must not carry the means of a second-order rule beyond what a double holds."""
+    return loss if loss < 1e12 else 1e12
+
+
 cdef inline double dot(View* v, double* first, Py_ssize_t stride) noexcept nogil:
     """Sum of first[slot * stride] * x over the instance, in slot order."""
     cdef double f = 0.0

@@ -239,8 +239,8 @@ cdef class GaussianNBModel(ClassTable):
                 d = v.raw[i] - m.mean
                 m.mean += d * (w / m.n)
                 m.m2 += w * d * (v.raw[i] - m.mean)
-                if m.m2 > 1e300:
-                    m.m2 = 1e300
+                # rounding of a huge value beside a small weight can take it below nothing
+                m.m2 = 0.0 if m.m2 < 0.0 else min(m.m2, 1e300)
         for i in range(v.columns):
             (<Moments*> self.row(v.column[i]))[y].column += w
 

@@ -148,7 +148,7 @@ cdef class RulePair(Model):
                 total += PER_BIT * log1p(exp(-m))
             else:
                 total += PER_BIT * (log1p(exp(m)) - m)
-        return total / k
+        return min(total / k, 1e100)
 
     cdef void restart(self, int e) noexcept nogil:
         """A rule's shared numbers (the round of a falling rate) begin anew."""
@@ -217,12 +217,7 @@ cdef class RulePair(Model):
             self.where[v.slot[i]] = <int32_t> (i + 1) if present else 0
 
     cdef inline double clipped(self, double x) noexcept nogil:
-        if self.bound > 0.0:
-            if x > self.bound:
-                return self.bound
-            if x < -self.bound:
-                return -self.bound
-        return x
+        return min(max(x, -self.bound), self.bound)
 
     cdef void recover(self, View* v) noexcept nogil:
         """Old features from the new ones, before clipping; the view is marked."""
