@@ -1,20 +1,26 @@
-"""Time an instance of the copula's peers, on the rows that ``copula_tables.py speed --save DIR`` wrote.
+"""The copula's peers on the tables that ``copula_tables.py`` wrote: what an instance costs them, and what they fill in.
 
-    python benchmarks/speed/copula_peers.py openmoa DIR
-    python benchmarks/speed/copula_peers.py gcimpute DIR
+    python benchmarks/speed/copula_peers.py speed openmoa|gcimpute DIR
+    python benchmarks/speed/copula_peers.py fill gcimpute DIR
 
-Run it with a Python that has the peer; varifold is not needed. Window 200, batch 20, one pass: openmoa's OVFM predicts
-and trains on each row, gcimpute's online mode fits and fills the rows. Processor time.
+``copula_tables.py speed`` and ``imputation`` call it with ``--peer NAME=PYTHON``, a Python that has the peer; varifold
+is not needed. Window 200, batch 20, one pass: openmoa's OVFM predicts and trains on each row, gcimpute's online mode
+fits and fills the rows. Processor time, as JSON. The first thousand rows of ``speed-*.npz`` are timed, those of
+``fill-*.npz`` filled, by gcimpute with its constant step, with the decaying step, and with the constant step and its own
+batch of 100.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+
+STEPS = {"gcimpute": (20, 0.5), "gcimpute, decaying step": (20, None), "gcimpute, batch 100": (100, 0.5)}
 
 
 def openmoa(x: np.ndarray, y: np.ndarray) -> float:
@@ -33,20 +39,34 @@ def openmoa(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def gcimpute(x: np.ndarray, _: np.ndarray) -> float:
-    from gcimpute.gaussian_copula import GaussianCopula
-
-    copula = GaussianCopula(training_mode="minibatch-online", window_size=200, batch_size=20, const_stepsize=0.5)
     start = time.process_time()
-    copula.fit_transform(x, n_train=200)
+    filled(x, 20, 0.5)
     return time.process_time() - start
 
 
+def filled(x: np.ndarray, batch: int, step: float | None) -> np.ndarray:
+    from gcimpute.gaussian_copula import GaussianCopula
+
+    copula = GaussianCopula(
+        training_mode="minibatch-online", window_size=200, batch_size=batch, const_stepsize=step, random_state=0
+    )
+    return copula.fit_transform(x, n_train=200)
+
+
 def main() -> None:
-    peer, folder = sys.argv[1:]
-    for path in sorted(Path(folder).glob("speed-*.npz")):
+    what, peer, folder = sys.argv[1:]
+    found = {}
+    for path in sorted(Path(folder).glob(f"{what}-*.npz")):
         held = np.load(path)
-        seconds = {"openmoa": openmoa, "gcimpute": gcimpute}[peer](held["x"], held["y"])
-        print(f"{path.stem[6:]:10}{peer:10}{1e3 * seconds / len(held['y']):8.3f} ms an instance", flush=True)
+        name = path.stem.split("-", 1)[1]
+        if what == "speed":
+            x, y = held["x"][:1000], held["y"][:1000]
+            found[name] = 1e3 * {"openmoa": openmoa, "gcimpute": gcimpute}[peer](x, y) / len(y)
+        else:
+            ways = {way: filled(held["x"], *setting) for way, setting in STEPS.items()}
+            np.savez(Path(folder) / f"filled-{name}.npz", **ways)
+            found[name] = list(ways)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -285,7 +285,28 @@ def test_presence_learner_takes_over_when_words_say_it_all():
             model.learn_one(x, y)
     assert wrong[learner] < 0.6 * wrong[paper]
     assert learner.shares[0]["presence"] > 0.9
-    assert sum(learner.shares[0].values()) == pytest.approx(1.0)
+
+
+def test_absence_tells_beside_the_values():
+    """Evidence is in the values and in which of them are absent: neither alone says as much."""
+    rng = np.random.default_rng(5)
+    rows, labels = [], []
+    for _ in range(1200):
+        y = int(rng.random() < 0.5)
+        values = rng.normal(0.35 * (2 * y - 1), 1.0, size=12)
+        rows.append({f"f{j}": float(v) for j, v in enumerate(values) if rng.random() > (0.35 if y else 0.1)})
+        labels.append(y)
+    block = to_block(rows, labels)
+    wrong = []
+    for learner in (OVFM(presence=False), OVFM()):
+        codes, _ = learner.run_block(block)
+        wrong.append((np.array(learner.classes)[codes[200:]] != np.array(labels[200:])).mean())
+    absent = np.array([12 - len(row) for row in rows[200:]])
+    mask_alone = min(((absent > k) != np.array(labels[200:])).mean() for k in range(12))
+    assert wrong[1] < 0.75 * min(wrong[0], mask_alone)
+    shares = learner.shares[0]
+    assert shares["presence"] > 0.9
+    assert shares["raw"] + shares["latent"] > 0.9
 
 
 def test_a_full_latent_learner_falls_back_whatever_the_order_of_the_slots():

@@ -53,6 +53,11 @@ class PlainCopula:
         """Observations of a feature, each faded by its age; ten windows of learns fade one to 1/e."""
         return sum(np.exp((at - self.t) / (10 * self.W)) for at in self.observed[name])
 
+    def rate(self, name):
+        """Part of the instances of late that held the feature."""
+        learned = sum(np.exp((at - self.t) / (10 * self.W)) for at in range(1, self.t + 1))
+        return self.activity(name) / learned if name in self.observed else 0.0
+
     def swap(self, name):
         """Let the least active feature (the latest of equals) go if the one given is well ahead of it."""
         weakest = min(reversed(self.names), key=self.activity)

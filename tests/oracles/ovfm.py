@@ -20,35 +20,41 @@ class PlainOVFM:
         self.arow = base == "arow"
         self.raw, self.latent = self.learner(), self.learner()
         self.there = self.learner() if presence and not latent_only else None
-        self.R, self.t = np.zeros(2 if self.there is None else 3), 0
+        self.R, self.t = np.array([0.0, 0.0] if self.there is None else [0.0, 0.0, 10.0, 10.0, 10.0]), 0
 
     def learner(self):
         return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
-    def views(self, x, z):
-        """(learner, what it sees), in the order of the weights."""
+    def views(self, x, z, here):
+        """(learner, what it sees), in the order of the weights; `here` is presence less its rate."""
         pairs = [(self.raw, x), (self.latent, z)]
-        return pairs if self.there is None else [*pairs, (self.there, dict.fromkeys(x, 1.0))]
+        return pairs if self.there is None else [*pairs, (self.there, here)]
 
     def negate(self):
-        for learner, _ in self.views({}, {}):
+        for learner, _ in self.views({}, {}, {}):
             learner.negate()
 
     def weights(self):
-        if self.latent_only:
-            return np.array([0.0, 1.0])
         rate = self.eta or math.sqrt(8 * math.log(len(self.R)) / (self.horizon or self.t + 1))
         weights = np.exp(-rate * (self.R - self.R.min()))
         return weights / weights.sum()
 
-    def score(self, x, z):
-        return sum(a * learner.score(seen) for a, (learner, seen) in zip(self.weights(), self.views(x, z), strict=True))
+    def opinions(self, *seen):
+        """Scores of the experts: the learners, then the first two with what presence says on top."""
+        own = [learner.score(s) for learner, s in self.views(*seen)]
+        return np.array(own if len(own) == 2 else [*own, own[0] + own[2], own[1] + own[2]])
 
-    def learn(self, x, z, y, w):
-        self.R += w * np.array([np.logaddexp(0, -y * learner.score(seen)) for learner, seen in self.views(x, z)])
+    def score(self, *seen):
+        if self.latent_only:
+            return self.opinions(*seen)[1]
+        return self.weights() @ self.opinions(*seen)
+
+    def learn(self, x, z, here, y, w):
+        odds = 2 if self.arow else 1
+        self.R += w * np.logaddexp(0, -odds * y * self.opinions(x, z, here))
         self.t += 1
         order = ({},) if self.arow else ()
-        for learner, seen in self.views(x, z):
+        for learner, seen in self.views(x, z, here):
             learner.learn(seen, y, w, set(), *order)
             if self.radius is not None:
                 self.project(learner)
@@ -87,21 +93,27 @@ class PlainOVFMStream:
     def with_one(self, x):
         return {ONE: 1.0, **x} if self.intercept else dict(x)
 
+    def here(self, x):
+        """Presence less its rate: of every feature under the copula, of the others where they are."""
+        names = [*self.copula.names, *(name for name in x if name not in self.copula.names)]
+        return self.with_one({name: float(name in x) - self.copula.rate(name) for name in names})
+
     def scores(self, x, raw):
         if len(self.labels) < 2:
             return dict.fromkeys(self.labels, 0.0)
         z = self.with_one(self.copula.scores(raw))
-        found = [p.score(self.with_one(x), z) for p in self.problems]
+        found = [p.score(self.with_one(x), z, self.here(x)) for p in self.problems]
         return dict(zip(self.labels, found if len(found) > 1 else [-found[0], found[0]], strict=True))
 
     def learn(self, x, raw, y, w):
+        here = self.here(x)
         z = self.with_one(self.copula.learn(raw, w))
         for name in self.copula.left:
             for problem in self.problems:
                 problem.latent.forget(name)
         x = self.with_one(x)
         if len(self.problems) == 1:
-            self.problems[0].learn(x, z, 1.0 if self.labels.index(y) == 1 else -1.0, w)
+            self.problems[0].learn(x, z, here, 1.0 if self.labels.index(y) == 1 else -1.0, w)
         else:
             for label, problem in zip(self.labels, self.problems, strict=True):
-                problem.learn(x, z, 1.0 if y == label else -1.0, w)
+                problem.learn(x, z, here, 1.0 if y == label else -1.0, w)

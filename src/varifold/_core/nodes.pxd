@@ -22,6 +22,7 @@ cdef class Nodes:
     cdef int32_t* reference            # column -> slot of its reference level
     cdef int32_t* slot_of              # node -> slot, 0 given up
     cdef int32_t* next_of              # node -> next indicator node of its column + 1
+    cdef double learned                # instances, the latest counting most
     cdef double* active                # by slot: observations, the latest counting most
     cdef double* held                  # by node: the activity that it is ordered by
     cdef Heap order                    # of the nodes, the weakest on top
@@ -35,6 +36,7 @@ cdef class Nodes:
     cdef int64_t frequency(self, int32_t slot) noexcept nogil
     cdef void remember(self, double memory) noexcept nogil
     cdef void count(self, View* v) noexcept nogil
+    cdef double rate(self, int32_t slot) noexcept nogil
     cdef void rank(self) noexcept nogil
     cdef Py_ssize_t weakest(self) noexcept nogil
     cdef int32_t leave(self, Py_ssize_t node) noexcept nogil

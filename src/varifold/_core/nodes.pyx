@@ -99,13 +99,19 @@ cdef class Nodes:
         """The features of an instance that is learned are active."""
         cdef Py_ssize_t i
         self.unit *= self.growth
+        self.learned += self.unit
         for i in range(v.n):
             self.active[v.slot[i]] += self.unit
         if self.unit > LARGEST_UNIT:
             for i in range(self.slots):
                 self.active[i] /= self.unit
+            self.learned /= self.unit
             self.unit = 1.0
             self.rank()
+
+    cdef double rate(self, int32_t slot) noexcept nogil:
+        """Part of the instances of late that held the feature."""
+        return self.active[slot] / self.learned if self.learned > 0.0 else 0.0
 
     cdef void rank(self) noexcept nogil:
         """Order the nodes anew by the activity of their features."""
@@ -215,7 +221,7 @@ cdef class Nodes:
             "slots": np.array([[self.node_of[i], self.first_of[i], self.reference[i]] for i in range(size)],
                               dtype=np.int64).reshape(size, 3),
             "active": np.array([self.active[i] for i in range(size)], dtype=np.float64),
-            "unit": np.array([self.unit], dtype=np.float64),
+            "unit": np.array([self.unit, self.learned], dtype=np.float64),
         }
 
     cdef int fill_nodes(self, dict arrays) except -1:
@@ -226,7 +232,9 @@ cdef class Nodes:
         if count > self.room or len(slots) > self.slots:
             raise ValueError("the arrays do not belong to this copula")
         active = expect(arrays, "active", "f", (len(slots),), 0)
-        expect(arrays, "unit", "f", (1,), 1, LARGEST_UNIT)
+        expect(arrays, "unit", "f", (2,), 0)
+        if not 1.0 <= arrays["unit"][0] <= LARGEST_UNIT:
+            raise ValueError("unit is not what an observation can count")
         if not len(slots) or (count and (nodes[:, 0].max() >= len(slots) or nodes[:, 1].max() > count)):
             raise ValueError("nodes holds numbers of features or nodes that there are not")
         if slots[:, :2].max() > count or slots[:, 1:].min() < 0 or slots[:, 2].max() >= len(slots):
@@ -239,7 +247,7 @@ cdef class Nodes:
                        if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
         self.nodes = len(nodes)
         self.idle = int((nodes[:, 0] == 0).sum())
-        self.unit = arrays["unit"][0]
+        self.unit, self.learned = arrays["unit"]
         for i in range(self.nodes):
             self.slot_of[i], self.next_of[i] = nodes[i]
         for i in range(len(slots)):

@@ -1,6 +1,10 @@
 """OVFM: a linear learner on the values, one on their latent normal scores, one on which features are there; mixed.
 
-The experts of a problem are, in this order, the raw learner, the latent learner and, if it is held, the presence learner.
+The experts of a problem are, in this order, the raw learner, the latent learner and, if a presence learner is held, that
+one, raw + presence and latent + presence: what presence says comes on top of what the values say. The presence learner
+sees, for every feature under the copula, whether it is there (1 or 0) less its rate of presence of late, so that absence
+tells as much as presence; of the other features those there. Experts with it start with a handicap of some nats of loss.
+Losses are logistic, of log-odds: `odds` of them for a margin of one.
 """
 
 import numpy as np
@@ -17,10 +21,13 @@ from varifold._core.experts cimport (
 from varifold._core.latent cimport Copula
 from varifold._core.logistic cimport log_loss
 from varifold._core.model cimport BinaryRule, Model, at
+from varifold._core.nodes cimport fresh
 from varifold._core.space cimport Space
 from varifold._core.view cimport View
 
 from varifold._core.model import expect
+
+cdef double HANDICAP = 10.0
 
 RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
 
@@ -30,7 +37,7 @@ cdef class OVFMModel(Model):
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
-                  BinaryRule presence=None):
+                  BinaryRule presence=None, double odds=1.0):
         self.copula = copula
         self.raw = raw
         self.latent = latent
@@ -40,7 +47,9 @@ cdef class OVFMModel(Model):
         self.rate = RATES[rate]
         self.eta = eta
         self.presence = presence
+        self.odds = odds
         self.halves = 2 if presence is None else 3
+        self.experts = 2 if presence is None else 5
 
     def __dealloc__(self):
         cdef int c
@@ -50,7 +59,10 @@ cdef class OVFMModel(Model):
         free(self.slot)
         free(self.x)
         free(self.fresh)
-        free(self.ones)
+        free(self.given_slot)
+        free(self.given_x)
+        free(self.given_fresh)
+        free(self.place)
 
     cdef int attach(self, Space space) except -1:
         self.copula.attach(space)
@@ -70,7 +82,7 @@ cdef class OVFMModel(Model):
         self.latent.grow(capacity)
         if self.halves == 3:
             self.presence.grow(capacity)
-            self.fit_ones(capacity + 1)
+            self.fit_given(capacity + self.copula.room + 1)
         room = self.copula.room + 1
         self.slot = <int32_t*> realloc(self.slot, room * sizeof(int32_t))
         self.x = <double*> realloc(self.x, room * sizeof(double))
@@ -80,14 +92,13 @@ cdef class OVFMModel(Model):
         memset(self.fresh, 0, room)
         return 0
 
-    cdef int fit_ones(self, Py_ssize_t room) except -1:
-        cdef Py_ssize_t i
-        cdef double* held = <double*> realloc(self.ones, room * sizeof(double))
-        if held == NULL:
-            raise MemoryError
-        self.ones = held
-        for i in range(room):
-            held[i] = 1.0
+    cdef int fit_given(self, Py_ssize_t room) except -1:
+        """Room for what the presence learner sees."""
+        self.given_slot = <int32_t*> fresh(self.given_slot, room * sizeof(int32_t))
+        self.given_x = <double*> fresh(self.given_x, room * sizeof(double))
+        self.given_fresh = <uint8_t*> fresh(self.given_fresh, room)
+        self.place = <int32_t*> fresh(self.place, (self.copula.room + 1) * sizeof(int32_t))
+        memset(self.given_fresh, 0, room)
         return 0
 
     cdef int add_class(self) except -1:
@@ -101,17 +112,19 @@ cdef class OVFMModel(Model):
 
     cdef int fit_mixes(self) except -1:
         """A mix a problem; the two that come of a binary problem keep what it learned."""
-        cdef int problems = self.latent.problems, c, old = self.mixes
+        cdef int problems = self.latent.problems, c, i, old = self.mixes
         self.mix = <Experts*> realloc(self.mix, problems * sizeof(Experts))
         if self.mix == NULL:
             raise MemoryError
         for c in range(old, problems):
-            if experts_make(&self.mix[c], self.halves, self.rate, self.eta, 0.0) < 0:
+            if experts_make(&self.mix[c], self.experts, self.rate, self.eta, 0.0) < 0:
                 raise MemoryError
+            for i in range(2, self.experts):
+                self.mix[c].held[i] = HANDICAP
             self.mixes = c + 1
         if old == 1 and problems > 1:
             self.mix[1].rounds = self.mix[0].rounds
-            memcpy(self.mix[1].held, self.mix[0].held, self.halves * sizeof(double))
+            memcpy(self.mix[1].held, self.mix[0].held, self.experts * sizeof(double))
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
@@ -146,40 +159,81 @@ cdef class OVFMModel(Model):
         inner.step = v.step
         inner.known = v.known
 
-    cdef View there(self, View* v) noexcept nogil:
-        """The instance as the presence learner sees it: one for whatever is given."""
-        cdef View given = v[0]
-        given.x = self.ones
-        given.raw = self.ones
-        return given
+    cdef void attend(self, View* v) noexcept nogil:
+        """Lay out what the presence learner sees, by the rates before the instance."""
+        cdef Py_ssize_t i, k = 0
+        cdef int32_t node, slot
+        cdef View* given = &self.given
+        for i in range(self.copula.nodes):
+            slot = self.copula.slot_of[i]
+            if slot != 0:
+                self.place[i] = <int32_t> k
+                self.given_slot[k] = slot
+                self.given_x[k] = -self.copula.rate(slot)
+                k += 1
+        for i in range(v.n):
+            slot = v.slot[i]
+            node = self.copula.node_of[slot]
+            if node > 0:
+                self.given_x[self.place[node - 1]] += 1.0
+            else:
+                self.given_slot[k] = slot
+                self.given_x[k] = 1.0 - self.copula.rate(slot) if slot else 1.0
+                k += 1
+        given[0] = v[0]
+        given.n = k
+        given.slot = self.given_slot
+        given.x = self.given_x
+        given.raw = self.given_x
+        given.fresh = self.given_fresh
 
     cdef void shares(self, int c, double* weights) noexcept nogil:
-        """Parts of the learners in a problem's score."""
-        weights[2] = 0.0
+        """How much of each learner's score is in a problem's."""
+        cdef double a[5]
+        a[2] = a[3] = a[4] = 0.0
         if self.latent_only:
-            weights[0] = 0.0
-            weights[1] = 1.0
+            a[0] = 0.0
+            a[1] = 1.0
         else:
-            experts_weights(&self.mix[c], weights)
+            experts_weights(&self.mix[c], a)
+        weights[0] = a[0] + a[3]
+        weights[1] = a[1] + a[4]
+        weights[2] = a[2] + a[3] + a[4]
+
+    cdef void count_losses(self, View* v, int c, double sign, double w) noexcept nogil:
+        """Let the experts of a problem learn from what they would have said of an instance laid out."""
+        cdef double losses[5]
+        cdef double raw, latent, there
+        sign *= self.odds
+        raw = sign * self.raw.score(v, c)
+        latent = sign * self.latent.score(&self.inner, c)
+        losses[0] = log_loss(raw)
+        losses[1] = log_loss(latent)
+        if self.halves == 3:
+            there = sign * self.presence.score(&self.given, c)
+            losses[2] = log_loss(there)
+            losses[3] = log_loss(raw + there)
+            losses[4] = log_loss(latent + there)
+        experts_learn(&self.mix[c], losses, w)
 
     cdef double score(self, View* v, int c) noexcept nogil:
         """A problem's score of an instance that was laid out."""
         cdef double f = self.latent.score(&self.inner, c)
         cdef double weights[3]
-        cdef View there
         if self.latent_only:
             return f
         self.shares(c, weights)
         f = weights[0] * self.raw.score(v, c) + weights[1] * f
         if self.halves == 3:
-            there = self.there(v)
-            f += weights[2] * self.presence.score(&there, c)
+            f += weights[2] * self.presence.score(&self.given, c)
         return f
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
         self.copula.observe(v)
         self.present(v)
+        if self.halves == 3:
+            self.attend(v)
         if self.mixes > 1:
             for c in range(self.mixes):
                 out[c] = self.score(v, c)
@@ -194,24 +248,19 @@ cdef class OVFMModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int c
-        cdef double losses[3]
-        cdef double sign
-        cdef View there = self.there(v)
-        cdef int32_t left = self.copula.learn(v, w)
+        cdef int32_t left
+        if self.halves == 3:
+            self.attend(v)
+        left = self.copula.learn(v, w)
         if left:
             self.latent.forget(left)
         self.present(v)
         if not self.latent_only:
             for c in range(self.mixes):
-                sign = 1.0 if y == (1 if self.mixes == 1 else c) else -1.0
-                losses[0] = log_loss(sign * self.raw.score(v, c))
-                losses[1] = log_loss(sign * self.latent.score(&self.inner, c))
-                if self.halves == 3:
-                    losses[2] = log_loss(sign * self.presence.score(&there, c))
-                experts_learn(&self.mix[c], losses, w)
+                self.count_losses(v, c, 1.0 if y == (1 if self.mixes == 1 else c) else -1.0, w)
             self.raw.learn(v, y, w)
             if self.halves == 3:
-                self.presence.learn(&there, y, w)
+                self.presence.learn(&self.given, y, w)
         self.latent.learn(&self.inner, y, w)
         if self.radius > 0.0:
             for c in range(self.mixes):
@@ -261,11 +310,13 @@ cdef class OVFMModel(Model):
             if not self.latent_only:
                 out[i] += sign * a[0] * self.raw.coefficient(v.slot[i], c) * v.x[i]
                 if self.halves == 3:
-                    out[i] += sign * a[2] * self.presence.coefficient(v.slot[i], c)
+                    z = 1.0 - self.copula.rate(v.slot[i]) if v.slot[i] else 1.0
+                    out[i] += sign * a[2] * self.presence.coefficient(v.slot[i], c) * z
 
     cdef dict beyond(self, View* v, int label):
-        """Absent features act through their regressed scores."""
+        """Absent features act through their regressed scores and by not being there."""
         cdef Py_ssize_t i
+        cdef int32_t slot
         cdef int c = label if self.mixes > 1 else 0
         cdef double sign = side(self, label)
         cdef double a[3]
@@ -277,12 +328,14 @@ cdef class OVFMModel(Model):
             slot = self.copula.slot_of[i]
             if slot != 0 and slot not in given:
                 parts[slot] = sign * a[1] * self.latent.coefficient(slot, c) * self.copula.score[i]
+                if self.halves == 3:
+                    parts[slot] -= sign * a[2] * self.presence.coefficient(slot, c) * self.copula.rate(slot)
         return parts
 
     # ---------------------------------------------------------------- looking and keeping
 
     def mix_weights(self):
-        """Weights of the raw, the latent and the presence learner in the mix, a row a problem."""
+        """How much of the raw, the latent and the presence learner is in the score, a row a problem."""
         cdef int c
         cdef double[:, ::1] out = np.zeros((self.mixes, 3))
         for c in range(self.mixes):
