@@ -6,8 +6,8 @@
 ``copula_tables.py speed`` and ``imputation`` call it with ``--peer NAME=PYTHON``, a Python that has the peer; varifold
 is not needed. Window 200, batch 20, one pass: openmoa's OVFM predicts and trains on each row, gcimpute's online mode
 fits and fills the rows. Processor time, as JSON. The first thousand rows of ``speed-*.npz`` are timed, those of
-``fill-*.npz`` filled, by gcimpute with its constant step, with the decaying step, and with the constant step and its own
-batch of 100.
+``fill-*.npz`` filled, by gcimpute with its constant step, with the decaying step, and with the constant step and its
+own batch of 100.
 """
 
 from __future__ import annotations
