@@ -138,6 +138,13 @@ class Stubborn(varifold.AROW):
         return self.classes[0] if self.classes else None
 
 
+class Deaf(varifold.NB3):
+    """Looks at presence, and does not: every instance is the same to it."""
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one({"here": 1.0}, y, w)
+
+
 BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
     (Mutating, checks.answering.check_predict_is_pure, AssertionError),
     (Forgetting, checks.doors.check_copies, AssertionError),
@@ -152,6 +159,12 @@ BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
     (Stubborn, checks.answering.check_learns, AssertionError),
     (Stubborn, checks.answering.check_probabilities, AssertionError),
 ]
+
+
+def test_a_learner_of_presence_is_asked_to_learn_presence() -> None:
+    checks.answering.check_learns(varifold.NB3())
+    with pytest.raises(AssertionError, match="where the majority class gives"):
+        checks.answering.check_learns(Deaf())
 
 
 @pytest.mark.parametrize(("cls", "check", "error"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))

@@ -65,6 +65,46 @@ def test_absence_alone_is_learned():
     assert model.weights["variation"] > 0.9
 
 
+def losses(params, adversary_seed, rounds=600):
+    """Square losses of OVFIV and of its base alone; the label is in the values, an adversary picks what is absent.
+
+    Of eight masks it takes the one under which the mixture errs most: the absences speak against the label throughout.
+    """
+    rng = np.random.default_rng(adversary_seed)
+    mixed, alone = OVFIV(base="ftrladp", **params), varifold.FTRLADP(lean=False)
+    lost = []
+    for t in range(rounds):
+        y = bool(rng.random() < 0.5)
+        values = {"sure": (1.0 if y else -1.0) + 0.3 * rng.normal()}
+        masks = [{f"f{j}": 1.0 for j in np.flatnonzero(rng.random(10) < 0.5)} for _ in range(8)]
+        x = min(({**values, **mask} for mask in masks), key=lambda x: mixed.predict_proba_one(x).get(y, 0.0))
+        if t > 1:
+            lost.append([(1.0 - m.predict_proba_one(x).get(y, 0.0)) ** 2 for m in (mixed, alone)])
+        mixed.learn_one(x, y)
+        alone.learn_one(x, y)
+    return np.cumsum(np.array(lost), axis=0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("params", "bound"),
+    [
+        ({"eta": "adaptive"}, lambda t: 2 * np.sqrt(t / 2 * np.log(2)) + np.sqrt(np.log(2) / 8)),
+        ({"eta": 0.05}, lambda t: np.log(2) / 0.05 + 0.05 * t / 8),
+        ({"eta": "optimal", "horizon": 600}, lambda t: np.sqrt(600 / 2 * np.log(2))),
+    ],
+    ids=["adaptive", "fixed", "optimal"],
+)
+def test_never_hurts_beyond_the_bound_whatever_is_absent(params, bound, seed):
+    mixed, alone = losses({**params, "lam": 0.0, "alpha": 1.0}, seed).T
+    assert (mixed <= alone + bound(np.arange(3, len(mixed) + 3))).all()
+
+
+def test_without_its_weights_the_adversary_would_win():
+    mixed, alone = losses({"eta": 1e-9, "lam": 0.0, "alpha": 1.0}, 0).T
+    assert mixed[-1] > alone[-1] + np.sqrt(600 / 2 * np.log(2))
+
+
 def test_explanation_names_the_absences_and_sums_to_the_margin():
     for encode, mark in (("absence", "(absent)"), ("presence", "(present)")):
         model = OVFIV(encode=encode)
@@ -129,6 +169,33 @@ def test_saved_and_continued(base, tmp_path):
         assert again.margins_one(x) == model.margins_one(x)
         model.learn_one(x, y)
         again.learn_one(x, y)
+
+
+RIVER = OVFIV(base=linear_model.LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    "check", [c for c in varifold.checks.yield_checks(RIVER) if c.__name__ != "check_saved"], ids=lambda c: c.__name__
+)
+def test_around_a_river_classifier_the_contract_holds(check):
+    check(RIVER)
+
+
+@pytest.mark.parametrize("base", [naive_bayes.GaussianNB(), linear_model.LogisticRegression()])
+def test_around_a_river_classifier_a_pickle_continues_and_a_file_is_refused(base, tmp_path):
+    rows = [(x | {"colour": "red" if y else "blue"}, y) for x, y in informative(160)]
+    whole, model = OVFIV(base=base), OVFIV(base=base)
+    for x, y in rows[:80]:
+        whole.learn_one(x, y)
+        model.learn_one(x, y)
+    with pytest.raises(ModelFileError, match="pickle the learner instead"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    model = pickle.loads(pickle.dumps(model))
+    for x, y in rows[80:]:
+        assert model.margins_one(x) == whole.margins_one(x)
+        whole.learn_one(x, y)
+        model.learn_one(x, y)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import inspect
 from libc.math cimport log
 
 from varifold._core.model cimport Model
-from varifold._core.names cimport INDICATOR
 from varifold._core.view cimport View
 
 from varifold.errors import DataError
@@ -22,18 +21,9 @@ cdef class ForeignModel(Model):
         self.learner = learner
 
     cdef dict instance(self, View* v):
+        """By name and as given; a string value is its indicator, which every classifier can take."""
         cdef Py_ssize_t i
-        cdef dict x = {}
-        for i in range(v.n):
-            if v.slot[i] == 0:
-                continue
-            name = <object> self.space.key[v.slot[i]]
-            if self.space.kind[v.slot[i]] & INDICATOR:
-                column = <object> self.space.key[self.space.column[v.slot[i]]]
-                x[column] = name[len(str(column)) + 1:]
-            else:
-                x[name] = v.raw[i]
-        return x
+        return {<object> self.space.key[v.slot[i]]: v.raw[i] for i in range(v.n) if v.slot[i] != 0}
 
     cdef void ask(self, View* v, double* out) noexcept with gil:
         cdef int c

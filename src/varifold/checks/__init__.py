@@ -34,6 +34,7 @@ ALWAYS: tuple[Check, ...] = (
     answering.check_labels,
     answering.check_delayed_labels,
     answering.check_answers_are_plain,
+    answering.check_learns,
     spaces.check_key_order,
     spaces.check_hash_seed,
     spaces.check_changing_features,
@@ -73,8 +74,6 @@ def yield_checks(learner: Any) -> Iterator[Check]:
         lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {missing[0]}()"
         raise ParameterError(f"{lack}; checks take a learner made of a class derived from river.base.Classifier")
     yield from ALWAYS
-    if getattr(getattr(learner, "traits", None), "uses_values", True):
-        yield answering.check_learns
     for check, abilities in WHERE_ABLE:
         if all(hasattr(learner, ability) for ability in abilities):
             yield check

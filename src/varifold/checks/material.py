@@ -46,6 +46,17 @@ def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), s
     return pairs
 
 
+def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
+    """Two classes told apart only by which of eight features are there; every value is noise."""
+    rng = random.Random(seed)
+    pairs: list[Pair] = []
+    for _ in range(n):
+        kind = 0 if rng.random() < share else 1
+        x = {f"p{j}": rng.gauss(0.0, 1.0) for j in range(8) if rng.random() < (0.8 if j % 2 == kind else 0.3)}
+        pairs.append((x, ("no", "yes")[kind]))
+    return pairs
+
+
 def learn(learner: Any, pairs: Iterable[Pair]) -> Any:
     """Learn every pair and return the learner."""
     for x, y in pairs:

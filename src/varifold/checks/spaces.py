@@ -229,7 +229,7 @@ def check_features(learner: Any) -> None:
 def check_bounded_memory(learner: Any) -> None:
     """With max_features the state stops growing to the byte once windows and sketches are full, however it evicts."""
     for evict in ("oldest", "lightest"):
-        model = type(learner)(**{**learner._get_params(), "max_features": 24, "evict": evict})
+        model = learner.clone({"max_features": 24, "evict": evict})
         sizes = []
         for t in range(1200):
             x = {f"word {(t * 7 + j * j) % 1000}": 1.0 for j in range(5)} | {"kept": float(t % 2)}
@@ -241,7 +241,7 @@ def check_bounded_memory(learner: Any) -> None:
         assert_sound(model, {"kept": 1.0}, {0, 1})
         assert_finite(model)
     wide: list[Pair] = [({f"w {i} {j}": 1.0 for j in range(60)}, i % 2) for i in range(4)]
-    model = learn(type(learner)(**{**learner._get_params(), "max_features": 24}), wide)
+    model = learn(learner.clone({"max_features": 24}), wide)
     assert len(model.features) <= 24, "one instance wider than the bound broke it"
 
 
