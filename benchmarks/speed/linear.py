@@ -1,6 +1,6 @@
 """Every linear method and OVFIV at both doors, beside OLVF and river's LogisticRegression.
 
-    python -m benchmarks.speed
+    python -m benchmarks.speed.linear      (also a part of python -m benchmarks.speed)
 
 `spambase` with half of its values removed (made data when VARIFOLD_DATA is not set), predict, learn. Processor time,
 the least of several passes from an empty model; the passes of all methods take turns, so that a busy machine is unfair
@@ -24,7 +24,7 @@ METHODS = [
     *["ocds", "ovfiv"],
 ]
 ROWS = 1500  # of the dict door
-PASSES = 5
+PASSES = 25
 
 
 def seconds(run: Callable[[], Any]) -> float:
@@ -63,3 +63,9 @@ def show(block: Block, only: str = "") -> None:
         one, two = best[name, "dicts"], best[name, "block"]
         print(f"  {name:28}{1e6 * one:>9.2f}{1e6 * two:>9.3f}{two / unit:>14.2f}")
     print(f"  {'river LogisticRegression':28}{1e6 * best['river LogisticRegression', 'dicts']:>9.2f}")
+
+
+if __name__ == "__main__":
+    from benchmarks.speed.__main__ import spambase
+
+    show(spambase())

@@ -16,5 +16,6 @@ cdef class OCDSRule(BinaryRule):
     cdef inline Py_ssize_t held(self) noexcept nogil
     cdef void reconstruct(self, View* v, int c) noexcept nogil
     cdef void partial(self, View* v, int c, double* seen, double* rebuilt) noexcept nogil
+    cdef double step(self, View* v, int c, double y, double w) noexcept nogil
     cdef void smooth(self, int c) noexcept nogil
     cdef void truncate(self, View* v, int c) noexcept nogil

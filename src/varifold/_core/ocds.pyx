@@ -161,14 +161,28 @@ cdef class OCDSRule(BinaryRule):
             out[i] = side_of * v.x[i] * (p * at(self, v.slot[i], c)[0] + (1.0 - p) * through / v.n)
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        self.step(v, c, y, w)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if self.classes != 2:
+            BinaryRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
+        scores[0] = -scores[1]
+        if probs != NULL:
+            self.proba(scores, probs)
+
+    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+        """One update; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double* row
         cdef double* pull = self.pull
-        cdef double seen, rebuilt, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
+        cdef double seen, rebuilt, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
         cdef Py_ssize_t i, j, side = self.held()
         self.reconstruct(v, c)
         self.partial(v, c, &seen, &rebuilt)
+        f = (0.5 + g[P]) * seen + (1.0 - (0.5 + g[P])) * rebuilt
         g[ROUNDS] += 1.0
         g[LEAD] += w * (log_loss(y * rebuilt) - log_loss(y * seen))
         eta = w / sqrt(g[ROUNDS])
@@ -188,7 +202,7 @@ cdef class OCDSRule(BinaryRule):
                 norm_w += s[0] * s[0]
 
         if not (norm_x < 1e280 and norm_psi < 1e280 and norm_w < 1e280):
-            return  # beyond what a step can be worked out for
+            return f  # beyond what a step can be worked out for
 
         # what the graph is to move each column by, for a unit of x
         for j in range(side):
@@ -234,6 +248,7 @@ cdef class OCDSRule(BinaryRule):
         if <Py_ssize_t> g[ROUNDS] % self.T == 0:
             x = 8.0 * sqrt(1.0 / log(<double> self.T)) if self.T > 1 else sqrt(8.0 * log(2.0) / g[ROUNDS])
             g[P] = sigmoid(x * g[LEAD]) - 0.5
+        return f
 
     cdef void smooth(self, int c) noexcept nogil:
         """The Laplacian of the graph, absolute and made symmetric, times the weights, into `order`."""

@@ -114,14 +114,28 @@ cdef class OLIDSRule(SparseRule):
         return at(self, slot, c)[W] * self.shared[c * self.globals + SCALE]
 
     cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        self.step(v, c, y, w)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if self.classes != 2 or w != 1.0:  # another weight is another confidence
+            SparseRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
+        scores[0] = -scores[1]
+        if probs != NULL:
+            self.proba(scores, probs)
+
+    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+        """One update; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, step = 0.0, cost, cap
         cdef Py_ssize_t i
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            part = (trust if self.stayed(v, i) else 1.0 - trust) * v.x[i]
-            f += part * s[W]
+            part = trust if self.stayed(v, i) else 1.0 - trust
+            f += part * s[W] * v.x[i]
+            part *= v.x[i]
             norm += part * part
             if self.sparse:
                 g[MASS] -= fabs(s[W] * g[SCALE]) * variance(s)
@@ -145,7 +159,7 @@ cdef class OLIDSRule(SparseRule):
         else:
             g[MINUS] += w
         if not self.sparse:
-            return
+            return f
         if g[SPREAD] > 0.0 and g[MASS] > self.lam * g[SPREAD]:
             g[SCALE] *= self.lam * g[SPREAD] / g[MASS]
             g[MASS] = self.lam * g[SPREAD]
@@ -155,3 +169,4 @@ cdef class OLIDSRule(SparseRule):
                 g[SCALE] = 1.0
                 self.reorder(c)
         self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
+        return f
