@@ -115,14 +115,12 @@ cdef class OLVFRule(SparseRule):
                 tau_bar = min(tau_bar, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
             slope /= 1.0 + slope
         delta = tau_bar * sign * slope
-        p_x = floored(sigmoid(bar + n * delta))
-        p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
-        g[SUM_BAR] += n * delta
-
         loss = 1.0 - y * f
         step_old = 0.0
         step_new = 0.0
         if loss > 0.0 and old + new > 0.0:
+            p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
+            p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only fresh features ask for it
             if self.kkt:
                 tau = min(self.C * w, loss / (old / p_w + new / p_x))
                 step_old = tau / p_w * y / g[SCALE]
@@ -131,6 +129,7 @@ cdef class OLVFRule(SparseRule):
                 tau = min(self.C * w, loss / (old + new))
                 step_old = tau * p_w * y / g[SCALE]
                 step_new = tau * p_x * y / g[SCALE]
+        g[SUM_BAR] += n * delta
         if not sparse:
             for i in range(n):
                 s = base + slot[i] * stride

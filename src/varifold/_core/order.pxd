@@ -39,21 +39,24 @@ cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double*
             place[s] = <int32_t> k
             word |= (<uint64_t> 1) << s
             n += s != 0
-        held[0] = word & ~(<uint64_t> 1)
-        base[0] = 0
-        p = 1
-    else:
-        for k in range(m):
-            s = slot_of[ids[k]]
-            place[s] = <int32_t> k
-            marks[s >> 6] |= (<uint64_t> 1) << (s & 63)
-            n += s != 0
-        marks[0] &= ~(<uint64_t> 1)
-        for k in range(words):
-            held[p] = marks[k]
-            base[p] = <int32_t> (64 * k)
-            p += marks[k] != 0
-        memset(marks, 0, words * sizeof(uint64_t))
+        word &= ~(<uint64_t> 1)
+        for k in range(n):
+            s = <int32_t> lowest_bit(word)
+            out_slot[k] = s
+            out_value[k] = value[place[s]]
+            word &= word - 1
+        return n
+    for k in range(m):
+        s = slot_of[ids[k]]
+        place[s] = <int32_t> k
+        marks[s >> 6] |= (<uint64_t> 1) << (s & 63)
+        n += s != 0
+    marks[0] &= ~(<uint64_t> 1)
+    for k in range(words):
+        held[p] = marks[k]
+        base[p] = <int32_t> (64 * k)
+        p += marks[k] != 0
+    memset(marks, 0, words * sizeof(uint64_t))
     held[p] = 0
     held[p + 1] = 0
     base[p] = 0
