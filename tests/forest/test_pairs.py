@@ -65,7 +65,7 @@ def test_exclusive_or_is_out_of_reach_of_single_features_and_learned_by_pairs(se
     rows = exclusive(3000, seed)
     assert second_half(ORF3V(), rows) < 0.55
     model = ORF3V(pairs=8)
-    assert second_half(model, rows) > 0.85
+    assert second_half(model, rows) > 0.93
     assert next(iter(model.interactions())) == ("f0", "f1")
     assert set(list(model.importances())[:2]) == {"f0", "f1"}
     assert model.importances()["f0"] > 0.2
@@ -75,7 +75,7 @@ def test_exclusive_or_with_features_missing():
     """Nothing can be known unless both are there: right in (1 + .75 ** 2) / 2 = .78 of all."""
     rows = exclusive(4000, removed=0.25)
     assert second_half(ORF3V(), rows) < 0.55
-    assert second_half(ORF3V(pairs=8), rows) > 0.7
+    assert second_half(ORF3V(pairs=8), rows) > 0.74
 
 
 def test_no_pair_is_found_where_features_merely_add_up():

@@ -147,6 +147,10 @@ class ORF3VOracle:
         if self.t > 1:
             self.grids.absorb(self.numbers(x), y, w)
             self.grids.decide(self.numbers(x))
+            for pair in self.grids.voting:
+                if pair is not None and pair.stale:
+                    pair.stale = False
+                    pair.regrid([self.digests(slot) for slot in pair.slots])
             self.try_pair(x)
 
     def try_pair(self, x) -> None:
@@ -163,10 +167,13 @@ class ORF3VOracle:
             return
         edges = []
         for slot in (a, b):  # a question merges what waits in a digest: none is asked of the second in vain
-            edges.append(quartiles([d for _, d in sorted(self.by_slot(slot).digests.items())]))
+            edges.append(quartiles(self.digests(slot)))
             if edges[-1] is None:
                 return
         self.grids.trials[self.grids.trials.index(None)] = PairOracle(a, b, tuple(edges))
+
+    def digests(self, slot) -> list[DigestOracle]:
+        return [d for _, d in sorted(self.by_slot(slot).digests.items())]
 
     def by_slot(self, slot):
         return next((f for f in self.features.values() if f.slot == slot and f.stumps is not None), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 BINS, TRIAL, SETTLED, SHRINK, START, TIE = 4, 100, 30, 8.0, 0.5, 1e-12
@@ -12,7 +13,7 @@ class PairOracle:
         self.slots, self.edges = (a, b), edges
         self.counts: dict[tuple[int, int, int], float] = {}
         self.gains: list[tuple[float, float]] = []  # (rate, gain)
-        self.seen, self.factor, self.certainty = 0, START, 1.0
+        self.seen, self.factor, self.certainty, self.stale = 0, START, 1.0, False
 
     def cell(self, values: dict[int, float]) -> tuple[int, int] | None:
         if not all(slot in values for slot in self.slots):
@@ -37,6 +38,25 @@ class PairOracle:
         q = {c: v / sum(naive.values()) for c, v in naive.items()}
         p = {c: (self.count(c, i, j) + SHRINK * q[c]) / (n[3] + SHRINK) for c in known}
         return [math.log(p[c] / q[c]) if c in p else 0.0 for c in range(len(mass))]
+
+    def regrid(self, digests) -> None:
+        """After 1, 2, 4, ... trials' sights the edges move to the quartiles of now; bins are shared out by overlap."""
+        shares, edges = [], []
+        for old, held in zip(self.edges, digests, strict=True):
+            new = quartiles(held)
+            total = sum(d.total for d in held)
+            bounds = [
+                [0.0, *(sum(d.below(math.nextafter(e, math.inf)) for d in held) / total for e in side), 1.0]
+                for side in (old, new)
+            ]
+            shares.append([spread(i, old, new, *bounds) for i in range(BINS)])
+            edges.append(new)
+        counts: dict[tuple[int, int, int], float] = {}
+        for (i, j, c), n in self.counts.items():
+            for k, a in enumerate(shares[0][i]):
+                for m, b in enumerate(shares[1][j]):
+                    counts[k, m, c] = counts.get((k, m, c), 0.0) + n * a * b
+        self.edges, self.counts = tuple(edges), counts
 
     def mean(self, power: int = 1) -> float:
         top = bottom = 0.0
@@ -83,6 +103,7 @@ class PairsOracle:
             for _, pair, cell in self.met(places, values):
                 pair.counts[*cell, y] = pair.counts.get((*cell, y), 0.0) + w
                 pair.seen += 1
+                pair.stale = pair.seen in (TRIAL * 2**k for k in range(40))
 
     def decide(self, values) -> None:
         for p, pair, _ in self.met(self.voting, values):
@@ -103,6 +124,16 @@ class PairsOracle:
     def leave(self, slot: int) -> None:
         for places in (self.voting, self.trials):
             places[:] = [None if pair is not None and slot in pair.slots else pair for pair in places]
+
+
+def spread(i, old, new, before, after) -> list[float]:
+    """How much of old bin i lies in each new one, by the share of values up to the edges."""
+    width = before[i + 1] - before[i]
+    if width > 0:
+        ends = itertools.pairwise(after)
+        return [max(0.0, min(before[i + 1], high) - max(before[i], low)) / width for low, high in ends]
+    at = sum(old[i] > edge for edge in new) if i < BINS - 1 else BINS - 1
+    return [float(j == at) for j in range(BINS)]
 
 
 def quartiles(digests) -> list[float] | None:

@@ -16,6 +16,8 @@ cdef class ORF3VModel(Stumps):
     cdef double* voting_row(self, View* v, Py_ssize_t i, Unit** owner) noexcept nogil
     cdef bint weigh(self, View* v, double* out) noexcept nogil
     cdef void share_out(self, View* v, int label, double* out) noexcept nogil
+    cdef void renew_grids(self) noexcept nogil
+    cdef void upto(self, int32_t s, double* edge, double* out) noexcept nogil
     cdef void try_pair(self, View* v, int64_t t) noexcept nogil
     cdef Py_ssize_t drawn(self, View* v, int64_t t, int first, int times) noexcept nogil
     cdef bint settled(self, int32_t s) noexcept nogil

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport exp, log
+from libc.math cimport INFINITY, exp, log, nextafter
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
@@ -10,9 +10,11 @@ from libc.string cimport memset
 from varifold._core.hashing cimport draw
 from varifold._core.model cimport Model
 from varifold._core.names cimport INDICATOR, NUMERIC
-from varifold._core.pairs cimport SETTLED, START, Pair, Pairs, position, quantile_edges
+from varifold._core.pairs cimport (
+    BINS, CELLS, SETTLED, START, Pair, Pairs, overlap_shares, position, quantile_edges,
+)
 from varifold._core.stumps cimport TIE, Stumps, larger
-from varifold._core.tdigest cimport Digest
+from varifold._core.tdigest cimport Digest, digest_below
 from varifold._core.units cimport Unit
 from varifold._core.view cimport View
 
@@ -190,7 +192,49 @@ cdef class ORF3VModel(Stumps):
         if self.paired and judged:
             self.pairs.absorb(y, w)
             self.pairs.decide()
+            self.renew_grids()
             self.try_pair(v, t)
+
+    cdef void renew_grids(self) noexcept nogil:
+        """Move the edges of the pairs that are due to where the quantiles are by now."""
+        cdef int p, k
+        cdef double edge[2][BINS - 1]
+        cdef double share[2][CELLS]
+        cdef double old_upto[BINS - 1]
+        cdef double new_upto[BINS - 1]
+        cdef Pair* pair
+        for p in range(self.pairs.limit):
+            pair = &self.pairs.pair[p]
+            if not pair.stale:
+                continue
+            pair.stale = False
+            if not self.edges_of(pair.a, edge[0]):
+                continue
+            self.upto(pair.a, pair.edge[0], old_upto)
+            self.upto(pair.a, edge[0], new_upto)
+            overlap_shares(pair.edge[0], old_upto, edge[0], new_upto, share[0])
+            if not self.edges_of(pair.b, edge[1]):
+                continue
+            self.upto(pair.b, pair.edge[1], old_upto)
+            self.upto(pair.b, edge[1], new_upto)
+            overlap_shares(pair.edge[1], old_upto, edge[1], new_upto, share[1])
+            self.pairs.share_out(p, share[0], share[1])
+            for k in range(BINS - 1):
+                pair.edge[0][k] = edge[0][k]
+                pair.edge[1][k] = edge[1][k]
+
+    cdef void upto(self, int32_t s, double* edge, double* out) noexcept nogil:
+        """Share of a number's values up to each edge; its digests were just added up."""
+        cdef Unit* unit = &self.unit[s]
+        cdef double total = 0.0
+        cdef int c, k
+        for c in range(self.classes):
+            total += unit.digest[c].total
+        for k in range(BINS - 1):
+            out[k] = 0.0
+            for c in range(self.classes):
+                out[k] += digest_below(&unit.digest[c], self.sums + c * self.sums_room, nextafter(edge[k], INFINITY))
+            out[k] /= total
 
     cdef void try_pair(self, View* v, int64_t t) noexcept nogil:
         """Put two features of the instance on trial, if a place is free: any two, or in turn two that tell more."""

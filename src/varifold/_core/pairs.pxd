@@ -17,6 +17,7 @@ cdef struct Pair:
     double told, square, heard         # gain of log likelihood by its vote, its square, and what they are divided by
     double factor, certainty           # on its vote, and what that rests on
     double edge[2][BINS - 1]
+    bint stale                         # while an instance is learned: edges are due to be placed anew
 
 
 cdef class Pairs:
@@ -30,6 +31,7 @@ cdef class Pairs:
     cdef double* lift                  # [2 limit][wide] what both say beyond each
     cdef double* sum                   # [wide] of the votes
     cdef double* naive                 # [wide]
+    cdef double* laid                  # [ROWS][wide]
 
     cdef int widen(self, int wide) except -1
     cdef bint meet(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil
@@ -41,10 +43,12 @@ cdef class Pairs:
     cdef void move(self, int place, int p) noexcept nogil
     cdef void clear(self, int p) noexcept nogil
     cdef void leave(self, int32_t slot) noexcept nogil
+    cdef void share_out(self, int p, double* share_a, double* share_b) noexcept nogil
     cdef int vacancy(self) noexcept nogil
     cdef bint known(self, int32_t a, int32_t b) noexcept nogil
 
 cdef double START                      # first factor on a pair's vote
 
 cdef bint quantile_edges(Digest* digest, int classes, double* edge) noexcept nogil
+cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, double* new_upto, double* share) noexcept nogil
 cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil

@@ -61,6 +61,29 @@ cdef bint quantile_edges(Digest* digest, int classes, double* edge) noexcept nog
     return k
 
 
+cdef inline int bin_of(double* edge, double x) noexcept nogil:
+    cdef int k, found = 0
+    for k in range(BINS - 1):
+        found += x > edge[k]
+    return found
+
+
+cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, double* new_upto,
+                         double* share) noexcept nogil:
+    """share[i * BINS + j]: how much of old bin i lies in new bin j, given the share of values up to each edge."""
+    cdef int i, j
+    cdef double low, high, from_, to
+    for i in range(BINS):
+        low = old_upto[i - 1] if i else 0.0
+        high = old_upto[i] if i < BINS - 1 else 1.0
+        for j in range(BINS):
+            from_ = new_upto[j - 1] if j else 0.0
+            to = new_upto[j] if j < BINS - 1 else 1.0
+            share[i * BINS + j] = max(0.0, min(high, to) - max(low, from_)) / (high - low) if high > low else 0.0
+        if high <= low:
+            share[i * BINS + (bin_of(new_edge, old_edge[i]) if i < BINS - 1 else BINS - 1)] = 1.0
+
+
 cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil:
     """Where a slot stands in the view, -1 when it does not."""
     cdef Py_ssize_t low = 0, high = v.n, middle
@@ -71,13 +94,6 @@ cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil:
         else:
             high = middle
     return low if low < v.n and v.slot[low] == slot else -1
-
-
-cdef inline int bin_of(double* edge, double x) noexcept nogil:
-    cdef int k, found = 0
-    for k in range(BINS - 1):
-        found += x > edge[k]
-    return found
 
 
 cdef class Pairs:
@@ -98,6 +114,7 @@ cdef class Pairs:
         free(self.lift)
         free(self.sum)
         free(self.naive)
+        free(self.laid)
 
     cdef int widen(self, int wide) except -1:
         """Room for this many classes; all or nothing."""
@@ -106,11 +123,13 @@ cdef class Pairs:
         cdef double* lift = <double*> calloc(n * wide, sizeof(double))
         cdef double* sum = <double*> calloc(wide, sizeof(double))
         cdef double* naive = <double*> calloc(wide, sizeof(double))
-        if count == NULL or lift == NULL or sum == NULL or naive == NULL:
+        cdef double* laid = <double*> calloc(ROWS * wide, sizeof(double))
+        if count == NULL or lift == NULL or sum == NULL or naive == NULL or laid == NULL:
             free(count)
             free(lift)
             free(sum)
             free(naive)
+            free(laid)
             raise MemoryError
         for k in range(n * ROWS if self.wide else 0):
             memcpy(count + k * wide, self.count + k * self.wide, self.wide * sizeof(double))
@@ -118,6 +137,8 @@ cdef class Pairs:
         free(self.lift)
         free(self.sum)
         free(self.naive)
+        free(self.laid)
+        self.laid = laid
         self.count = count
         self.lift = lift
         self.sum = sum
@@ -208,8 +229,9 @@ cdef class Pairs:
                 pair.factor = min(max(pair.factor + w * (lift[y] - first) / pair.certainty, 0.0), 1.0)
 
     cdef void absorb(self, int y, double w) noexcept nogil:
-        """Count the label in the cells that the instance fell into."""
+        """Count the label in the cells that the instance fell into; edges are due after 1, 2, 4, ... trials' sights."""
         cdef int p
+        cdef int64_t trials
         cdef double* first
         for p in range(2 * self.limit):
             if self.cell[p] < 0:
@@ -220,6 +242,8 @@ cdef class Pairs:
             first[(CELLS + BINS + self.cell[p] % BINS) * self.wide] += w
             first[(CELLS + 2 * BINS) * self.wide] += w
             self.pair[p].seen += 1
+            trials = self.pair[p].seen // TRIAL
+            self.pair[p].stale = trials > 0 and self.pair[p].seen % TRIAL == 0 and (trials & (trials - 1)) == 0
 
     # ---------------------------------------------------------------- coming and going
 
@@ -273,6 +297,24 @@ cdef class Pairs:
         for p in range(2 * self.limit):
             if self.pair[p].a == slot or self.pair[p].b == slot:
                 self.clear(p)
+
+    cdef void share_out(self, int p, double* share_a, double* share_b) noexcept nogil:
+        """Lay the counts out for new edges: as much of a bin's as lies there now."""
+        cdef double* old = self.count + <Py_ssize_t> p * ROWS * self.wide
+        cdef int i, j, k, m, c, wide = self.wide
+        cdef double part
+        memset(self.laid, 0, ROWS * wide * sizeof(double))
+        for i in range(BINS):
+            for k in range(BINS):
+                for c in range(wide):
+                    self.laid[(CELLS + k) * wide + c] += share_a[i * BINS + k] * old[(CELLS + i) * wide + c]
+                    self.laid[(CELLS + BINS + k) * wide + c] += share_b[i * BINS + k] * old[(CELLS + BINS + i) * wide + c]
+                for j in range(BINS):
+                    for m in range(BINS):
+                        part = share_a[i * BINS + k] * share_b[j * BINS + m]
+                        for c in range(wide):
+                            self.laid[(k * BINS + m) * wide + c] += part * old[(i * BINS + j) * wide + c]
+        memcpy(old, self.laid, (ROWS - 1) * wide * sizeof(double))
 
     cdef int vacancy(self) noexcept nogil:
         """A place for a trial, -1 when all are taken."""
@@ -338,4 +380,4 @@ cdef class Pairs:
             memcpy(self.count, &counts[0, 0, 0], count.size * sizeof(double))
 
     def nbytes(self):
-        return 2 * self.limit * (sizeof(Pair) + sizeof(int) + (ROWS + 1) * self.wide * sizeof(double))
+        return 2 * self.limit * (sizeof(Pair) + sizeof(int) + (ROWS + 1) * self.wide * sizeof(double)) + (ROWS + 2) * self.wide * sizeof(double)

@@ -94,7 +94,8 @@ class ORF3V(VaryingClassifier):
     Q by eight observations: nothing where the two merely add up. Each vote has a factor between 0 and 1, learned as b
     is. Pairs are drawn at random from the features present, in every other round leaning to those that tell more, and
     are on trial for 100 sights (50 if they have cost by then), without a vote; then the mean gain of log likelihood
-    that the vote would have brought, less its standard error, is compared with the least among those that vote. A
+    that the vote would have brought, less its standard error, is compared with the least among those that vote. After
+    100, 200, 400, ... sights the grid moves to the quartiles of then, its counts shared out by how bins overlap. A
     pair goes when one of its features vanishes, or when its votes have cost more than they brought.
 
     *Cost.* O(present (log J + C + log known) + pairs (C + log present)) an instance, and every r values of a feature
