@@ -93,13 +93,18 @@ def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, told:
     print(f"{len(gains)}, mean gain {np.mean(gains):+.4f}")
 
 
-def masked(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """(table, hidden cells, names) of a data set whose columns are numbers, half of the cells to be hidden."""
+def masked(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(table, hidden cells, whether a column is ordinal) of a data set whose columns are numbers, half of them hidden.
+
+    A row keeps one ordinal value at least: gcimpute does not take a row without.
+    """
     block = streams.prepare(datasets.load(name), "mixed" if name == "wdbc" else "none", seed=seed).block
     names = sorted({key for row in block.rows() for key in row}, key=str)
     table = np.array([[row.get(key, np.nan) for key in names] for row in block.rows()], dtype=float)
+    ordinal = np.array([len(set(column[~np.isnan(column)].tolist())) <= 14 for column in table.T])
     hidden = np.random.default_rng(seed).random(table.shape) < 0.5
-    return table, hidden | np.isnan(table), names
+    hidden[hidden[:, ordinal].all(axis=1), np.flatnonzero(ordinal)[0]] = False
+    return table, hidden | np.isnan(table), ordinal
 
 
 def score(table: np.ndarray, hidden: np.ndarray, filled: np.ndarray, ordinal: np.ndarray) -> tuple[float, float]:
@@ -151,15 +156,14 @@ def ask(peers: list[str], what: str, folder: str) -> dict[str, dict[str, Any]]:
 
 
 def imputation(args: argparse.Namespace) -> None:
-    tables = {name: masked(name)[:2] for name in ("german", "wdbc", "synthetic")}
+    tables = {name: masked(name) for name in ("german", "wdbc", "synthetic")}
     with tempfile.TemporaryDirectory() as folder:
-        for name, (table, hidden) in tables.items():
+        for name, (table, hidden, _) in tables.items():
             np.savez(Path(folder) / f"fill-{name}.npz", x=np.where(hidden, np.nan, table))
         ask(args.peer, "fill", folder)
         found = {name: dict(np.load(path)) for name in tables if (path := Path(folder) / f"filled-{name}.npz").exists()}
     print(f"{'set':12}{'way':26}{'NRMSE':>8}{'ordinal accuracy':>18}")
-    for name, (table, hidden) in tables.items():
-        ordinal = np.array([len(set(column[~np.isnan(column)].tolist())) <= 14 for column in table.T])
+    for name, (table, hidden, ordinal) in tables.items():
         ways = {
             "copula, mean": online_fill(table, hidden),
             "copula, median": online_fill(table, hidden, statistic="median"),

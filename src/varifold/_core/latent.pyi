@@ -2,16 +2,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._core.marginals import Marginals
-from varifold._core.nodes import Nodes
+from varifold._core.scores import Scores
 
-class Copula(Nodes):
-    marginals: Marginals
+class Copula(Scores):
     batch: int
-    sweeps: int
     c: float
     gamma_min: float
-    n: int
     def __init__(
         self,
         window: int = 200,
@@ -22,7 +18,6 @@ class Copula(Nodes):
         gamma_min: float = 0.05,
         max_dense: int = 512,
     ) -> None: ...
-    def correlation(self) -> tuple[list[int], NDArray[Any]]: ...
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
     def nbytes(self) -> int: ...

@@ -11,6 +11,7 @@ import numpy as np
 from varifold.report.style import BLUE, GREY, ORANGE, pyplot, quiet, write
 
 MOST_NAMES = 60
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.PathLike[str]) -> None:
@@ -42,6 +43,11 @@ def plot_recovery(points: Sequence[int], errors: Mapping[str, Any], path: str | 
         ax.annotate(name, (points[-1], mean[-1]), xytext=(8, 0), textcoords="offset points", color=colour, va="center")
         line = mean[0] * np.sqrt(points[0] / np.asarray(points))
         ax.loglog(points, line, color=GREY, linestyle="--", linewidth=1.0)
+    ax.minorticks_off()
+    ax.set_xticks(list(points), [f"{n:,}" for n in points])
+    low, high = ax.get_ylim()
+    shown = [tick for tick in TICKS if low <= tick <= high]
+    ax.set_yticks(shown, [f"{tick:g}" for tick in shown])
     ax.set_xlabel("instances, half of the values absent (dashed: one over the square root)")
     ax.set_ylabel("relative Frobenius error")
     write(figure, path)
