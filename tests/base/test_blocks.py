@@ -59,3 +59,13 @@ def test_what_is_no_mapping_is_refused(x):
         with pytest.raises(DataError, match=f"step 1 is of type {type(x).__name__}; pass a mapping"):
             call(x)
     assert learner.features == {}
+
+
+def test_of_equal_labels_the_one_that_is_learned_is_kept():
+    rows, y, w = [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}], [1, True, 0], [0.0, 1.0, 1.0]
+    one, many = varifold.OLVF(), varifold.OLVF()
+    for x, label, weight in zip(rows, y, w, strict=True):
+        one.learn_one(x, label, weight)
+    many.learn_many(rows, y, w)
+    assert [type(label) for label in many.predict_proba_one({})] == [bool, int]
+    assert repr(many.predict_proba_one({})) == repr(one.predict_proba_one({}))

@@ -398,16 +398,19 @@ cdef class Builder:
         for k in range(self.n):
             out_idx[k] = self.idx[k]
             out_val[k] = self.val[k]
-        codes = encode_labels(y, labels, rows)
         weights = None
         if w is not None:
             weights = np.array(w, dtype=np.float64)
             check_weights(weights, rows)
+        codes = encode_labels(y, labels, rows, weights)
         return trusted(self.vocabulary, np.array(self.ends, dtype=np.int64), indices, values, codes, labels, weights)
 
 
-def encode_labels(y, Labels labels, Py_ssize_t n):
-    """Label codes of a sequence (None: no labels at all)."""
+def encode_labels(y, Labels labels, Py_ssize_t n, weights=None):
+    """Label codes of a sequence (None: no labels at all).
+
+    Of equal labels (1 and True) the first is kept; one of no weight, which is never learned, only if there is no other.
+    """
     if y is None:
         return np.full(n, -1, dtype=np.int32)
     if hasattr(y, "tolist"):
@@ -421,7 +424,7 @@ def encode_labels(y, Labels labels, Py_ssize_t n):
     codes = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] out = codes
     cdef Py_ssize_t i
-    for i in range(n):
+    for i in range(n) if weights is None else np.argsort(weights == 0.0, kind="stable").tolist():
         try:
             code = known.get(y[i])
         except TypeError:

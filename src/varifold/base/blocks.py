@@ -84,7 +84,7 @@ def _finish(
     if w is not None:
         weights = np.array(list(w), dtype=np.float64)
         check_weights(weights, n)
-    return Block(vocabulary, *cells, encode_labels(y, labels, n), labels, weights)
+    return Block(vocabulary, *cells, encode_labels(y, labels, n, weights), labels, weights)
 
 
 def _column_names(names: Sequence[str | int] | None, width: int) -> Sequence[str | int]:
