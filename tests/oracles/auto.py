@@ -9,17 +9,18 @@ def softmax(z):
 
 
 class Combination:
-    """Two labels or more, all known from the start; `step` counts rounds learned before."""
+    """Two labels or more, all known from the start; `starts` holds temperature, part and its variance by expert."""
 
-    def __init__(self, temperatures, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3):
-        self.k = k = len(temperatures)
+    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3):
+        self.k = k = len(starts)
+        temperatures, parts, doubts = np.array(starts).T
         self.classes = classes
         self.a = np.array(temperatures, dtype=float)
         self.variance = np.full(k, 0.1)
-        self.mean = np.r_[np.full(k, 1.0 / k), np.zeros(classes)]
-        self.prior = np.r_[np.full(k, 0.5), np.full(classes, 0.05)]
+        self.mean = np.r_[parts, np.zeros(classes)]
+        self.prior = np.r_[doubts, np.full(classes, 0.05)]
         self.cov = np.diag(self.prior)
-        self.weights = np.full(k + 1, 1.0 / (k + 1))
+        self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
         self.counts = np.zeros(classes)
         self.right_lead = self.loss_lead = 0.0

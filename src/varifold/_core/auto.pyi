@@ -9,13 +9,12 @@ class AutoModel(Model):
     names: list[str]
     def __init__(
         self,
-        experts: Sequence[tuple[str, Model, bool, bool, float, int]],
+        experts: Sequence[tuple[str, Model, bool, bool, int, float, float, float]],
         share: float = 0.01,
         eta: float = 0.5,
         drift: float = 1e-5,
         floor: float = 1e-3,
-        stack_weight: float = 1.0,
-        stack_prior: float = 0.5,
+        trust: float = 4.0,
         bias_prior: float = 0.05,
         heat_prior: float = 0.1,
         threshold: float = 0.5,

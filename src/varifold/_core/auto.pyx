@@ -2,7 +2,7 @@
 
 Each expert's probabilities are sharpened or softened by a temperature learned online. The answer is the exponentially
 weighted mixture of the calibrated experts and of a stack over all of them, with a little of the weight handed round
-each time: its summed log loss exceeds that of the best of them by at most ln(k + 1) / eta plus the price of sharing, at
+each time: its summed log loss exceeds that of the best of them by at most ln(k + 4) / eta plus the price of sharing, at
 any time. Until the mixture has shown itself better than the class frequencies, an answer other than the most frequent
 class has to be surer than that class is frequent. A label's first instance teaches the experts, not what combines them:
 nobody could have known.
@@ -42,12 +42,18 @@ cdef double DEEPEST = 10.0     # neither lead falls lower: what is forgiven soon
 
 
 cdef class AutoModel(Model):
-    """Experts (name, model, sees columns only, costly, temperature to start with, most slots or 0) and what combines them."""
+    """Experts and what combines them.
 
-    def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5,
-                  double floor=1e-3, double stack_weight=1.0, double stack_prior=0.5, double bias_prior=0.05, double heat_prior=0.1,
-                  double threshold=0.5, double guard=1.0):
+    An expert is (name, model, sees columns only, costly, most slots or 0, temperature to start with, its part in the
+    stack to start with, variance of the latter). The stack starts with `trust` times the weight of an expert.
+    """
+
+    def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
+                  double trust=4.0, double bias_prior=0.05, double heat_prior=0.1, double threshold=0.5,
+                  double guard=1.0):
         cdef int e
+        cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
+        cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
         self.k = len(self.models)
@@ -72,10 +78,11 @@ cdef class AutoModel(Model):
         if (self.inner == NULL or self.on_columns == NULL or self.costly == NULL or self.asleep == NULL
                 or self.lag == NULL or self.use == NULL or self.heat == NULL or self.portion == NULL or self.loss == NULL
                 or self.most == NULL or self.aside == NULL or chronicle_make(&self.past, self.k + 1) < 0
-                or stack_make(&self.stack, self.k, stack_weight / self.k, stack_prior, bias_prior) < 0
+                or stack_make(&self.stack, self.k, &parts[0], &doubts[0], bias_prior) < 0
                 or experts_make(&self.weights, self.k + 1, FIXED, eta, share) < 0):
             raise MemoryError
-        for e, (_, model, on_columns, costly, heat, most) in enumerate(experts):
+        for e, (_, model, on_columns, costly, most, heat, _, _) in enumerate(experts):
+            self.weights.held[e] = -log(trust)
             self.inner[e] = <void*> (<Model?> model)
             self.on_columns[e] = on_columns
             self.costly[e] = costly

@@ -20,8 +20,8 @@ cdef struct Stack:
     double* mean        # [inputs + classes]
     double* cov         # [d][d]
     double* work        # [3 d]
-    double weight       # mean of an input's weight at the start
-    double input_prior
+    double* weight      # [inputs]: mean of an input's weight at the start
+    double* doubt       # [inputs]: its variance then, never exceeded
     double bias_prior
 
 
@@ -54,22 +54,34 @@ cdef inline void heat_learn(Temperature* t, int k, const double* logit, const do
     t.a = min(max(t.a, 0.05), 20.0)
 
 
-cdef inline int stack_make(Stack* s, int inputs, double weight, double input_prior, double bias_prior) noexcept nogil:
+cdef inline int stack_make(Stack* s, int inputs, const double* weight, const double* doubt,
+                           double bias_prior) noexcept nogil:
+    """A belief about the weights of the inputs, no class yet; -1 without memory. Free with stack_free()."""
     s.inputs = inputs
     s.classes = 0
-    s.weight = weight
-    s.input_prior = input_prior
     s.bias_prior = bias_prior
     s.mean = NULL
     s.cov = NULL
     s.work = NULL
+    s.weight = <double*> calloc(inputs, sizeof(double))
+    s.doubt = <double*> calloc(inputs, sizeof(double))
+    if s.weight == NULL or s.doubt == NULL:
+        return -1
+    memcpy(s.weight, weight, inputs * sizeof(double))
+    memcpy(s.doubt, doubt, inputs * sizeof(double))
     return stack_resize(s, 0)
 
 
-cdef inline void stack_free(Stack* s) noexcept nogil:
+cdef inline void stack_empty(Stack* s) noexcept nogil:
     free(s.mean)
     free(s.cov)
     free(s.work)
+
+
+cdef inline void stack_free(Stack* s) noexcept nogil:
+    stack_empty(s)
+    free(s.weight)
+    free(s.doubt)
 
 
 cdef inline int stack_resize(Stack* s, int classes) noexcept nogil:
@@ -85,9 +97,9 @@ cdef inline int stack_resize(Stack* s, int classes) noexcept nogil:
             mean[i] = s.mean[i]
             memcpy(cov + i * d, s.cov + i * held, held * sizeof(double))
         else:
-            mean[i] = s.weight if i < s.inputs else 0.0
-            cov[i * d + i] = s.input_prior if i < s.inputs else s.bias_prior
-    stack_free(s)
+            mean[i] = s.weight[i] if i < s.inputs else 0.0
+            cov[i * d + i] = s.doubt[i] if i < s.inputs else s.bias_prior
+    stack_empty(s)
     s.mean = mean
     s.cov = cov
     s.work = work
@@ -117,7 +129,7 @@ cdef inline void stack_learn(Stack* s, const double* logit, const double* q, int
     for e in range(s.inputs):
         for c in range(k):
             slope[e] += w * (q[c] - (c == y)) * logit[e * k + c]
-        s.cov[e * d + e] = min(s.cov[e * d + e] + drift, s.input_prior)
+        s.cov[e * d + e] = min(s.cov[e * d + e] + drift, s.doubt[e])
     for c in range(k):
         slope[s.inputs + c] = w * (q[c] - (c == y))
         i = s.inputs + c

@@ -8,6 +8,7 @@ from varifold._core.additive import AdditiveRule
 from varifold._core.arow import AROWRule
 from varifold._core.auto import AutoModel
 from varifold._core.frequency import FrequencyModel
+from varifold._core.gaussian import GaussianModel
 from varifold._core.latent import Copula
 from varifold._core.naive_bayes import GaussianNBModel
 from varifold._core.neighbours import NeighboursModel
@@ -18,7 +19,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.registry import models
 
-Expert = tuple[str, Any, bool, bool, float, int]
+Expert = tuple[str, Any, bool, bool, int, float, float, float]
 
 
 class AutoClassifier(VaryingClassifier):
@@ -31,30 +32,32 @@ class AutoClassifier(VaryingClassifier):
     Parameters
     ----------
     budget
-        ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map
-        and feature forests; ``"best"`` also more neighbours and a bolder additive learner.
+        ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
+        feature forests and Gaussians; ``"best"`` also more neighbours and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are.
 
     Notes
     -----
-    *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values of
-    a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048); the
-    class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it becomes
-    diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features); `CWFE`;
-    `ORF3V`. With ``"best"`` the 10 nearest of 1,000 and `Additive` with r = 10.
+    *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values
+    of a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048);
+    the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
+    becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
+    `CWFE`; `ORF3V`; a Gaussian a class (64 features, covariances learned by online expectation maximisation). With
+    ``"best"`` the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
-    experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of the
-    best of its m members by at most 2 ln m + 2 T ln(1 / (1 - .01)). Until the mixture has been right twice more often
-    than the most frequent class where the two differ, or its log loss is 2 below that of the class frequencies, it
-    answers another class only if it prefers it by more than the most frequent class is the more frequent.
+    experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of
+    the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). Until the mixture has
+    been right twice more often than the most frequent class where the two differ, or its log loss is 2 below that
+    of the class frequencies, it answers another class only if it prefers it by more than the most frequent class is
+    the more frequent.
 
     Costly experts whose log loss is lately .05 above the mixture's and that hardly move the stack are, after 500
-    rounds, asked and taught in one round of eight until they do better. Copula, map and forests stand aside for good
-    beyond 1,024 features; `report()` says so.
+    rounds, asked and taught in one round of eight until they do better. Copula, map, forests and Gaussians stand
+    aside for good beyond 1,024 features; `report()` says so.
 
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
@@ -123,26 +126,36 @@ class AutoClassifier(VaryingClassifier):
 
 
 def _experts(budget: str) -> list[Expert]:
-    """(name, model, looks at presence only, may be put to sleep, temperature to start with, most slots or 0)."""
-    experts: list[Expert] = [
-        ("linear", AROWRule(10.0), False, False, 2.0, 0),
-        ("additive", AdditiveRule(30.0, 20_000), False, False, 2.0, 0),
-        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 2.0, 0),
-        ("naive Bayes", GaussianNBModel(1.0), False, False, 0.5, 0),
-        ("presence", PresenceModel(), True, False, 1.0, 0),
-        ("class frequencies", FrequencyModel(), False, False, 1.0, 0),
-    ]
+    """(name, model, looks at presence only, may sleep, most slots or 0; to start with: temperature, part in the stack,
+    variance of that part). Parts and variances are those of the stacks of the development streams.
+    """
     if budget == "fast":
-        return experts
+        return [
+            ("linear", AROWRule(10.0), False, False, 0, 2.0, 0.8, 1.5),
+            ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 0.8, 0.8),
+            ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 0, 2.0, 0.6, 0.8),
+            ("naive Bayes", GaussianNBModel(1.0), False, False, 0, 0.5, 0.07, 0.02),
+            ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
+            ("class frequencies", FrequencyModel(), False, False, 0, 1.0, -0.2, 1.2),
+        ]
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
-    experts.append(("linear, full", AROWRule(10.0, 128), False, True, 2.0, 0))
-    experts.append(("neighbours", NeighboursModel(5, 500), False, True, 1.0, 0))
-    experts.append(("latent", latent, False, True, 2.0, 1_024))
-    experts.append(("evolving map", _made("cwfe", max_dense=128), False, True, 2.0, 1_024))
-    experts.append(("forest", _made("orf3v"), False, True, 1.0, 1_024))
+    experts: list[Expert] = [
+        ("linear", AROWRule(10.0), False, False, 0, 2.0, -0.3, 1.0),
+        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 0.35, 0.8),
+        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 0, 2.0, 0.2, 0.8),
+        ("naive Bayes", GaussianNBModel(1.0), False, False, 0, 0.5, 0.03, 0.02),
+        ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
+        ("class frequencies", FrequencyModel(), False, False, 0, 1.0, -0.4, 1.6),
+        ("linear, full", AROWRule(10.0, 128), False, True, 0, 2.0, 0.2, 0.8),
+        ("neighbours", NeighboursModel(5, 500), False, True, 0, 1.0, 0.1, 0.06),
+        ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),
+        ("evolving map", _made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
+        ("forest", _made("orf3v"), False, True, 1_024, 1.0, 0.2, 0.2),
+        ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
+    ]
     if budget == "best":
-        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 1.0, 0))
-        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 2.0, 0))
+        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 0, 1.0, 0.1, 0.06))
+        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 0, 2.0, 0.0, 0.5))
     return experts
 
 
