@@ -102,7 +102,7 @@ def _adopt(oracle, model):
     oracle.cov = arrays["model.stack.cov"].reshape(len(oracle.mean), -1).copy()
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
-    oracle.right_lead, oracle.loss_lead = arrays["model.leads"].tolist()
+    oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.leads"].tolist()
     oracle.counts = arrays["counts"].copy()
 
 

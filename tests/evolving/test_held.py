@@ -15,7 +15,8 @@ class Holder(VaryingClassifier):
 
     def _model(self):
         self.held = CWFE()._model()
-        return AutoModel([("arow", AROWRule(10.0), False, False, 0.0, 0), ("cwfe", self.held, False, False, 0.0, 0)])
+        start = (False, False, 0, 1.0, 0.5, 0.5)
+        return AutoModel([("arow", AROWRule(10.0), *start), ("cwfe", self.held, *start)])
 
 
 SPANS = [(120, "a"), (15, "ab"), (60, "b"), (15, "bc"), (60, "c")]

@@ -23,7 +23,7 @@ class Combination:
         self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
         self.counts = np.zeros(classes)
-        self.right_lead = self.loss_lead = 0.0
+        self.right_lead = self.loss_lead = self.behind = 0.0
 
     def consult(self, probabilities):
         logits = np.log(np.maximum(probabilities, 1e-12))
@@ -35,10 +35,16 @@ class Combination:
         given = self.mixed.copy()
         best, common = self.mixed.argmax(), self.counts.argmax()
         shares = self.shares()
-        unproven = self.right_lead < 2 and self.loss_lead < 2
-        if unproven and best != common and self.mixed[best] - self.mixed[common] < shares[common] - shares[best]:
+        asked = 1 + 0.5 * max(self.behind, 0)
+        unproven = self.right_lead < 2 * asked and self.loss_lead < 2 * asked
+        if (
+            unproven
+            and best != common
+            and self.mixed[best] - self.mixed[common] < asked * (shares[common] - shares[best])
+        ):
             both = self.mixed[best] + self.mixed[common]
             given[common], given[best] = 0.51 * both, 0.49 * both
+        self.given = given
         return given
 
     def shares(self):
@@ -64,6 +70,7 @@ class Combination:
         v = self.weights * np.exp(-self.eta * losses)
         self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
         best, common = self.mixed.argmax(), self.counts.argmax()
+        self.behind += int(y == common) - int(y == self.given.argmax())
         self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
         self.loss_lead = max(self.loss_lead + np.log(self.mixed[y] / self.shares()[y]), -10)
         self.counts[y] += 1

@@ -28,6 +28,7 @@ cdef class AutoModel(Model):
     cdef double drift, floor, threshold
     cdef double guard              # lead of another answer that is asked for, as a multiple of the majority's
     cdef double right_lead         # rounds in which the mixture was right against the most frequent class, less the others
+    cdef double behind             # wrong answers given more than the most frequent class would have
     cdef double loss_lead          # log loss of the class frequencies less the mixture's
     cdef double* met               # weight by label
     cdef double* logit             # [expert][class]

@@ -4,8 +4,8 @@ Each expert's probabilities are sharpened or softened by a temperature learned o
 weighted mixture of the calibrated experts and of a stack over all of them, with a little of the weight handed round
 each time: its summed log loss exceeds that of the best of them by at most ln(k + 4) / eta plus the price of sharing, at
 any time. Until the mixture has shown itself better than the class frequencies, an answer other than the most frequent
-class has to be surer than that class is frequent. A label's first instance teaches the experts, not what combines them:
-nobody could have known.
+class has to be surer than that class is frequent; each answer by which it lies behind asks for half as much again. A
+label's first instance teaches the experts, not what combines them: nobody could have known.
 """
 
 import numpy as np
@@ -252,18 +252,19 @@ cdef class AutoModel(Model):
         """The mixture; while it is not proven better, the most frequent class unless it is sure of another."""
         cdef int best = largest(self.classes, self.mixed), common = self.common()
         cdef double both = self.mixed[best] + self.mixed[common]
-        cdef double needed
+        cdef double asked = 1.0 + 0.5 * max(self.behind, 0.0)
         memcpy(self.given, self.mixed, self.classes * sizeof(double))
-        if best == common or self.right_lead >= AHEAD or self.loss_lead >= SURER:
+        if best == common or self.right_lead >= asked * AHEAD or self.loss_lead >= asked * SURER:
             return
-        needed = self.guard * (self.frequency(common) - self.frequency(best))
-        if self.mixed[best] - self.mixed[common] < needed:
+        asked *= self.guard * (self.frequency(common) - self.frequency(best))
+        if self.mixed[best] - self.mixed[common] < asked:
             self.given[common] = 0.51 * both
             self.given[best] = 0.49 * both
 
     cdef void watch(self, int y, double w) noexcept nogil:
-        """By how much the mixture leads the most frequent class, in answers and in log loss."""
+        """By how much the mixture leads the most frequent class, in answers and in log loss, and the answers given."""
         cdef int best = largest(self.classes, self.mixed), common = self.common()
+        self.behind += w * ((y == common) - (y == largest(self.classes, self.given)))
         self.right_lead = max(self.right_lead + w * ((y == best) - (y == common)), -DEEPEST)
         self.loss_lead = max(self.loss_lead + w * log(self.mixed[y] / self.frequency(y)), -DEEPEST)
 
@@ -404,7 +405,7 @@ cdef class AutoModel(Model):
             "usual": np.array([self.usual[i] for i in range(self.k * self.classes)]),
             "asleep": np.array([self.asleep[e] for e in range(self.k)], dtype=np.int64),
             "aside": np.array([self.aside[e] for e in range(self.k)], dtype=np.int64),
-            "leads": np.array([self.right_lead, self.loss_lead]),
+            "leads": np.array([self.right_lead, self.loss_lead, self.behind]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
             "history.step": steps,
@@ -434,7 +435,7 @@ cdef class AutoModel(Model):
             expect(arrays, name, "f", shape)
         expect(arrays, "asleep", "i", (self.k,), 0, 1)
         expect(arrays, "aside", "i", (self.k,), 0, 1)
-        expect(arrays, "leads", "f", (2,))
+        expect(arrays, "leads", "f", (3,))
         expect(arrays, "history.every", "i", (1,), 1, 1 << 53)
         held = len(expect(arrays, "history.step", "i", (None,), 0))
         expect(arrays, "history.weights", "f", (held, self.k + 1))
@@ -470,7 +471,7 @@ cdef class AutoModel(Model):
                 self.past.weights[i * (self.k + 1) + e] = arrays["history.weights"][i, e]
         for i in range(4):
             self.past.watch[i] = arrays["watch"][i]
-        self.right_lead, self.loss_lead = arrays["leads"].tolist()
+        self.right_lead, self.loss_lead, self.behind = arrays["leads"].tolist()
         AutoModel.grow(self, capacity)
 
     def calls_out(self):

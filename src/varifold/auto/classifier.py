@@ -53,7 +53,7 @@ class AutoClassifier(VaryingClassifier):
     the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). Until the mixture has
     been right twice more often than the most frequent class where the two differ, or its log loss is 2 below that
     of the class frequencies, it answers another class only if it prefers it by more than the most frequent class is
-    the more frequent.
+    the more frequent; each answer by which it lies behind that class asks for half as much again.
 
     Costly experts whose log loss is lately .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map, forests and Gaussians stand
