@@ -11,7 +11,7 @@ def instances(rows, labels, seed=0):
     rng = np.random.default_rng(seed)
     mix = rng.normal(size=(6, 6))
     for t in range(rows):
-        z = mix @ rng.normal(size=6)
+        z = np.clip(mix @ rng.normal(size=6), -10, 10)
         x = {j: float(z[j]) for j in range(6) if rng.random() < 0.6 and (j < 5 or t > 40)} or {0: float(z[0])}
         yield x, labels[int(z[0] * z[1] > 0) + int(z[2] > 1) * (len(labels) > 2)], float(rng.integers(1, 3))
 

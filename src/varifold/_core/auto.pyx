@@ -213,7 +213,7 @@ cdef class AutoModel(Model):
             self.calls.proba(self.inner[e], self.score, p)
             mean = 0.0
             for c in range(k):
-                logit[c] = log(max(p[c], 1e-12))
+                logit[c] = log(p[c] if p[c] > 1e-12 else 1e-12)  # what is not a number says nothing
                 mean += logit[c] / k
             for c in range(k):
                 logit[c] = min(max(logit[c] - mean, -SHARPEST), SHARPEST)

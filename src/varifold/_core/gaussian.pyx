@@ -24,7 +24,7 @@ cdef double RATE = 0.7
 cdef double DELAY = 3.0
 cdef double RIDGE = 0.05      # added to variances
 cdef double MEMORY = 300.0    # values that a mean remembers
-cdef double LARGEST = 1e6     # size beyond which a value counts no more
+cdef double LARGEST = 10.0     # size beyond which a scaled value counts no more
 
 
 cdef inline double pace(double n, double w) noexcept nogil:
@@ -157,7 +157,7 @@ cdef class GaussianModel(Model):
                 s = self.spread(c, self.who[i], self.who[j])
                 for h in range(j):
                     s -= row[h] * other[h]
-                row[j] = sqrt(max(s + RIDGE, 1e-6)) if i == j else s / other[j]
+                row[j] = sqrt(max(s, 0.0) + RIDGE) if i == j else s / other[j]
 
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil:
         """Distances from the class's means, made independent of each other by the factor."""
