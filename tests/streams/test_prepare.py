@@ -201,7 +201,7 @@ def test_delay_is_passed_on():
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
-        ("vsf:0.5", UnknownNameError, "did you mean 'vfs'"),
+        ("vsf:0.5", UnknownNameError, "did you mean vfs"),
         ("vfs", ParameterError, "needs ratio"),
         ("vfs:1.5", ParameterError, "between 0 and 1. Got 1.5"),
         ("vfs:half", ParameterError, "must be a number. Got 'half'"),
