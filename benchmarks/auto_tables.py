@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -43,17 +43,18 @@ def printed(table: Table) -> dict[tuple[str, str], dict[str, float]]:
 
 
 @cache
-def load(name: str) -> varifold.Block:
-    return datasets.load(name).block
+def load(name: str) -> datasets.Dataset:
+    return datasets.load(name)
 
 
 def stream(setting: Setting, data: Data, seed: int, rows: int) -> Any:
-    block = load(data.load or data.name)
-    if len(block) > rows:
-        order = np.random.default_rng(seed).permutation(len(block)) if setting.shuffle else np.arange(len(block))
-        block = block.take(order[:rows])
+    found = load(data.load or data.name)  # the data set, not its block: it knows how the papers convert it
+    n = len(found.block)
+    if n > rows:
+        order = np.random.default_rng(seed).permutation(n) if setting.shuffle else np.arange(n)
+        found = replace(found, block=found.block.take(order[:rows]))
     scenario = f"{data.before}+{setting.scenario}" if data.before else setting.scenario
-    return streams.prepare(block, scenario, seed=seed, shuffle=setting.shuffle)
+    return streams.prepare(found, scenario, seed=seed, shuffle=setting.shuffle)
 
 
 @dataclass
@@ -180,7 +181,7 @@ def gather(args: argparse.Namespace, single: list[str], tell: Callable[[Cell], N
             key = (f"{data.before}+{setting.scenario}", data.load or data.name)
             if key not in done:
                 done[key] = run(setting, data, single, args)
-            cut = len(load(data.load or data.name)) > args.rows
+            cut = len(load(data.load or data.name).block) > args.rows
             cells.append(Cell(name, setting, data, methods, done[key], cut))
             tell(cells[-1])
     return cells
