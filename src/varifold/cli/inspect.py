@@ -8,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from varifold.auto.classifier import AutoClassifier
 from varifold.base import Feature, VaryingClassifier, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
+from varifold.copula.ovfm import OVFM
 from varifold.errors import ParameterError
 
 
@@ -28,7 +30,9 @@ def add_parser(subparsers: Any) -> None:
         "--top", type=natural, default=20, metavar="N", help="features shown, heaviest first (default 20)"
     )
     parser.add_argument(
-        "--plot", metavar="FILE.png", help="heat map of the latent correlations of a method with a copula (ovfm)"
+        "--plot",
+        metavar="FILE.png",
+        help="experts over time and features that matter (auto), or the latent correlations of a copula (ovfm)",
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
@@ -43,8 +47,11 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(facts | {"features": [{"name": n, **asdict(f)} for n, f in features]})
         return 0
+    account = facts.pop("report", None)
     for key, value in facts.items():
         print(f"{key:<11} {_spelled(value)}")
+    if account:
+        print(f"\n{account}")
     if features:
         print()
         print(_feature_table(features[: args.top]))
@@ -54,20 +61,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _plot(learner: VaryingClassifier, path: str) -> None:
+    from varifold.report.auto import draw_report
     from varifold.report.copula import plot_correlation
 
     check_picture(path)
-    correlation = getattr(learner, "correlation", None)
-    if correlation is None:
+    if isinstance(learner, AutoClassifier):
+        draw_report(learner.report(), path)
+    elif isinstance(learner, OVFM):
+        plot_correlation(*learner.correlation(), path)
+    else:
         method = learner._header()["method"]
-        raise ParameterError(f"--plot draws latent correlations, and {method} has none; save a model of `ovfm`")
-    names, matrix = correlation()
-    plot_correlation(names, matrix, path)
+        raise ParameterError(
+            f"--plot draws the experts of `auto` or the latent correlations of `ovfm`; {method} has none"
+        )
     print(f"picture written to {path}", file=sys.stderr)
 
 
 def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
     header = learner._header()
+    account = {"report": str(learner.report())} if isinstance(learner, AutoClassifier) else {}
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,
@@ -77,6 +89,7 @@ def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
         "labels": learner.classes,
         "known": known,
         "notes": list(learner.traits.notes),
+        **account,
     }
 
 

@@ -9,7 +9,11 @@ import numpy as np
 from varifold.auto.report import AutoReport
 from varifold.report.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, pyplot, quiet, write
 
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, "#E69F00", "#999933", GREY, INK, FAINT)
+COLOURS = (
+    *(BLUE, ORANGE, GREEN, PURPLE, SKY, RED, "#E69F00", "#999933", GREY, INK, FAINT),
+    *("#882255", "#44AA99", "#DDCC77", "#AA4466", "#6699CC"),
+)
+"""As many as there are experts, and some more."""
 
 
 def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
