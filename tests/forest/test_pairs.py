@@ -87,6 +87,7 @@ def test_no_pair_is_found_where_features_merely_add_up():
     assert max(model.interactions().values(), default=0.0) < 0.03
 
 
+@pytest.mark.real_data
 def test_a_real_set_of_many_labels_gains():
     block = datasets.load("frogs").block
     kept = np.random.default_rng(0).permutation(len(block))[:2500]
