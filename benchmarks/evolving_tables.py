@@ -22,7 +22,7 @@ import numpy as np
 
 import varifold
 from varifold import datasets, streams
-from varifold.streams.columns import Columns
+from varifold.streams.scenarios.columns import Columns
 
 SETS = {
     "Australian": "australian-onehot",

@@ -20,7 +20,7 @@ import numpy as np
 
 from varifold import datasets
 from varifold.datasets import Entry
-from varifold.streams.columns import Columns
+from varifold.streams.scenarios.columns import Columns
 
 PAGE = Path(__file__).parents[1] / "docs" / "data-sets.md"
 

@@ -11,10 +11,10 @@ from types import ModuleType
 
 import pytest
 
-import varifold._core
+import varifold
 
-FOLDER = Path(varifold._core.__file__).parent
-EXTENSIONS = sorted(path.stem for path in FOLDER.glob("*.pyx"))
+FOLDER = Path(varifold.__file__).parent
+EXTENSIONS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.pyx"))
 SPECIAL = {"__len__", "__contains__", "__getitem__", "__iter__"}
 Signature = list[tuple[str, bool]]
 
@@ -79,7 +79,7 @@ def test_stub_agrees(name: str) -> None:
     stub = FOLDER / f"{name}.pyi"
     assert stub.exists(), f"write {name}.pyi beside {name}.pyx"
     tree = ast.parse(stub.read_text())
-    classes, functions = compiled_names(importlib.import_module(f"varifold._core.{name}"))
+    classes, functions = compiled_names(importlib.import_module("varifold." + name.replace("/", ".")))
     stubbed = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     assert {n.name: stub_signature(n) for n in tree.body if isinstance(n, ast.FunctionDef)} == functions
     assert set(stubbed) == set(classes)
@@ -91,5 +91,5 @@ def test_stub_agrees(name: str) -> None:
 
 
 def test_every_extension_is_compiled_from_here() -> None:
-    built = {path.name.partition(".")[0] for path in FOLDER.glob("*.so")} | {p.stem for p in FOLDER.glob("*.pyd")}
-    assert built == set(EXTENSIONS)
+    built = [path for ending in ("so", "pyd") for path in FOLDER.rglob(f"*.{ending}")]
+    assert {(p.parent / p.name.partition(".")[0]).relative_to(FOLDER).as_posix() for p in built} == set(EXTENSIONS)

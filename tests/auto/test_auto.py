@@ -8,12 +8,12 @@ import river.base
 import varifold
 from tests.oracles.auto import Combination
 from varifold import evaluate
-from varifold._core.arow import AROWRule
-from varifold._core.auto import AutoModel
-from varifold._core.engine import Engine
-from varifold._core.foreign import ForeignModel
+from varifold._engine.classify import Engine
+from varifold._engine.python_rule import ForeignModel
+from varifold.auto._auto import AutoModel
 from varifold.auto.classifier import _experts
 from varifold.base import to_block
+from varifold.linear._arow import AROWRule
 
 
 def stream(n, labels, seed=0, width=8):

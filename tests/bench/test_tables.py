@@ -15,8 +15,8 @@ from varifold.bench.crowd import crowd, made
 from varifold.bench.published import read_published
 from varifold.bench.work import spec_of
 from varifold.errors import UnknownNameError
-from varifold.streams.scenarios import SCENARIOS
-from varifold.streams.spec import parse
+from varifold.streams.scenarios.registry import SCENARIOS
+from varifold.streams.scenarios.spec import parse
 
 NAMES = [
     *("olvf-2", "olvf-3", "olvf-4", "olvf-5", "ovfm-2", "orf3v-2", "orf3v-3", "cwfe-2", "cwfe-3"),

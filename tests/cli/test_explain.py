@@ -53,7 +53,7 @@ def test_a_linear_model_is_explained_too(capsys, tmp_path):
 
 
 def test_a_row_of_a_file(capsys, saved, tmp_path):
-    pytest.importorskip("varifold.streams.read", reason="files are not read by this version")
+    pytest.importorskip("varifold.streams.stream", reason="files are not read by this version")
     (tmp_path / "rows.csv").write_text("heat,site,label\n3,south,ok\n30,north,up\n")
     argv = ["--row", "2", "--data", str(tmp_path / "rows.csv"), "--target", "label", "--format", "json"]
     assert json.loads(told(capsys, saved[1], *argv))["answer"] == "up"

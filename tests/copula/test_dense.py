@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from varifold._core.dense import inverse, product
+from varifold.copula._dense import inverse, product
 
 
 @pytest.mark.parametrize("n", [1, 2, 13, 59, 60, 61, 121, 200])

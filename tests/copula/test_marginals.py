@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.oracles.copula import PlainMarginal
-from varifold._core.marginals import Marginals
+from varifold.copula._marginals import Marginals
 
 DRAWS = {
     "continuous": lambda rng: rng.normal(),

@@ -8,11 +8,11 @@ import pytest
 from tests.oracles.following import PlainScaler
 from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
 from varifold import OVFM, load
-from varifold._core.arow import AROWRule
-from varifold._core.engine import Engine
-from varifold._core.latent import Copula
-from varifold._core.ovfm import OVFMModel
+from varifold._engine.classify import Engine
 from varifold.base import to_block
+from varifold.copula._latent import Copula
+from varifold.copula._ovfm import OVFMModel
+from varifold.linear._arow import AROWRule
 
 
 def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False, swaps=False):

@@ -8,7 +8,7 @@ import pytest
 
 from varifold import datasets, streams
 from varifold.errors import DataError, UnknownNameError
-from varifold.streams.columns import Columns
+from varifold.streams.scenarios.columns import Columns
 
 HERE = "VARIFOLD_DATA" in os.environ
 loaded = functools.cache(datasets.load)

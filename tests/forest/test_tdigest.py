@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.oracles.tdigest import DigestOracle
-from varifold._core.tdigest import TDigest
 from varifold.errors import DataError, ParameterError
+from varifold.forest._tdigest import TDigest
 
 N = 20_000
 SHARES = [0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import varifold
-from tests.fuzz import hostile
+from tests.fuzz import extreme_values
 from varifold.checks.material import state
 from varifold.errors import VarifoldError
 
@@ -58,7 +58,7 @@ def test_seeded(name: str, part: int, request: pytest.FixtureRequest) -> None:
     for seed in range(part * 1_000_003, part * 1_000_003 + dicts):
         learner = settings_of(name, seed)
         with named(name, seed, learner):
-            hostile.episode(learner, seed, LENGTH)
+            extreme_values.episode(learner, seed, LENGTH)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -70,14 +70,14 @@ def test_seeded_blocks(name: str, part: int, request: pytest.FixtureRequest) -> 
         seed = part * 1_000_003 + k
         learner = settings_of(name, seed)
         with named(name, seed, learner):
-            hostile.block_episode(learner, seed, BLOCKS if blocks else LENGTH, compare=k % 16 == 0)
+            extreme_values.block_episode(learner, seed, BLOCKS if blocks else LENGTH, compare=k % 16 == 0)
 
 
 def known(pool: list[Any], bad: list[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(st.sampled_from(pool), st.sampled_from(pool), st.sampled_from(bad))
 
 
-NAME = st.one_of(known(hostile.NAMES, hostile.BAD_NAMES), st.text(max_size=3), st.integers())
+NAME = st.one_of(known(extreme_values.NAMES, extreme_values.BAD_NAMES), st.text(max_size=3), st.integers())
 VALUE = st.one_of(
     st.floats(),
     st.floats(-3, 3),
@@ -85,12 +85,12 @@ VALUE = st.one_of(
     st.booleans(),
     st.decimals(),
     st.text(max_size=2),
-    known(hostile.NUMBERS, hostile.BAD_VALUES),
-    st.sampled_from(hostile.ABSENT),
+    known(extreme_values.NUMBERS, extreme_values.BAD_VALUES),
+    st.sampled_from(extreme_values.ABSENT),
 )
 ROW = st.tuples(
     st.dictionaries(NAME, VALUE, max_size=6),
-    known(hostile.LABELS, hostile.BAD_LABELS),
+    known(extreme_values.LABELS, extreme_values.BAD_LABELS),
     st.sampled_from([1.0, 0.5, 0.0]),
 )
 
@@ -107,11 +107,11 @@ def test_hypothesis(name: str, request: pytest.FixtureRequest) -> None:
         learner = settings_of(name, seed)
         fresh, taken = learner.clone(), []
         for row in rows:
-            hostile.assert_answers(learner, row[0])
-            if hostile.accepted(learner.learn_one, *row):
+            extreme_values.assert_answers(learner, row[0])
+            if extreme_values.accepted(learner.learn_one, *row):
                 taken.append(row)
-        hostile.assert_whole(learner)
-        hostile.second_door(fresh, taken, random.Random(seed))
+        extreme_values.assert_whole(learner)
+        extreme_values.second_door(fresh, taken, random.Random(seed))
         assert state(fresh) == state(learner)
 
     lives()
@@ -144,4 +144,4 @@ def test_a_long_life_under_a_small_bound(name: str) -> None:
         except VarifoldError as error:
             raise AssertionError("known rows were refused") from error
         assert state(one) == state(other)
-    hostile.assert_whole(one)
+    extreme_values.assert_whole(one)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from varifold import Block, streams
-from varifold._core import masks
-from varifold._core.block import concatenate
+from varifold._engine.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.streams.columns import Columns
+from varifold.streams.scenarios import _masks as masks
+from varifold.streams.scenarios.columns import Columns
 
 
 def table(n=400, d=9, nominal=(), seed=0):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from varifold import streams
-from varifold._core.block import concatenate
+from varifold._engine.block import concatenate
 from varifold.errors import ParameterError
 
 ROW_WISE = ["none", "delay:3", "vfs:0.5", "vfs:0.5,min=1", "capricious", "uninformative", "vfs:0.3+delay:2"]

@@ -1,7 +1,6 @@
 """The default learner: the library's own families as experts, combined by what they earn."""
 
 from varifold.auto.classifier import AutoClassifier
-from varifold.auto.neighbours import Neighbours
 from varifold.auto.report import AutoReport
 
-__all__ = ["AutoClassifier", "AutoReport", "Neighbours"]
+__all__ = ["AutoClassifier", "AutoReport"]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from varifold._core.additive import AdditiveRule
-from varifold._core.arow import AROWRule
-from varifold._core.auto import AutoModel
-from varifold._core.frequency import FrequencyModel
-from varifold._core.gaussian import GaussianModel
-from varifold._core.latent import Copula
-from varifold._core.naive_bayes import GaussianNBModel
-from varifold._core.neighbours import NeighboursModel
-from varifold._core.ovfm import OVFMModel
-from varifold._core.presence import PresenceModel
+from varifold.auto._auto import AutoModel
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.registry import models
+from varifold.copula._gaussian import GaussianModel
+from varifold.copula._latent import Copula
+from varifold.copula._ovfm import OVFMModel
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
+from varifold.naive_bayes._frequency import FrequencyModel
+from varifold.naive_bayes._naive_bayes import GaussianNBModel
+from varifold.naive_bayes._presence import PresenceModel
+from varifold.neighbours._neighbours import NeighboursModel
 
 Expert = tuple[str, Any, bool, bool, int, float, float, float]
 

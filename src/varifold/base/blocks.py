@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from varifold._core.assemble import assemble
-from varifold._core.block import Block, Labels, Vocabulary, check_weights, encode_labels
+from varifold._engine.assemble import assemble
+from varifold._engine.block import Block, Labels, Vocabulary, check_weights, encode_labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 if TYPE_CHECKING:

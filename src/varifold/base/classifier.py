@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from river import base as river_base
 
-from varifold._core.block import Block
-from varifold._core.engine import Engine
-from varifold._core.model import Model
+from varifold._engine.block import Block
+from varifold._engine.classify import Engine
+from varifold._engine.model import Model
 from varifold.base import files
 from varifold.base.blocks import to_block
 from varifold.base.nested import pack_params, unpack_params

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._core.block import concatenate
+from varifold._engine.block import concatenate
 from varifold.base import Block
 from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError

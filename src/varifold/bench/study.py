@@ -33,8 +33,8 @@ def define(
 ) -> dict[str, Any]:
     """The definition of a study, as it is stored; everything in it is checked."""
     from varifold.datasets import find
-    from varifold.streams.scenarios import SCENARIOS
-    from varifold.streams.spec import parse
+    from varifold.streams.scenarios.registry import SCENARIOS
+    from varifold.streams.scenarios.spec import parse
 
     is_file = Path(data).is_file()
     if is_file and not target:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from river import base as river_base
 from scipy.special import ndtri
 
-from varifold._core.block import Block, Labels
-from varifold._core.engine import Engine
-from varifold._core.imputer import ImputerModel
-from varifold._core.latent import Copula
+from varifold._engine.block import Block, Labels
+from varifold._engine.classify import Engine
 from varifold.base import files
 from varifold.base.blocks import to_block
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
+from varifold.copula._imputer import ImputerModel
+from varifold.copula._latent import Copula
 from varifold.errors import ModelFileError
 
 Name = str | int

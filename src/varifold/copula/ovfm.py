@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from varifold._core.arow import AROWRule
-from varifold._core.ftrladp import FTRLADPRule
-from varifold._core.latent import Copula
-from varifold._core.model import BinaryRule
-from varifold._core.ovfm import OVFMModel
+from varifold._engine.model import BinaryRule
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
+from varifold.copula._latent import Copula
+from varifold.copula._ovfm import OVFMModel
+from varifold.linear._arow import AROWRule
+from varifold.linear._ftrladp import FTRLADPRule
 
 
 class OVFM(VaryingClassifier):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from varifold._core.block import Block
+from varifold._engine.block import Block
 from varifold.errors import ParameterError
 
 __all__ = ["FORMATS", "export"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from varifold._core.block import Block, Labels, encode_labels
+from varifold._engine.block import Block, Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
 from varifold.datasets.fetch import fetch

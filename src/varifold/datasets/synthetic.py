@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from varifold._core.block import Block, Labels, Vocabulary
+from varifold._engine.block import Block, Labels, Vocabulary
 from varifold.base.blocks import to_block
 
 __all__ = ["synthetic"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._core.block import concatenate
+from varifold._engine.block import concatenate
 from varifold.base import Block
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.metrics import Bools, Floats, Ints

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from varifold._core.evolving import EvolvingModel
-from varifold._core.model import BinaryRule
-from varifold._core.phases import Phases
+from varifold._engine.model import BinaryRule
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
+from varifold.evolving._evolving import EvolvingModel
+from varifold.evolving._switch_detector import Phases
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.arow import AROWRule
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.linear._arow import AROWRule
 
 
 @dataclass(eq=False, repr=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.ogd import OGDRule
 from varifold.base.params import Constraint, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.linear._ogd import OGDRule
 
 
 @dataclass(eq=False, repr=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.pa import PARule
 from varifold.base.params import Constraint, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.linear._pa import PARule
 
 
 @dataclass(eq=False, repr=False)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._core.orf3v import ORF3VModel
 from varifold.base.classifier import INTERCEPT, Instance, Name, VaryingClassifier
 from varifold.base.params import Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError, UnknownNameError
+from varifold.forest._orf3v import ORF3VModel
 
 Floats = NDArray[np.float64]
 

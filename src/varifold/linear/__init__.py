@@ -5,8 +5,6 @@ from varifold.linear.arow import AROW
 from varifold.linear.fobos import FOBOS
 from varifold.linear.ftrladp import FTRLADP
 from varifold.linear.ftrlproximal import FTRLProximal
-from varifold.linear.gaussiannb import GaussianNB
-from varifold.linear.nb3 import NB3
 from varifold.linear.ocds import OCDS
 from varifold.linear.ogd import OGD
 from varifold.linear.olids import OLIDS
@@ -18,7 +16,6 @@ __all__ = [
     "AROW",
     "FOBOS",
     "FTRLADP",
-    "NB3",
     "OCDS",
     "OGD",
     "OLIDS",
@@ -27,5 +24,4 @@ __all__ = [
     "PA",
     "Additive",
     "FTRLProximal",
-    "GaussianNB",
 ]

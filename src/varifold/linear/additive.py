@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.additive import AdditiveRule
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Constraint, Integer, Real
+from varifold.linear._additive import AdditiveRule
 
 
 @dataclass(eq=False, repr=False)

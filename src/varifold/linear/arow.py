@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._core.arow import AROWRule
 from varifold.base.params import Constraint, Integer, OneOf, Real
+from varifold.linear._arow import AROWRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._core.leaning import LeaningModel
-from varifold._core.model import BinaryRule, Model
+from varifold._engine.model import BinaryRule, Model
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Boolean, Constraint
+from varifold.linear._majority_bias import LeaningModel
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.fobos import FOBOSRule
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear._fobos import FOBOSRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.ftrladp import FTRLADPRule
 from varifold.base.params import Boolean, Constraint, Integer, Real
+from varifold.linear._ftrladp import FTRLADPRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.ftrl import FTRLProximalRule
 from varifold.base.params import Constraint, Real
+from varifold.linear._ftrl import FTRLProximalRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._core.ocds import OCDSRule
 from varifold.base.params import Constraint, Integer, Real
+from varifold.linear._ocds import OCDSRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.ogd import OGDRule
 from varifold.base.params import Constraint, Real
+from varifold.linear._ogd import OGDRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.olsf import OLSFRule
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear._olsf import OLSFRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._core.olvf import OLVFRule
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear._olvf import OLVFRule
 from varifold.linear.base import LinearClassifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold._core.pa import PARule
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.linear._pa import PARule
 from varifold.linear.base import LinearClassifier
 
 

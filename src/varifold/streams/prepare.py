@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from varifold._core.block import Block
+from varifold._engine.block import Block
 from varifold.errors import DataError, ParameterError
-from varifold.streams.scenarios import SCENARIOS
-from varifold.streams.spec import parse
-from varifold.streams.state import State
+from varifold.streams.scenarios.registry import SCENARIOS
+from varifold.streams.scenarios.spec import parse
+from varifold.streams.scenarios.state import State
 
 __all__ = ["Prepared", "derived_seed", "prepare"]
 

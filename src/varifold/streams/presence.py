@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from varifold._core.block import Block
-from varifold.streams.columns import Columns
+from varifold._engine.block import Block
+from varifold.streams.scenarios.columns import Columns
 
 __all__ = ["Presence", "percent", "presence"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from varifold._core.block import Block
+from varifold._engine.block import Block
 from varifold.errors import ParameterError
-from varifold.streams.columns import Columns
 from varifold.streams.prepare import derived_seed
-from varifold.streams.read import Stream
-from varifold.streams.scenarios import SCENARIOS
-from varifold.streams.spec import Step, parse
-from varifold.streams.state import State
+from varifold.streams.scenarios.columns import Columns
+from varifold.streams.scenarios.registry import SCENARIOS
+from varifold.streams.scenarios.spec import Step, parse
+from varifold.streams.scenarios.state import State
+from varifold.streams.stream import Stream
 
 __all__ = ["Varied", "vary"]
 

@@ -6,15 +6,15 @@ import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from varifold._core.engine import Engine
-from varifold._core.foreign import ForeignModel
-from varifold._core.leaning import LeaningModel
-from varifold._core.model import Model
-from varifold._core.ovfiv import OVFIVModel
+from varifold._engine.classify import Engine
+from varifold._engine.model import Model
+from varifold._engine.python_rule import ForeignModel
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import Learner, make_learner
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
+from varifold.linear._majority_bias import LeaningModel
+from varifold.variation._ovfiv import OVFIVModel
 
 _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 

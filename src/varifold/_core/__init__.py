@@ -1,1 +1,0 @@
-"""The compiled engine: name tables, blocks, the scaler, the rules and the loop that joins them."""

@@ -1,4 +1,0 @@
-from varifold._core.block import Vocabulary
-
-class Binding:
-    def __init__(self, vocabulary: Vocabulary) -> None: ...

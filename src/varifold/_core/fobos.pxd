@@ -1,5 +1,0 @@
-from varifold._core.model cimport BinaryRule
-
-cdef class FOBOSRule(BinaryRule):
-    cdef readonly double eta, lam
-    cdef readonly bint hinge

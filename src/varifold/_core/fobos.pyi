@@ -1,7 +1,0 @@
-from varifold._core.model import BinaryRule
-
-class FOBOSRule(BinaryRule):
-    eta: float
-    lam: float
-    hinge: bool
-    def __init__(self, eta: float, lam: float, hinge: bool) -> None: ...

@@ -1,4 +1,0 @@
-from varifold._core.model import BinaryRule
-
-class FTRLProximalRule(BinaryRule):
-    def __init__(self, alpha: float, beta: float, L1: float, L2: float) -> None: ...

@@ -1,8 +1,0 @@
-from varifold._core.sparse import SparseRule
-
-class OLIDSRule(SparseRule):
-    C: float
-    theta: float
-    lam: float
-    B: float
-    def __init__(self, C: float, theta: float, lam: float, B: float) -> None: ...

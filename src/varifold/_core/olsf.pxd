@@ -1,5 +1,0 @@
-from varifold._core.sparse cimport SparseRule
-
-cdef class OLSFRule(SparseRule):
-    cdef readonly int mode
-    cdef readonly double C, lam, B

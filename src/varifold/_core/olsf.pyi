@@ -1,8 +1,0 @@
-from varifold._core.sparse import SparseRule
-
-class OLSFRule(SparseRule):
-    mode: int
-    C: float
-    lam: float
-    B: float
-    def __init__(self, mode: str, C: float, lam: float, B: float) -> None: ...

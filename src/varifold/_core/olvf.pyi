@@ -1,9 +1,0 @@
-from varifold._core.sparse import SparseRule
-
-class OLVFRule(SparseRule):
-    C: float
-    C_bar: float
-    lam: float
-    B: float
-    kkt: bool
-    def __init__(self, C: float, C_bar: float, lam: float, B: float, kkt: bool) -> None: ...

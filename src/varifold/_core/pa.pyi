@@ -1,6 +1,0 @@
-from varifold._core.model import BinaryRule
-
-class PARule(BinaryRule):
-    mode: int
-    C: float
-    def __init__(self, mode: str, C: float) -> None: ...

@@ -1,9 +1,0 @@
-from typing import Any
-
-from numpy.typing import NDArray
-
-from varifold._core.model import BinaryRule
-
-class SparseRule(BinaryRule):
-    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
-    def nbytes(self) -> int: ...

@@ -1,0 +1,10 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold._engine.block import Vocabulary
+
+def assemble(
+    n: int, columns: list[tuple[Any, Any]], vocabulary: Vocabulary
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...

@@ -1,0 +1,65 @@
+"""Where the ids of a block's vocabulary live in a learner's space."""
+
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+from varifold._engine.block cimport Vocabulary
+from varifold._engine.names cimport INDICATOR, NUMERIC, conflict_error
+from varifold._engine.space cimport Space
+
+
+cdef class Binding:
+    """Where a vocabulary's ids live in a space."""
+
+    def __cinit__(self, Vocabulary vocabulary):
+        self.vocabulary = vocabulary
+
+    def __dealloc__(self):
+        free(self.slot)
+        free(self.source)
+
+    cdef int fit(self, Space space) except -1:
+        """Make room for new ids and slots, and look up the ids not yet known there."""
+        cdef Py_ssize_t i
+        cdef int32_t s
+        cdef bint stale = self.evictions != space.evictions
+        if self.vocabulary.size > self.ids:
+            self.slot = <int32_t*> realloc(self.slot, self.vocabulary.size * sizeof(int32_t))
+            if self.slot == NULL:
+                raise MemoryError
+            memset(self.slot + self.ids, 0, (self.vocabulary.size - self.ids) * sizeof(int32_t))
+        if space.capacity > self.slots:
+            self.source = <int32_t*> realloc(self.source, space.capacity * sizeof(int32_t))
+            if self.source == NULL:
+                raise MemoryError
+            memset(self.source + self.slots, 0, (space.capacity - self.slots) * sizeof(int32_t))
+            self.slots = space.capacity
+        if stale:
+            memset(self.slot, 0, self.vocabulary.size * sizeof(int32_t))
+            memset(self.source, 0, self.slots * sizeof(int32_t))
+        for i in range(1, self.vocabulary.size):
+            if self.slot[i] == 0:
+                s = slot_of(space, self.vocabulary, <int32_t> i)
+                if s > 0:
+                    self.slot[i] = s
+                    self.source[s] = <int32_t> i
+        self.ids = self.vocabulary.size
+        self.evictions = space.evictions
+        return 0
+
+
+cdef int32_t slot_of(Space space, Vocabulary vocabulary, int32_t i) except -2:
+    """The slot of a vocabulary id, 0 when the space does not know it; a clash of names raises."""
+    cdef int32_t s
+    cdef uint8_t kind = vocabulary.kind[i]
+    s = space.find(vocabulary.key[i])
+    if s < 0:
+        return 0
+    if kind & INDICATOR:
+        if not space.kind[s] & INDICATOR:
+            raise conflict_error(<object> vocabulary.key[i], 1)
+        return s
+    if space.kind[s] & INDICATOR:
+        raise conflict_error(<object> vocabulary.key[i], 1)
+    return s if kind & NUMERIC and space.kind[s] & NUMERIC else 0

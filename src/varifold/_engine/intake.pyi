@@ -1,0 +1,24 @@
+from typing import Any
+
+from varifold._engine.model import Model
+from varifold._engine.names import Name
+from varifold._engine.scaler import Scaler
+from varifold._engine.space import Space
+
+class Intake:
+    space: Space
+    scaler: Scaler
+    model: Model
+    step: int
+    intercept: bool
+    def __init__(
+        self,
+        model: Model,
+        scale: str = "standard",
+        clip: float = 3.0,
+        intercept: bool = True,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None: ...
+
+def pending_order(entry: tuple[Name, Any, Any, float]) -> tuple[bool, Name]: ...

@@ -1,0 +1,67 @@
+"""A learner's feature space: slots with first seen, last seen and count."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from varifold._engine.names cimport NameTable
+
+
+cdef class Space(NameTable):
+    """Feature name -> slot, and when each was seen."""
+
+    def __cinit__(self):
+        # a base class's __cinit__ sees its own grow() only, so the first room is made here
+        self.seen = <Seen*> calloc(self.capacity, sizeof(Seen))
+        if self.seen == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.seen)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t old = self.capacity
+        if capacity <= old:
+            return 0
+        NameTable.grow(self, capacity)
+        self.seen = <Seen*> realloc(self.seen, capacity * sizeof(Seen))
+        if self.seen == NULL:
+            raise MemoryError
+        memset(self.seen + old, 0, (capacity - old) * sizeof(Seen))
+        return 0
+
+    cdef int remove(self, int32_t i) except -1:
+        NameTable.remove(self, i)
+        self.evictions += 1
+        return 0
+
+    cdef void erase(self, int32_t i):
+        NameTable.erase(self, i)
+        memset(&self.seen[i], 0, sizeof(Seen))
+
+    def seen_table(self):
+        """(first, last, count) by slot, as an int64 array of three columns."""
+        out = np.zeros((self.size, 3), dtype=np.int64)
+        cdef int64_t[:, ::1] view = out
+        cdef Py_ssize_t i
+        for i in range(self.size):
+            view[i, 0] = seen_first(&self.seen[i])
+            view[i, 1] = seen_last(&self.seen[i])
+            view[i, 2] = seen_count(&self.seen[i])
+        return out
+
+    def restore_seen(self, table):
+        """Take what seen_table() gave."""
+        cdef int64_t[:, ::1] view = np.ascontiguousarray(table, dtype=np.int64)
+        cdef Py_ssize_t i
+        if view.shape[0] != self.size or view.shape[1] != 3:
+            raise ValueError("the table of seen features does not fit the names")
+        for i in range(self.size):
+            seen_set(&self.seen[i], view[i, 0], view[i, 1], view[i, 2])
+
+    def nbytes(self):
+        """Bytes held for names and counts, the name objects themselves not counted."""
+        per_id = sizeof(void*) + sizeof(int32_t) + 1
+        return {"names": self.capacity * per_id + (self.mask + 1) * sizeof(int32_t), "seen": self.capacity * sizeof(Seen)}

@@ -1,0 +1,1 @@
+"""Small numerics that any compiled module may use without the interpreter lock."""

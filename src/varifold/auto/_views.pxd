@@ -1,0 +1,115 @@
+"""One instance in the forms that experts ask for, and a memory of the instance seen last.
+
+Room is made when the space grows, so that nothing is allocated while predicting or learning.
+"""
+
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from varifold._engine.view cimport View
+
+cdef struct Lenses:
+    Py_ssize_t room
+    View columns           # presence as an instance of its own
+    View known             # the instance without its fresh slots
+    View last              # a copy of the instance seen last
+    int32_t* slots         # [4][room]: of columns, of known, of last, columns of last
+    double* numbers        # [5][room]: ones, x and raw of known, x and raw of last
+    uint8_t* fresh         # [room] zeros
+
+
+cdef inline int lenses_room(Lenses* l, Py_ssize_t room) noexcept nogil:
+    """Room for instances of fewer slots than this; -1 without memory, and all is as before."""
+    cdef void* p
+    cdef Py_ssize_t i
+    if room <= l.room:
+        return 0
+    p = realloc(l.slots, 4 * room * sizeof(int32_t))
+    if p == NULL:
+        return -1
+    l.slots = <int32_t*> p
+    p = realloc(l.numbers, 5 * room * sizeof(double))
+    if p == NULL:
+        return -1
+    l.numbers = <double*> p
+    p = realloc(l.fresh, room)
+    if p == NULL:
+        return -1
+    l.fresh = <uint8_t*> p
+    for i in range(room):
+        l.numbers[i] = 1.0
+    memset(l.fresh, 0, room)
+    l.room = room
+    l.last.n = -1
+    return 0
+
+
+cdef inline void lenses_free(Lenses* l) noexcept nogil:
+    free(l.slots)
+    free(l.numbers)
+    free(l.fresh)
+
+
+cdef inline View* as_columns(Lenses* l, View* v) noexcept nogil:
+    """Which columns are present, as an instance of ones with the intercept first."""
+    cdef View* p = &l.columns
+    p[0] = v[0]
+    p.slot = l.slots
+    p.slot[0] = 0
+    memcpy(p.slot + 1, v.column, v.columns * sizeof(int32_t))
+    p.n = v.columns + 1
+    p.x = l.numbers
+    p.raw = l.numbers
+    p.fresh = l.fresh
+    return p
+
+
+cdef inline View* without_fresh(Lenses* l, View* v) noexcept nogil:
+    """The instance as it was predicted: slots that this round brings are left out."""
+    cdef Py_ssize_t i, n = 0
+    cdef View* p = &l.known
+    for i in range(v.n):
+        if v.fresh[i] and v.slot[i] != 0:
+            break
+    else:
+        return v
+    p[0] = v[0]
+    p.slot = l.slots + l.room
+    p.x = l.numbers + l.room
+    p.raw = l.numbers + 2 * l.room
+    p.fresh = l.fresh
+    for i in range(v.n):
+        if v.fresh[i] and v.slot[i] != 0:
+            continue
+        p.slot[n] = v.slot[i]
+        p.x[n] = v.x[i]
+        p.raw[n] = v.raw[i]
+        n += 1
+    p.n = n
+    return p
+
+
+cdef inline bint seen_last(Lenses* l, View* v) noexcept nogil:
+    """Whether this is, to the last bit, the instance kept by keep_last()."""
+    return (l.last.n == v.n and l.last.columns == v.columns and l.last.step == v.step and l.last.known == v.known
+            and memcmp(l.last.slot, v.slot, v.n * sizeof(int32_t)) == 0
+            and memcmp(l.last.x, v.x, v.n * sizeof(double)) == 0
+            and memcmp(l.last.raw, v.raw, v.n * sizeof(double)) == 0
+            and memcmp(l.last.column, v.column, v.columns * sizeof(int32_t)) == 0)
+
+
+cdef inline void keep_last(Lenses* l, View* v) noexcept nogil:
+    l.last = v[0]
+    l.last.slot = l.slots + 2 * l.room
+    l.last.column = l.slots + 3 * l.room
+    l.last.x = l.numbers + 3 * l.room
+    l.last.raw = l.numbers + 4 * l.room
+    memcpy(l.last.slot, v.slot, v.n * sizeof(int32_t))
+    memcpy(l.last.column, v.column, v.columns * sizeof(int32_t))
+    memcpy(l.last.x, v.x, v.n * sizeof(double))
+    memcpy(l.last.raw, v.raw, v.n * sizeof(double))
+
+
+cdef inline void forget_last(Lenses* l) noexcept nogil:
+    l.last.n = -1

@@ -1,0 +1,32 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varifold._engine.model import BinaryRule, Model
+from varifold.copula._latent import Copula
+
+class OVFMModel(Model):
+    copula: Copula
+    raw: BinaryRule
+    latent: BinaryRule
+    presence: BinaryRule | None
+    latent_only: bool
+    def __init__(
+        self,
+        copula: Copula,
+        raw: BinaryRule,
+        latent: BinaryRule,
+        parts: int = 1,
+        latent_only: bool = False,
+        radius: float = 0.0,
+        rate: str = "anytime",
+        eta: float = 0.0,
+        presence: BinaryRule | None = None,
+        odds: float = 1.0,
+    ) -> None: ...
+    def mix_weights(self) -> NDArray[Any]: ...
+    def role(self, slot: int) -> str: ...
+    def notes(self) -> list[str]: ...
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...

@@ -1,0 +1,12 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varifold.copula._active_set import Nodes
+from varifold.copula._marginals import Marginals
+
+class Scores(Nodes):
+    marginals: Marginals
+    sweeps: int
+    n: int
+    def correlation(self) -> tuple[list[int], NDArray[Any]]: ...

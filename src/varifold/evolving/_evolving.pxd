@@ -1,0 +1,39 @@
+from libc.stdint cimport int32_t, uint64_t
+
+from varifold._numeric.hedge cimport Experts
+from varifold.evolving._feature_map cimport Overlap
+from varifold.evolving._switch_detector cimport Phases
+from varifold.evolving._rule_pair cimport RulePair
+from varifold._engine.view cimport View
+
+# What runs after a switch.
+cdef enum Parts:
+    NEW = 0          # a new model alone
+    FROZEN = 1       # the old model on recovered features, as it was
+    UPDATED = 2      # the old model on recovered features, learning on
+    MEAN = 3         # both, weighted mean
+    DRAWN = 4        # both, one drawn by weight
+    HEAVIER = 5      # both, the heavier one
+
+
+cdef class EvolvingModel(RulePair):
+    cdef readonly Phases phases
+    cdef readonly Overlap overlap
+    cdef Experts experts              # the old model is number 0, the new one 1
+    cdef int parts
+    cdef bint transfer                # the new model starts from the old one's weights through the map
+    cdef bint centred                 # the map has a constant
+    cdef bint frozen
+    cdef uint64_t seed
+    cdef double recent[2]             # running mean loss of the old and the new model
+    cdef int heir                     # whose features the overlap that runs is mapped to
+    cdef Py_ssize_t maps_missed       # overlaps wider than max_dense
+    cdef int32_t* column_of           # slot -> input column of the overlap + 1
+
+    cdef void weights(self, View* v, double* a) noexcept nogil
+    cdef void admit(self, int e, View* v) noexcept nogil
+    cdef void begin(self) noexcept nogil
+    cdef void collect(self, View* v, double w) noexcept nogil
+    cdef bint stays(self, View* v) noexcept nogil
+    cdef void switch(self, View* v) noexcept nogil
+    cdef void hand_over(self, int giver, int taker, View* v) noexcept nogil

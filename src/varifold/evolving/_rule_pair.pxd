@@ -1,0 +1,51 @@
+from libc.stdint cimport int32_t, uint8_t
+
+from varifold.evolving._feature_map cimport FeatureMap
+from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.space cimport Space
+from varifold._engine.view cimport View
+
+# A rule's own numbering of the slots it uses. Local 0: the intercept.
+cdef struct Locals:
+    int32_t n            # numbers given out
+    int32_t spares
+    int32_t* of          # slot -> local, -1 none
+    int32_t* slot        # local -> slot, -1 given back
+    int32_t* spare       # locals given back
+    bint sealed          # takes no further features
+
+
+cdef class RulePair(Model):
+    cdef BinaryRule first, second
+    cdef Space first_space, second_space
+    cdef Locals local[2]
+    cdef readonly FeatureMap map      # of the old rule
+    cdef bint logistic                # loss: log2(1 + exp(-yf)), else hinge
+    cdef double bound                 # on recovered values, 0 none
+    cdef readonly int old             # the old rule, or the only one that runs
+    cdef readonly bint two            # the other one runs beside it
+    # scratch
+    cdef View inner                   # the instance as a rule sees it
+    cdef int32_t* slots
+    cdef int32_t* slots2
+    cdef double* values
+    cdef double* values2
+    cdef int32_t* where               # slot -> position in the view + 1
+    cdef double* recovered
+    cdef uint8_t* unfresh             # zeros
+    cdef double* dense                # for sorting
+
+    cdef int grow_rule(self, int e, Py_ssize_t capacity) except -1
+    cdef double rule_score(self, int e, int c) noexcept nogil
+    cdef void rule_learn(self, int e, int y, double w) noexcept nogil
+    cdef double rule_coefficient(self, int e, int32_t slot, int c) noexcept nogil
+    cdef double rule_loss(self, int e, int y) noexcept nogil
+    cdef void restart(self, int e) noexcept nogil
+    cdef void wipe(self, int e) noexcept nogil
+    cdef int32_t take(self, int e, int32_t slot) noexcept nogil
+    cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil
+    cdef void mark(self, View* v, bint present) noexcept nogil
+    cdef inline double clipped(self, double x) noexcept nogil
+    cdef void recover(self, View* v) noexcept nogil
+    cdef void lay(self, int e, View* v) noexcept nogil
+    cdef void explain_part(self, int e, View* v, int c, double sign, double* out) noexcept nogil

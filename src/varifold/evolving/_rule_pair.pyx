@@ -1,0 +1,367 @@
+"""Two rules of a kind, one of which may see old features through a map.
+
+Each rule numbers the slots it uses by itself, so that its state is no larger than its own space, and is handed a view in
+its own numbers. The old one finds there what the instance shows as it is, and what is absent recovered by the map.
+"""
+
+import numpy as np
+
+from libc.math cimport exp, fabs, log1p
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from varifold.evolving._feature_map cimport FeatureMap
+from varifold.evolving._feature_map import checked
+from varifold._engine.model cimport BinaryRule, Model, at
+from varifold._engine.order cimport BITMAP_SLOTS, sort_pairs
+from varifold._engine.space cimport Space
+from varifold._engine.view cimport View
+
+cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
+
+
+cdef class RulePair(Model):
+    """A subclass gives the two rules and the map when it is made."""
+
+    def __cinit__(self):
+        self.first_space = Space()
+        self.second_space = Space()
+        self.dense = <double*> calloc(BITMAP_SLOTS, sizeof(double))
+        if self.dense == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int e
+        for e in range(2):
+            free(self.local[e].of)
+            free(self.local[e].slot)
+            free(self.local[e].spare)
+        free(self.slots)
+        free(self.slots2)
+        free(self.values)
+        free(self.values2)
+        free(self.where)
+        free(self.recovered)
+        free(self.unfresh)
+        free(self.dense)
+
+    cdef int attach(self, Space space) except -1:
+        self.first.attach(self.first_space)
+        self.second.attach(self.second_space)
+        Model.attach(self, space)
+        return 0
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t old = self.capacity, room = capacity - self.capacity
+        if room <= 0:
+            return 0
+        self.grow_rule(0, capacity)
+        self.grow_rule(1, capacity)
+        self.slots = <int32_t*> realloc(self.slots, 2 * capacity * sizeof(int32_t))
+        self.slots2 = <int32_t*> realloc(self.slots2, 2 * capacity * sizeof(int32_t))
+        self.values = <double*> realloc(self.values, 2 * capacity * sizeof(double))
+        self.values2 = <double*> realloc(self.values2, 2 * capacity * sizeof(double))
+        self.where = <int32_t*> realloc(self.where, capacity * sizeof(int32_t))
+        self.recovered = <double*> realloc(self.recovered, capacity * sizeof(double))
+        self.unfresh = <uint8_t*> realloc(self.unfresh, 2 * capacity)
+        if (self.slots == NULL or self.slots2 == NULL or self.values == NULL or self.values2 == NULL
+                or self.where == NULL or self.recovered == NULL or self.unfresh == NULL):
+            raise MemoryError
+        memset(self.unfresh, 0, 2 * capacity)
+        memset(self.where + old, 0, room * sizeof(int32_t))
+        self.capacity = capacity
+        return 0
+
+    cdef int grow_rule(self, int e, Py_ssize_t capacity) except -1:
+        cdef Locals* l = &self.local[e]
+        cdef BinaryRule rule = self.first if e == 0 else self.second
+        cdef Space space = self.first_space if e == 0 else self.second_space
+        cdef Py_ssize_t i
+        space.grow(capacity)
+        rule.grow(capacity)
+        l.of = <int32_t*> realloc(l.of, capacity * sizeof(int32_t))
+        l.slot = <int32_t*> realloc(l.slot, capacity * sizeof(int32_t))
+        l.spare = <int32_t*> realloc(l.spare, capacity * sizeof(int32_t))
+        if l.of == NULL or l.slot == NULL or l.spare == NULL:
+            raise MemoryError
+        for i in range(self.capacity, capacity):
+            l.of[i] = -1
+        if l.n == 0:
+            l.n = 1
+            l.of[0] = 0
+            l.slot[0] = 0
+        return 0
+
+    cdef int add_class(self) except -1:
+        self.first.add_class()
+        self.second.add_class()
+        self.classes += 1
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        cdef int e
+        cdef int32_t i
+        for e in range(2):
+            i = self.local[e].of[slot]
+            if i < 0:
+                continue
+            if e == 0:
+                self.first.forget(i)
+            else:
+                self.second.forget(i)
+            self.local[e].of[slot] = -1
+            self.local[e].slot[i] = -1
+            self.local[e].spare[self.local[e].spares] = i
+            self.local[e].spares += 1
+        self.map.forget(slot)
+
+    # ---------------------------------------------------------------- one of the two rules
+
+    cdef double rule_score(self, int e, int c) noexcept nogil:
+        return self.first.score(&self.inner, c) if e == 0 else self.second.score(&self.inner, c)
+
+    cdef void rule_learn(self, int e, int y, double w) noexcept nogil:
+        if e == 0:
+            self.first.learn(&self.inner, y, w)
+        else:
+            self.second.learn(&self.inner, y, w)
+
+    cdef double rule_coefficient(self, int e, int32_t slot, int c) noexcept nogil:
+        """The weight a rule gives to a slot, 0 where it has none."""
+        cdef int32_t i = self.local[e].of[slot]
+        if i < 0:
+            return 0.0
+        return self.first.coefficient(i, c) if e == 0 else self.second.coefficient(i, c)
+
+    cdef double rule_loss(self, int e, int y) noexcept nogil:
+        """Loss of a rule on the view laid out, the mean over its problems."""
+        cdef int c, k = self.first.problems
+        cdef double total = 0.0, m
+        for c in range(k):
+            m = self.rule_score(e, c)
+            if y != (1 if k == 1 else c):
+                m = -m
+            if not self.logistic:
+                total += 1.0 - m if m < 1.0 else 0.0
+            elif m > 0.0:
+                total += PER_BIT * log1p(exp(-m))
+            else:
+                total += PER_BIT * (log1p(exp(m)) - m)
+        return min(total / k, 1e100)
+
+    cdef void restart(self, int e) noexcept nogil:
+        """A rule's shared numbers (the round of a falling rate) begin anew."""
+        cdef int c
+        if e == 0:
+            memset(self.first.shared, 0, self.first.problems * self.first.globals * sizeof(double))
+            for c in range(self.first.problems):
+                self.first.start(c)
+        else:
+            memset(self.second.shared, 0, self.second.problems * self.second.globals * sizeof(double))
+            for c in range(self.second.problems):
+                self.second.start(c)
+
+    cdef void wipe(self, int e) noexcept nogil:
+        """A rule as it was when made."""
+        cdef Locals* l = &self.local[e]
+        cdef int32_t i
+        for i in range(l.n):
+            if e == 0:
+                self.first.forget(i)
+            else:
+                self.second.forget(i)
+            if i and l.slot[i] >= 0:
+                l.of[l.slot[i]] = -1
+        l.n = 1
+        l.spares = 0
+        l.sealed = False
+        if e == 0:
+            self.first_space.size = 1
+        else:
+            self.second_space.size = 1
+        self.restart(e)
+
+    cdef int32_t take(self, int e, int32_t slot) noexcept nogil:
+        """A rule's number for a slot, new or known."""
+        cdef Locals* l = &self.local[e]
+        cdef int32_t i = l.of[slot]
+        if i >= 0:
+            return i
+        if l.spares:
+            l.spares -= 1
+            i = l.spare[l.spares]
+        else:
+            i = l.n
+            l.n += 1
+            if e == 0:
+                self.first_space.size = l.n
+            else:
+                self.second_space.size = l.n
+        l.of[slot] = i
+        l.slot[i] = slot
+        return i
+
+    cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil:
+        cdef int32_t i = self.take(e, slot)
+        if e == 0:
+            at(self.first, i, c)[0] = f
+        else:
+            at(self.second, i, c)[0] = f
+
+    # ---------------------------------------------------------------- views
+
+    cdef void mark(self, View* v, bint present) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            self.where[v.slot[i]] = <int32_t> (i + 1) if present else 0
+
+    cdef inline double clipped(self, double x) noexcept nogil:
+        return min(max(x, -self.bound), self.bound)
+
+    cdef void recover(self, View* v) noexcept nogil:
+        """Old features from the new ones, before clipping; the view is marked."""
+        cdef Py_ssize_t i, j, q = self.map.outputs
+        cdef int32_t s
+        cdef double d
+        cdef double* row
+        cdef double* out = self.recovered
+        for j in range(q):
+            out[j] = self.map.base[j]
+        for i in range(self.map.inputs):
+            s = self.map.input[i]
+            if s < 0 or self.where[s] == 0:
+                continue
+            d = v.raw[self.where[s] - 1] - self.map.mean[i]
+            row = self.map.matrix + i * q
+            for j in range(q):
+                out[j] += d * row[j]
+
+    cdef void lay(self, int e, View* v) noexcept nogil:
+        """The instance as a rule sees it, into `inner`: its own numbers, what is absent recovered if it is old."""
+        cdef Locals* l = &self.local[e]
+        cdef Py_ssize_t i, n = 0
+        cdef int32_t s
+        for i in range(v.n):
+            s = l.of[v.slot[i]]
+            if s >= 0:
+                self.slots[n] = s
+                self.values[n] = v.x[i]
+                n += 1
+        if e == self.old and self.map.outputs:
+            self.mark(v, True)
+            self.recover(v)
+            for i in range(self.map.outputs):
+                s = self.map.output[i]
+                if s >= 0 and self.where[s] == 0 and l.of[s] >= 0:
+                    self.slots[n] = l.of[s]
+                    self.values[n] = self.clipped(self.recovered[i])
+                    n += 1
+            self.mark(v, False)
+        sort_pairs(n, self.slots, self.values, self.slots2, self.values2, self.dense, l.n)
+        self.inner.n = n
+        self.inner.slot = self.slots
+        self.inner.x = self.values
+        self.inner.raw = self.values
+        self.inner.fresh = self.unfresh
+        self.inner.columns = 0
+        self.inner.column = NULL
+        self.inner.step = v.step
+        self.inner.known = l.n - 1
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef void proba(self, double* scores, double* out) noexcept nogil:
+        self.first.proba(scores, out)
+
+    cdef void explain_part(self, int e, View* v, int c, double sign, double* out) noexcept nogil:
+        """Add what each entry brings to a rule's score; what an old feature brings goes back through the map."""
+        cdef Py_ssize_t i, j, q = self.map.outputs
+        cdef int32_t s
+        cdef double f
+        for i in range(v.n):
+            out[i] += sign * self.rule_coefficient(e, v.slot[i], c) * v.x[i]
+        if e != self.old or q == 0:
+            return
+        self.mark(v, True)
+        self.recover(v)
+        for j in range(q):
+            s = self.map.output[j]
+            if s < 0 or self.where[s]:
+                continue
+            f = sign * self.rule_coefficient(e, s, c)
+            if self.recovered[j] != 0.0:
+                f *= self.clipped(self.recovered[j]) / self.recovered[j]
+            if self.where[0]:
+                out[self.where[0] - 1] += f * self.map.base[j]
+            for i in range(self.map.inputs):
+                s = self.map.input[i]
+                if s >= 0 and self.where[s]:
+                    out[self.where[s] - 1] += f * self.map.matrix[i * q + j] * (
+                        v.raw[self.where[s] - 1] - self.map.mean[i])
+        self.mark(v, False)
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """Weights of the models that run, an input of the map with those of the old features it stands for."""
+        cdef double total = 0.0
+        cdef Py_ssize_t i, j, q = self.map.outputs
+        cdef int c
+        for c in range(self.first.problems):
+            total += fabs(self.rule_coefficient(self.old, slot, c))
+            if self.two:
+                total += fabs(self.rule_coefficient(1 - self.old, slot, c))
+            for i in range(self.map.inputs):
+                if self.map.input[i] != slot:
+                    continue
+                for j in range(q):
+                    if self.map.output[j] >= 0:
+                        total += fabs(self.map.matrix[i * q + j]
+                                      * self.rule_coefficient(self.old, self.map.output[j], c))
+        return total
+
+    def dump(self, Py_ssize_t size):
+        cdef Py_ssize_t i
+        cdef Locals* l
+        arrays = {**Model.dump(self, size), **self.map.dump()}
+        for e, rule in enumerate((self.first, self.second)):
+            l = &self.local[e]
+            for key, array in rule.dump(l.n).items():
+                arrays[f"rule{e}.{key}"] = array
+            arrays[f"rule{e}.slots"] = np.array([l.slot[i] for i in range(l.n)], dtype=np.int32)
+            arrays[f"rule{e}.spare"] = np.array([l.spare[i] for i in range(l.spares)], dtype=np.int32)
+        arrays["pair"] = np.array([self.old, self.two, self.local[0].sealed, self.local[1].sealed], dtype=np.int64)
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef Py_ssize_t i
+        cdef Locals* l
+        Model.fill(self, arrays, capacity)
+        self.grow(capacity)
+        self.map.fill(arrays, capacity)
+        pair = checked(arrays, "pair", 4, 0, 2)
+        for e, rule in enumerate((self.first, self.second)):
+            l = &self.local[e]
+            prefix = f"rule{e}."
+            rule.fill({key[6:]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+            slots = checked(arrays, prefix + "slots", -1, -1, capacity)
+            spare = checked(arrays, prefix + "spare", -1, 1, len(slots))
+            used = slots[slots >= 0]
+            if (not 0 < len(slots) <= capacity or slots[0] != 0 or len(np.unique(used)) != len(used)
+                    or len(spare) != len(slots) - len(used)):
+                raise ValueError(f"the features of {prefix[:5]} do not belong to this model")
+            l.n = len(slots)
+            for i in range(l.n):
+                l.slot[i] = slots[i]
+                if slots[i] >= 0:
+                    l.of[<int> slots[i]] = <int32_t> i
+            l.spares = len(spare)
+            for i in range(l.spares):
+                l.spare[i] = spare[i]
+            l.sealed = bool(pair[2 + e])
+        self.first_space.size = self.local[0].n
+        self.second_space.size = self.local[1].n
+        self.old = int(pair[0])
+        self.two = bool(pair[1])
+
+    def nbytes(self):
+        return self.first.nbytes() + self.second.nbytes() + self.map.nbytes()

@@ -1,0 +1,7 @@
+from varifold._engine.model import BinaryRule
+
+class FOBOSRule(BinaryRule):
+    eta: float
+    lam: float
+    hinge: bool
+    def __init__(self, eta: float, lam: float, hinge: bool) -> None: ...

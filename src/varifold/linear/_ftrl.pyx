@@ -1,0 +1,43 @@
+"""FTRL-Proximal on the logistic loss, with a rate of its own for each coordinate."""
+
+from libc.stdint cimport int32_t
+
+from varifold._numeric.activation cimport sigmoid
+from varifold._engine.model cimport BinaryRule, at, dot
+from varifold._engine.view cimport View
+
+
+cdef class FTRLProximalRule(BinaryRule):
+    """Per slot: a Proximal."""
+
+    def __cinit__(self, double alpha, double beta, double L1, double L2):
+        self.width = 3
+        self.globals = 0
+        self.penalty.slowness = 1.0 / alpha
+        self.penalty.beta = beta
+        self.penalty.l1 = L1
+        self.penalty.l2 = L2
+
+    cdef void negate(self, int c) noexcept nogil:
+        cdef Py_ssize_t slot
+        cdef Proximal* s
+        for slot in range(self.capacity):
+            s = <Proximal*> at(self, <int32_t> slot, c)
+            s.z = -s.z
+            s.w = -s.w
+
+    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
+        return at(self, slot, c)[2]
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        return dot(v, self.state + c * 3 + 2, self.problems * 3)
+
+    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
+        cdef double* first = self.state + c * 3
+        cdef Py_ssize_t i, stride = self.problems * 3
+        cdef Penalty* p = &self.penalty
+        for i in range(v.n):
+            if v.x[i] != 0.0:
+                proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,
+                              slope * v.x[i])

@@ -1,0 +1,11 @@
+from varifold._engine.model import BinaryRule
+
+class FTRLADPRule(BinaryRule):
+    L1: float
+    L2: float
+    LP: float
+    kappa: float
+    decay: int
+    per_coordinate: bool
+    closed: bool
+    def __init__(self, L1: float, L2: float, LP: float, decay: int, kappa: float, per_coordinate: bool) -> None: ...

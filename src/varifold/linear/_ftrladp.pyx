@@ -1,0 +1,162 @@
+"""FTRL-ADP: logistic follow-the-regularised-leader with a decaying proximal centre and a watch for drift.
+
+Without L1 and L2 the weights of all coordinates have a closed form. With g = h / r a round takes v / (LP r r') from
+g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, stands still while a feature is absent:
+w = u - v (A + 1 / r) / LP, and a gradient d adds d to v and d A' / LP to u.
+"""
+
+from libc.math cimport fabs, log, pow, sqrt
+from libc.stdint cimport int32_t
+
+from varifold._numeric.activation cimport sigmoid
+from varifold._engine.model cimport BinaryRule, at
+from varifold._engine.view cimport View
+
+# shared numbers of a problem; r counts from 1 and so does what is kept of it per slot
+cdef enum:
+    R = 0       # r - 1: rounds held by the decaying centre
+    A = 1       # sum of 1 / (r r')
+    T = 2       # rounds since the last drift
+    F = 3       # of these, answered wrongly
+    T_WARN = 4
+    F_WARN = 5
+    P_MIN = 6
+    S_MIN = 7
+
+cdef double FAR = 1e4  # beyond it A is taken into u, so that nothing cancels
+
+
+cdef class FTRLADPRule(BinaryRule):
+    """Per slot: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
+
+    def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
+        self.width = 3 if per_coordinate else 2
+        self.globals = 8
+        self.L1 = L1
+        self.L2 = L2
+        self.LP = LP
+        self.decay = decay
+        self.kappa = kappa
+        self.per_coordinate = per_coordinate
+        self.closed = L1 == 0.0 and L2 == 0.0 and not per_coordinate
+
+    cdef void start(self, int c) noexcept nogil:
+        cdef double* g = self.shared + c * self.globals
+        g[P_MIN] = 1.0
+        g[S_MIN] = 10.0
+
+    cdef void negate(self, int c) noexcept nogil:
+        cdef Py_ssize_t slot
+        cdef double* s
+        for slot in range(self.capacity):
+            s = at(self, <int32_t> slot, c)
+            s[0] = -s[0]
+            s[1] = -s[1]
+
+    cdef double weight(self, double* s, double* g) noexcept nogil:
+        cdef double z, r
+        if self.closed:
+            return s[1] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
+        z = s[0] - self.LP * s[1]
+        if fabs(z) <= self.L1:
+            return 0.0
+        r = 1.0 + (s[2] if self.per_coordinate else g[R])
+        return -(z - self.L1 if z > 0.0 else z + self.L1) / (self.L2 + self.LP * r)
+
+    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
+        return self.weight(at(self, slot, c), self.shared + c * self.globals)
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        cdef double* g = self.shared + c * self.globals
+        cdef double* s
+        cdef double f = 0.0, pull
+        cdef Py_ssize_t i
+        if self.closed:
+            pull = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
+            for i in range(v.n):
+                s = at(self, v.slot[i], c)
+                f += (s[1] - s[0] * pull) * v.x[i]
+        else:
+            for i in range(v.n):
+                f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
+        return f
+
+    cdef double watch(self, double* g, bint wrong) noexcept nogil:
+        """Count the round, look for drift, and give the decay of the centre."""
+        cdef double t, rate, spread, keep
+        g[T] += 1.0
+        g[F] += wrong
+        t = g[T]
+        if self.decay == 0:
+            keep = 1.0 - pow(t, -1.0 / 3.0)
+        elif self.decay == 1:
+            keep = 1.0 - 1.0 / sqrt(t)
+        elif self.decay == 2:
+            keep = 1.0 - 1.0 / t
+        elif self.decay == 3:
+            keep = t / (t + 1.0)
+        else:
+            keep = 1.0 - log(t) / (2.0 * t)
+        if t <= 30.0:
+            return keep
+        rate = (g[F] + 1.0) / (t + 2.0)
+        spread = sqrt(rate * (1.0 - rate) / t)
+        keep = (1.0 - self.kappa) * keep + self.kappa * rate
+        if rate + spread < g[P_MIN] + g[S_MIN]:
+            g[P_MIN] = rate
+            g[S_MIN] = spread
+        if rate + spread < g[P_MIN] + 2.0 * g[S_MIN]:
+            g[T_WARN] = 0.0
+            g[F_WARN] = 0.0
+        else:
+            g[T_WARN] += 1.0
+            g[F_WARN] += wrong
+            if rate + spread > g[P_MIN] + 3.0 * g[S_MIN]:
+                g[T] = g[T_WARN]
+                g[F] = g[F_WARN]
+                g[P_MIN] = 1.0
+                g[S_MIN] = 10.0
+        return keep
+
+    cdef void rebase(self, int c) noexcept nogil:
+        """Take A into u; what the weights are stays."""
+        cdef double* g = self.shared + c * self.globals
+        cdef double* s
+        cdef Py_ssize_t slot
+        for slot in range(self.space.size):
+            s = at(self, <int32_t> slot, c)
+            s[1] -= s[0] * (g[A] / self.LP)
+        g[A] = 0.0
+
+    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double* g = self.shared + c * self.globals
+        cdef double* s
+        cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
+        cdef double slope = w * (p - target), keep, old, d
+        cdef Py_ssize_t i
+        keep = self.watch(g, fabs(target - p) > 0.5)
+        if self.closed:
+            old = 1.0 + g[R]
+            g[R] = keep * old
+            g[A] += 1.0 / (old * (1.0 + g[R]))
+            old = g[A] / self.LP
+            for i in range(v.n):
+                s = at(self, v.slot[i], c)
+                d = slope * v.x[i]
+                s[0] += d
+                s[1] += d * old
+            if g[A] > FAR:
+                self.rebase(c)
+        elif self.per_coordinate:
+            for i in range(v.n):
+                s = at(self, v.slot[i], c)
+                s[1] = keep * s[1] + self.weight(s, g)
+                s[2] = keep * (1.0 + s[2])
+                s[0] += slope * v.x[i]
+        else:
+            for i in range(self.space.size):
+                s = at(self, <int32_t> i, c)
+                s[1] = keep * s[1] + self.weight(s, g)
+            g[R] = keep * (1.0 + g[R])
+            for i in range(v.n):
+                at(self, v.slot[i], c)[0] += slope * v.x[i]

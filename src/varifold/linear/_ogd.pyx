@@ -1,0 +1,29 @@
+"""Online gradient descent on the logistic loss, with a step that falls as 1 / sqrt(t)."""
+
+from libc.math cimport sqrt
+
+from varifold._numeric.activation cimport sigmoid
+from varifold._engine.model cimport BinaryRule, at, dot
+from varifold._engine.view cimport View
+
+cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
+
+
+cdef class OGDRule(BinaryRule):
+    """Per slot: the weight. Shared: the rounds learned."""
+
+    def __cinit__(self, double c):
+        self.width = 1
+        self.globals = 1
+        self.c = c
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        return dot(v, self.state + c, self.problems)
+
+    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double f = self.score(v, c), step = sigmoid(-y * f)
+        cdef Py_ssize_t i
+        self.shared[c] += 1.0
+        step *= w * y * PER_BIT / (self.c * sqrt(self.shared[c]))
+        for i in range(v.n):
+            at(self, v.slot[i], c)[0] += step * v.x[i]

@@ -1,0 +1,8 @@
+from varifold.linear._truncated import SparseRule
+
+class OLIDSRule(SparseRule):
+    C: float
+    theta: float
+    lam: float
+    B: float
+    def __init__(self, C: float, theta: float, lam: float, B: float) -> None: ...

@@ -1,0 +1,8 @@
+from varifold.linear._truncated import SparseRule
+
+class OLSFRule(SparseRule):
+    mode: int
+    C: float
+    lam: float
+    B: float
+    def __init__(self, mode: str, C: float, lam: float, B: float) -> None: ...

@@ -1,0 +1,78 @@
+"""OLSF: passive-aggressive steps, projection on an l1 ball, truncation to a share of the features."""
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t
+
+from varifold._engine.model cimport at, dot
+from varifold.linear._pa cimport PA0, PA1, PA2, aggressive
+from varifold.linear._truncated cimport SparseRule
+from varifold._engine.view cimport View
+
+MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
+
+# shared numbers of a problem
+cdef enum:
+    SCALE = 0     # factor on every stored weight
+    NORM = 1      # sum of |w|
+
+
+cdef class OLSFRule(SparseRule):
+    """Per slot: the weight, over SCALE."""
+
+    def __cinit__(self, str mode, double C, double lam, double B):
+        self.width = 1
+        self.globals = 2
+        self.mode = MODES[mode]
+        self.C = C
+        self.lam = lam
+        self.B = B
+        self.sparse = B < 1.0
+
+    cdef void start(self, int c) noexcept nogil:
+        self.shared[c * self.globals + SCALE] = 1.0
+
+    cdef void clear(self, int32_t slot, int c) noexcept nogil:
+        cdef double* g = self.shared + c * self.globals
+        cdef double* s = at(self, slot, c)
+        g[NORM] -= fabs(s[0]) * g[SCALE]
+        s[0] = 0.0
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        return dot(v, self.state + c, self.problems) * self.shared[c * self.globals + SCALE]
+
+    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
+        return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
+
+    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double* g = self.shared + c * self.globals
+        cdef double* first = self.state + c
+        cdef double* s
+        cdef double* x = v.x
+        cdef int32_t* slot = v.slot
+        cdef double f = 0.0, norm = 0.0, step, before = 0.0, after = 0.0
+        cdef Py_ssize_t i, n = v.n, stride = self.problems
+        for i in range(n):
+            s = first + slot[i] * stride
+            f += s[0] * x[i]
+            norm += x[i] * x[i]
+            before += fabs(s[0])
+        f *= g[SCALE]
+        if y * f < 1.0:
+            step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE]
+            for i in range(n):
+                s = first + slot[i] * stride
+                s[0] += step * x[i]
+                after += fabs(s[0])
+                if self.sparse:
+                    self.place(slot[i], c)
+            g[NORM] += (after - before) * g[SCALE]
+        if g[NORM] > self.lam:
+            g[SCALE] *= self.lam / g[NORM]
+            g[NORM] = self.lam
+            if g[SCALE] < 1e-100:
+                for i in range(self.space.size):
+                    first[i * stride] *= g[SCALE]
+                g[SCALE] = 1.0
+                self.reorder(c)
+        if self.sparse:
+            self.keep_largest(<Py_ssize_t> (self.B * v.known), c)

@@ -1,0 +1,9 @@
+from varifold.linear._truncated import SparseRule
+
+class OLVFRule(SparseRule):
+    C: float
+    C_bar: float
+    lam: float
+    B: float
+    kkt: bool
+    def __init__(self, C: float, C_bar: float, lam: float, B: float, kkt: bool) -> None: ...

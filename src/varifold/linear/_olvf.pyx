@@ -1,0 +1,163 @@
+"""OLVF: a margin learner whose step is weighted by a learned confidence in the feature set."""
+
+from libc.math cimport exp, fabs, log1p
+from libc.stdint cimport int32_t, uint8_t
+
+from varifold._numeric.heap cimport Heap, heap_touch
+from varifold._engine.model cimport at, dot
+from varifold.linear._truncated cimport SparseRule
+from varifold._engine.view cimport View
+
+# shared numbers of a problem
+cdef enum:
+    SUM_BAR = 0   # sum of all space weights
+    SCALE = 1     # factor on every stored weight (the projection, done once for all)
+    MASS = 2      # sum of |w| |w_bar|
+
+cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below it over n never meets the other one
+
+
+cdef inline double sigmoid(double f) noexcept nogil:
+    return 1.0 / (1.0 + exp(-f)) if f >= 0.0 else exp(f) / (1.0 + exp(f))
+
+
+cdef inline double floored(double p) noexcept nogil:
+    return p if p > 1e-6 else 1e-6
+
+
+cdef class OLVFRule(SparseRule):
+    """Per slot: weight (over SCALE) and space weight."""
+
+    def __cinit__(self, double C, double C_bar, double lam, double B, bint kkt):
+        self.width = 2
+        self.globals = 3
+        self.C = C
+        self.C_bar = C_bar
+        self.lam = lam
+        self.B = B
+        self.kkt = kkt
+        self.sparse = B < 1.0
+
+    cdef void start(self, int c) noexcept nogil:
+        self.shared[c * self.globals + SCALE] = 1.0
+
+    cdef bint held(self, int32_t slot, int c) noexcept nogil:
+        """A space weight without a weight takes up room as well."""
+        return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[1] != 0.0
+
+    cdef void clear(self, int32_t slot, int c) noexcept nogil:
+        """Take a slot's weights out of the running sums and set them to zero."""
+        cdef double* s = at(self, slot, c)
+        cdef double* g = self.shared + c * self.globals
+        g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[1])
+        g[SUM_BAR] -= s[1]
+        s[0] = 0.0
+        s[1] = 0.0
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        return dot(v, self.state + c * self.width, self.problems * self.width) * self.shared[c * self.globals + SCALE]
+
+    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
+        return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
+
+    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+        self.step(v, c, y, w)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if self.classes != 2:
+            SparseRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
+        scores[0] = -scores[1]
+        if probs != NULL:
+            self.proba(scores, probs)
+
+    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+        """One update; returns the score before it."""
+        cdef double* g = self.shared + c * self.globals
+        cdef double* s
+        cdef double f = 0.0, bar = 0.0, sign, margin, slope, tau_bar, delta
+        cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
+        cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.problems * self.width
+        cdef double* base = self.state + c * self.width
+        cdef double* x = v.x
+        cdef int32_t* slot = v.slot
+        cdef uint8_t* fresh = v.fresh
+        cdef bint sparse = self.sparse, bounded
+        cdef Heap* h = self.aim(c) if sparse else NULL
+        for i in range(n):
+            s = base + slot[i] * stride
+            f += s[0] * x[i]
+            bar += s[1]
+            if fresh[i]:
+                new += x[i] * x[i]
+            else:
+                old += x[i] * x[i]
+                n_old += 1
+        if sparse:
+            for i in range(n):
+                s = base + slot[i] * stride
+                mass += fabs(s[0]) * fabs(s[1])
+        f *= g[SCALE]
+        g[MASS] -= mass * g[SCALE]
+
+        sign = 1.0 if (f > 0.0) == (y > 0.0) else -1.0
+        margin = sign * bar
+        tau_bar = self.C_bar * w
+        bounded = tau_bar * n > LEAST
+        if margin < -36.0:
+            slope = 1.0
+            if bounded:
+                tau_bar = min(tau_bar, -margin / n)
+        else:
+            slope = exp(-margin)
+            if bounded and margin < 36.0:
+                tau_bar = min(tau_bar, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
+            slope /= 1.0 + slope
+        delta = tau_bar * sign * slope
+        loss = 1.0 - y * f
+        step_old = 0.0
+        step_new = 0.0
+        if loss > 0.0 and old + new > 0.0:
+            p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
+            p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only fresh features ask for it
+            if self.kkt:
+                tau = min(self.C * w, loss / (old / p_w + new / p_x))
+                step_old = tau / p_w * y / g[SCALE]
+                step_new = tau / p_x * y / g[SCALE]
+            else:
+                tau = min(self.C * w, loss / (old + new))
+                step_old = tau * p_w * y / g[SCALE]
+                step_new = tau * p_x * y / g[SCALE]
+        g[SUM_BAR] += n * delta
+        if not sparse:
+            for i in range(n):
+                s = base + slot[i] * stride
+                s[0] += (step_new if fresh[i] else step_old) * x[i]
+                s[1] += delta
+            return f
+        mass = 0.0
+        for i in range(n):
+            s = base + slot[i] * stride
+            s[0] += (step_new if fresh[i] else step_old) * x[i]
+            s[1] += delta
+            mass += fabs(s[0]) * fabs(s[1])
+            if slot[i] != 0:
+                heap_touch(h, slot[i])  # at once: a heap is set right after one changed key, not after several
+        g[MASS] += mass * g[SCALE]
+        self.truncate(v.known, c)
+        return f
+
+    cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil:
+        """Project by one factor for all, then give up the smallest weights beyond the share kept."""
+        cdef double* g = self.shared + c * self.globals
+        cdef Py_ssize_t i
+        if g[MASS] > self.lam:
+            g[SCALE] *= self.lam / g[MASS]
+            g[MASS] = self.lam
+            if g[SCALE] < 1e-100:
+                for i in range(self.capacity):
+                    at(self, <int32_t> i, c)[0] *= g[SCALE]
+                g[SCALE] = 1.0
+                self.reorder(c)  # weights that vanished tie now
+        self.keep_largest(<Py_ssize_t> (self.B * known), c)

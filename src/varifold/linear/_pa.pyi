@@ -1,0 +1,6 @@
+from varifold._engine.model import BinaryRule
+
+class PARule(BinaryRule):
+    mode: int
+    C: float
+    def __init__(self, mode: str, C: float) -> None: ...

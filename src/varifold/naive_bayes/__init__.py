@@ -1,0 +1,6 @@
+"""Naive Bayes: each feature present speaks for itself, given the label."""
+
+from varifold.naive_bayes.gaussiannb import GaussianNB
+from varifold.naive_bayes.nb3 import NB3
+
+__all__ = ["NB3", "GaussianNB"]

@@ -1,0 +1,70 @@
+"""Neighbours: the vote of the most similar recent instances."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.params import Constraint, Integer
+from varifold.neighbours._neighbours import NeighboursModel
+
+
+class Neighbours(VaryingClassifier):
+    """Nearest neighbours among the last instances, compared on the features that both have.
+
+    The one learner here that needs no form for the boundary between classes; it finds interactions that an additive
+    learner cannot, and forgets by itself what is older than its window. Choose it when alike instances come again
+    and there are not too many irrelevant features.
+
+    Parameters
+    ----------
+    k
+        Neighbours that vote.
+    window
+        Instances remembered.
+    scale, clip, max_features, evict
+        See `VaryingClassifier`.
+
+    Notes
+    -----
+    *No paper.* The distance of two instances is the mean squared difference of their scaled values over the features
+    they share, shrunk towards 2 (that of unrelated standardised values) as if two more features had been compared:
+    a large overlap counts for more than a small one. The vote is shrunk to the class frequencies by one vote. Of an
+    instance with more than 512 features the first 512 slots are kept.
+
+    `explain_one` says by how much the score would fall without a feature; what is left stands under the intercept.
+
+    *Cost.* O(window x present) to predict, O(present) to learn.
+
+    Examples
+    --------
+    >>> from varifold import Neighbours
+    >>> model = Neighbours()
+    >>> for step in range(200):
+    ...     a, b = step % 7 / 3 - 1, step % 5 / 2 - 1
+    ...     model.learn_one({"a": a, "b": b}, a * b > 0)
+    >>> [model.predict_one({"a": a, "b": b}) for a, b in ((1, 1), (-1, -1), (1, -1))]
+    [True, True, False]
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {"k": Integer(1, 64), "window": Integer(1, 1_000_000)}
+    _cost = "O(window x present)"
+    _native_multiclass = True
+
+    def __init__(
+        self,
+        k: int = 5,
+        window: int = 500,
+        *,
+        scale: str = "standard",
+        clip: float = 3.0,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.k = k
+        self.window = window
+        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+
+    def _model(self) -> NeighboursModel:
+        return NeighboursModel(self.k, self.window)

@@ -1,0 +1,1 @@
+"""Readers: files, frames and records of every format become blocks that agree on absence."""

@@ -1,0 +1,38 @@
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from varifold._engine.block import Labels, Vocabulary
+
+NUMERIC: int
+CATEGORY: int
+TEXT: int
+TARGET: int
+WEIGHT: int
+EXTRA: int
+IGNORED: int
+
+def parse_number(text: bytes, decimal: str = ".") -> float | None: ...
+def label_of(text: bytes) -> Any: ...
+
+class Delimited:
+    line: int
+    rows: int
+    cells: int
+    opened: int
+    revised: set[str]
+    extras: list[tuple[str | None, ...]]
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        labels: Labels,
+        sep: str,
+        absent: Iterable[str],
+        failed: Callable[[int, str | None, str], None],
+        words: Callable[[str], dict[str, float]],
+        quote: str = '"',
+        decimal: str = ".",
+    ) -> None: ...
+    def set_columns(self, names: Sequence[str], roles: Sequence[int]) -> None: ...
+    def records(self, data: bytes, most: int, final: bool) -> list[tuple[int, list[str], int]]: ...
+    def feed(self, data: bytes, start: int, final: bool, most_rows: int, most_cells: int) -> int: ...
+    def finish(self) -> tuple[Any, Any, Any, Any, Any, list[tuple[str | None, ...]]]: ...

@@ -1,0 +1,193 @@
+"""CSV and its relatives: separator, header and types from the first lines, then blocks of bounded size."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+from varifold._engine.block import Block
+from varifold.errors import DataError, VarifoldWarning
+from varifold.streams.readers import _csv as native
+from varifold.streams.readers._csv import Delimited
+from varifold.streams.readers.context import SAMPLE, Chunk, Context, bag_of_words
+from varifold.streams.readers.sources import Source
+
+__all__ = ["read_delimited"]
+
+_READ = 1 << 20
+_LONGEST = 1 << 26
+_SEPARATORS = ",;\t|"
+_ROLES = {"numeric": native.NUMERIC, "category": native.CATEGORY, "text": native.TEXT}
+_SPECIAL = {"target": native.TARGET, "weight": native.WEIGHT, "id": native.EXTRA, "time": native.EXTRA}
+
+
+def read_delimited(context: Context, source: Source) -> Iterator[Chunk]:
+    """The blocks of one file."""
+    return _Reader(context, source).chunks()
+
+
+class _Reader:
+    def __init__(self, context: Context, source: Source) -> None:
+        self.context = context
+        self.source = source
+        self.buffer = source.read(_READ)
+        self.final = False
+        self.names: list[str] = []
+        self._fill_sample()
+        if not self.buffer.strip():
+            raise DataError(f"{source.name} is empty; a header line was expected")
+        self.separator = context.delimiter or _separator(self.buffer, source.name)
+        parser = self._parser(".")
+        head = parser.records(self.buffer, SAMPLE + 1, self.final)
+        if not head:
+            raise DataError(f"{source.name}, line 1: the header is never ended; is a quote left open?")
+        rows = [cells for _, cells, _ in head]
+        self.parser = self._parser(context.decimal or _decimal(rows[1:], self.separator))
+        self._start(rows, head)
+
+    def _fill_sample(self) -> None:
+        """Enough bytes for the header and a first sample of rows."""
+        while not self.final and (self.buffer.count(b"\n") < 2 or len(self.buffer) < _READ):
+            self._more()
+            if len(self.buffer) > _LONGEST:
+                break
+
+    def _more(self) -> None:
+        data = self.source.read(_READ)
+        self.buffer += data
+        self.final = not data
+
+    def _parser(self, decimal: str) -> Delimited:
+        context = self.context
+        return Delimited(
+            context.vocabulary,
+            context.labels,
+            self.separator,
+            context.absent,
+            lambda line, column, message: context.failed(self.source.name, line, column, message),
+            bag_of_words,
+            decimal=decimal,
+        )
+
+    def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:
+        """Names, roles and the place of the first record."""
+        context, name = self.context, self.source.name
+        if context.header:
+            self.names = _header(rows[0], name, head[0][0])
+            self.parser.line = head[0][0] + 1 + sum(cell.count("\n") for cell in rows[0])
+            self.buffer = self.buffer[head[0][2] :]
+            rows = rows[1:]
+        else:
+            self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
+        context.require(self.names, name)
+        self.parser.set_columns(self.names, self._roles(rows))
+
+    def _roles(self, rows: list[list[str]]) -> list[int]:
+        """What each column's cells become, new columns by the sample."""
+        context = self.context
+        whole = [row for row in rows if len(row) == len(self.names)]
+        absent, special = set(context.absent), context.special()
+        roles = []
+        for j, column in enumerate(self.names):
+            if column in special:
+                roles.append(_SPECIAL[special[column]])
+            elif column in context.ignore:
+                roles.append(native.IGNORED)
+            else:
+                cells = (row[j] for row in whole if row[j] not in absent)
+                roles.append(_ROLES[context.column(column, cells).type])
+        return roles
+
+    def chunks(self) -> Iterator[Chunk]:
+        parser, context = self.parser, self.context
+        place = 0
+        while True:
+            start = place
+            place = parser.feed(self.buffer, place, self.final, context.block_rows, context.block_cells)
+            if parser.rows >= context.block_rows or parser.cells >= context.block_cells:
+                yield self._chunk()
+                continue
+            if self.final and place >= len(self.buffer):
+                break
+            if place == start and len(self.buffer) - place > _LONGEST:
+                place = self._over_long(place)
+                continue
+            if self.final and place == start:
+                break
+            self.buffer = self.buffer[place:]
+            place = 0
+            if not self.final:
+                self._more()
+        if parser.rows:
+            yield self._chunk()
+
+    def _over_long(self, place: int) -> int:
+        """A record without end: leave its first line out."""
+        message = f"a record is longer than {_LONGEST >> 20} MB; is a quote left open here?"
+        self.context.failed(self.source.name, self.parser.line, None, message)
+        self.parser.line += 1
+        end = self.buffer.find(b"\n", place)
+        return end + 1 if end >= 0 else len(self.buffer)
+
+    def _chunk(self) -> Chunk:
+        context = self.context
+        indptr, indices, values, codes, weights, extras = self.parser.finish()
+        for name in self.parser.revised:
+            context.columns[name].revised = True
+        block = Block(context.vocabulary, indptr, indices, values, codes, context.labels, weights)
+        kept = [name for name in self.names if name in (context.id, context.time)]
+        columns = dict(zip(kept, zip(*extras, strict=True), strict=True)) if extras and kept else {}
+        ids = list(columns[context.id]) if context.id in columns else None
+        times = list(columns[context.time]) if context.time in columns else None
+        return Chunk(block, ids, times)
+
+
+def _separator(data: bytes, file: str) -> str:
+    """The separator that cuts the first lines most evenly."""
+    text = data[:65_536].decode("utf-8", "replace")
+    lines = [line for line in _unquoted(text).splitlines() if line.strip()][:50]
+    best = ","
+    best_score = (0.0, 0)
+    for candidate in _SEPARATORS:
+        counts = Counter(line.count(candidate) for line in lines)
+        first = lines[0].count(candidate) if lines else 0
+        score = (counts[first] / len(lines), first) if first else (0.0, 0)
+        if score > best_score:
+            best, best_score = candidate, score
+    return best
+
+
+def _unquoted(text: str) -> str:
+    """The text without what stands between double quotes."""
+    return "".join(text.split('"')[::2])
+
+
+def _decimal(rows: list[list[str]], separator: str) -> str:
+    """A comma when cells have one between digits and none has a point; only where commas do not separate."""
+    if separator == ",":
+        return "."
+    cells = [cell for row in rows for cell in row]
+    comma = any(cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit() for cell in cells)
+    point = any(cell.count(".") == 1 and cell.replace(".", "").lstrip("+-").isdigit() for cell in cells)
+    return "," if comma and not point else "."
+
+
+def _header(cells: list[str], file: str, line: int) -> list[str]:
+    """Names of the columns: readable, not numbers only, each once."""
+    if cells and all(native.parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
+        raise DataError(f"{file}, line {line}: the header holds numbers only; pass header=False if there is none")
+    names: dict[str, None] = {}
+    taken = set(cells)
+    for j, cell in enumerate(cells):
+        if any("\udc80" <= c <= "\udcff" for c in cell):
+            raise DataError(f"{file}, line {line}: the name of column {j + 1} is not UTF-8; name the encoding")
+        name = cell or f"column{j + 1}"
+        if name in names:
+            fresh = next(f"{name}#{k}" for k in range(2, len(cells) + 2) if f"{name}#{k}" not in taken)
+            warnings.warn(f"{file}: the name {name!r} is used twice; column {j + 1} is called {fresh!r} here",
+                          VarifoldWarning, stacklevel=2)  # fmt: skip
+            taken.add(fresh)
+            name = fresh
+        names[name] = None
+    return list(names)

@@ -1,0 +1,178 @@
+"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from varifold._engine.block import Block, Labels
+from varifold.base.nearest import nearest
+from varifold.errors import DataError, VarifoldError
+from varifold.streams.readers._csv import label_of, parse_number
+from varifold.streams.readers.context import Chunk, Context, bag_of_words, inferred
+
+__all__ = ["Row", "gathered", "split_record"]
+
+_MOST_ROWS = 8192
+_MOST_CELLS = 200_000
+
+
+@dataclass
+class Row:
+    """One row before its values are read."""
+
+    line: int
+    x: dict[Any, Any]
+    y: Any = None
+    id: Any = None
+    time: Any = None
+    weight: Any = None
+
+
+def split_record(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
+    """A record's target, id, time and weight apart from its features; nested records become ``outer.inner``."""
+    x: dict[Any, Any] = {}
+    _flatten(x, record, "")
+    row = Row(line, x)
+    for name, role in context.special().items():
+        if name in x:
+            context.met.add(name)
+        setattr(row, {"target": "y"}.get(role, role), x.pop(name, None))
+    for name in context.ignore:
+        if name in x:
+            context.met.add(name)
+            del x[name]
+    return row
+
+
+def _flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str) -> None:
+    for name, value in record.items():
+        full = f"{prefix}{name}" if prefix else name
+        if isinstance(value, Mapping):
+            _flatten(out, value, f"{full}.")
+        else:
+            out[full] = value
+
+
+def gathered(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Chunk]:
+    """Blocks of the rows, in order."""
+    held: list[Row] = []
+    cells = 0
+    for row in rows:
+        held.append(row)
+        cells += len(row.x)
+        if len(held) >= min(context.block_rows, _MOST_ROWS) or cells >= _MOST_CELLS:
+            yield _chunk(context, file, held)
+            held, cells = [], 0
+    if held:
+        yield _chunk(context, file, held)
+
+
+def _chunk(context: Context, file: str, rows: list[Row]) -> Chunk:
+    _learn_types(context, rows)
+    good: list[Row] = []
+    for row in rows:
+        try:
+            _prepare(context, row)
+        except VarifoldError as error:
+            context.failed(file, row.line, None, str(error))
+        else:
+            good.append(row)
+    try:
+        block = _block(context, good)
+    except VarifoldError:
+        good = [row for row in good if _readable(context, file, row)]
+        block = _block(context, good)
+    ids = [row.id for row in good] if context.id is not None else None
+    times = [row.time for row in good] if context.time is not None else None
+    return Chunk(block, ids, times)
+
+
+def _block(context: Context, rows: list[Row]) -> Block:
+    y = None if context.target is None else [row.y for row in rows]
+    w = None if context.weight is None else [row.weight for row in rows]
+    return Block.from_dicts([row.x for row in rows], y, w, context.vocabulary, context.labels)
+
+
+def _readable(context: Context, file: str, row: Row) -> bool:
+    """Whether one row alone makes a block; if not, it is reported by its line."""
+    try:
+        Block.from_dicts([row.x], [row.y] if context.target is not None else None, None, context.vocabulary, Labels())
+    except VarifoldError as error:
+        context.failed(file, row.line, None, str(error).replace(" at step 1", ""))
+        return False
+    return True
+
+
+def _learn_types(context: Context, rows: list[Row]) -> None:
+    """Columns met for the first time: numbers, texts or categories by what these rows hold."""
+    strings: dict[Any, list[str]] = {}
+    for row in rows:
+        for name, value in row.x.items():
+            if name not in context.columns and value is not None:
+                found = strings.setdefault(name, [])
+                if isinstance(value, str) and value not in context.absent and len(found) < 1000:
+                    found.append(value)
+    for name, cells in strings.items():
+        column = context.column(name, cells)
+        if not column.given and cells:
+            column.type = "text" if inferred(cells) == "text" else "category"
+
+
+def _prepare(context: Context, row: Row) -> None:
+    """Read label and weight, and turn the string values of a row into what their columns hold."""
+    if context.target is not None:
+        row.y = _label(context, row)
+    if context.weight is not None:
+        row.weight = _weight(context, row.weight)
+    changed: dict[Any, Any] = {}
+    for name, value in row.x.items():
+        column = context.columns.get(name)
+        if isinstance(value, (list, tuple, set)):
+            raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
+        if column is None or value is None or value != value:
+            continue
+        if isinstance(value, str):
+            if value in context.absent:
+                changed[name] = None
+            elif column.type == "text":
+                changed[name] = column
+            elif column.type == "numeric":
+                number = parse_number(value.strip().encode("utf-8", "surrogatepass"))
+                column.revised |= number is None
+                changed[name] = value if number is None else number
+        elif column.type == "category" and column.given:
+            changed[name] = _spelled(value)
+    for name, value in changed.items():
+        if context.columns.get(name) is value:
+            words = bag_of_words(row.x.pop(name))
+            row.x.update({f"{name}:{word}": count for word, count in words.items()})
+        else:
+            row.x[name] = value
+
+
+def _spelled(value: Any) -> str:
+    """A number as the name of a category: 3.0 is '3'."""
+    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+
+
+def _label(context: Context, row: Row) -> Any:
+    y = row.y
+    if y is None or y != y or (isinstance(y, str) and y in context.absent):
+        target = str(context.target)
+        hint = "" if target in context.met else nearest(target, [str(name) for name in row.x])
+        raise DataError(f"no label in column {target!r}{hint}")
+    return label_of(y.encode()) if isinstance(y, str) else y
+
+
+def _weight(context: Context, weight: Any) -> float:
+    if weight is None:
+        return 1.0
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise DataError(f"the weight {weight!r} in column {context.weight!r} is no number >= 0")
+    return number

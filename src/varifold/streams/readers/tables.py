@@ -1,0 +1,155 @@
+"""Tables that come in columns: Parquet, Arrow IPC, data frames, sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import narwhals.stable.v1 as nw
+
+from varifold.base.blocks import to_block
+from varifold.errors import DataError, MissingExtraError, VarifoldError
+from varifold.streams.readers.context import SAMPLE, Chunk, Context
+from varifold.streams.readers.rows import Row, gathered, split_record
+from varifold.streams.readers.sources import Source
+
+__all__ = ["read_dicts", "read_frame", "read_matrix", "read_stored"]
+
+_STRINGS = (nw.String, nw.Categorical, nw.Enum)
+
+
+def read_stored(context: Context, source: Source) -> Iterator[Chunk]:
+    """A Parquet or Arrow IPC file, batch by batch."""
+    try:
+        import pyarrow as arrow
+    except ImportError as error:
+        raise MissingExtraError(f'{source.name} needs pyarrow: pip install "varifold[data]"') from error
+    if source.path is None:
+        raise DataError(f"{source.name}: {source.format} is read from a file, not from a pipe")
+    source.close()
+    rows = context.block_rows
+    try:
+        batches = _parquet(source, rows) if source.format == "parquet" else _ipc(source)
+        start = 0
+        for batch in batches:
+            yield from _frame_chunks(context, source.name, arrow.Table.from_batches([batch]), start)
+            start += batch.num_rows
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"{source.name} cannot be read as {source.format}: {error}") from error
+
+
+def _parquet(source: Source, rows: int) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(source.path, memory_map=True) as file:
+        width = max(1, file.metadata.num_columns)
+        yield from file.iter_batches(batch_size=max(1, min(rows, (1 << 20) // width)))
+
+
+def _ipc(source: Source) -> Iterator[Any]:
+    from pyarrow import ipc, memory_map
+
+    with memory_map(str(source.path)) as data:
+        if data.read(6) == b"ARROW1":
+            file = ipc.open_file(data)
+            yield from (file.get_batch(i) for i in range(file.num_record_batches))
+        else:
+            data.seek(0)
+            yield from ipc.open_stream(data)
+
+
+def read_frame(context: Context, frame: Any) -> Iterator[Chunk]:
+    """A pandas, polars or pyarrow frame."""
+    return _frame_chunks(context, "the data frame", frame, 0)
+
+
+def _frame_chunks(context: Context, file: str, frame: Any, start: int) -> Iterator[Chunk]:
+    table = nw.from_native(frame, eager_only=True)
+    context.require(table.columns, file)
+    step = max(1, min(context.block_rows, context.block_cells // max(1, len(table.columns))))
+    for low in range(0, len(table), step):
+        yield from _part(context, file, table[low : low + step], start + low)
+
+
+def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> Iterator[Chunk]:
+    """One slice: by columns when they are plain numbers and categories, else (or on an error) row by row."""
+    if _plain(context, table):
+        try:
+            yield _by_columns(context, table)
+        except VarifoldError:
+            yield from gathered(context, file, _rows(context, table, start))
+    else:
+        yield from gathered(context, file, _rows(context, table, start))
+
+
+def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
+    special = context.special()
+    plain = True
+    for name in table.columns:
+        if name in special or name in context.ignore:
+            continue
+        strings = table[name].dtype in _STRINGS
+        cells: Iterable[str] = ()
+        if strings:
+            cells = [c for c in table[name].head(SAMPLE).to_list() if isinstance(c, str) and c not in context.absent]
+        column = context.column(name, cells)
+        if strings and not column.given and column.type == "numeric":
+            column.type = "category"
+        plain &= column.type == ("category" if strings else "numeric")
+    return plain
+
+
+def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Chunk:
+    special = context.special()
+    wanted = [name for name in table.columns if name not in special and name not in context.ignore]
+    features = table.select(wanted)
+    for name in wanted:
+        if features[name].dtype in _STRINGS:
+            text = nw.col(name).cast(nw.String)
+            features = features.with_columns(nw.when(~text.is_in(list(context.absent))).then(text).alias(name))
+    labels = None if context.target is None else table[context.target].to_list()
+    if labels is not None and any(label is None or label != label for label in labels):
+        raise DataError(f"no label in column {context.target!r}")
+    weights = None if context.weight is None else table[context.weight].to_list()
+    block = to_block(features.to_native(), labels, weights, vocabulary=context.vocabulary, labels=context.labels)
+    return Chunk(
+        block,
+        None if context.id is None else table[context.id].to_list(),
+        None if context.time is None else table[context.time].to_list(),
+    )
+
+
+def _rows(context: Context, table: nw.DataFrame[Any], start: int) -> Iterator[Row]:
+    for i, record in enumerate(table.iter_rows(named=True)):
+        yield split_record(context, start + i + 1, record)
+
+
+def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Chunk]:
+    """A SciPy sparse matrix or a 2-D array with its labels beside it; features are the column numbers."""
+    table = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
+    labels = None if target is None else list(target)
+    if labels is not None and len(labels) != table.shape[0]:
+        raise DataError(f"{len(labels)} labels for {table.shape[0]} rows")
+    for low in range(0, table.shape[0], context.block_rows):
+        high = low + context.block_rows
+        y = None if labels is None else labels[low:high]
+        yield Chunk(to_block(table[low:high], y, vocabulary=context.vocabulary, labels=context.labels))
+
+
+def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Chunk]:
+    """An iterable of dicts, or of (dict, label) pairs."""
+    context.loose = True
+    return gathered(context, "the iterable", _records(context, records))
+
+
+def _records(context: Context, records: Iterable[Any]) -> Iterator[Row]:
+    for line, record in enumerate(records, 1):
+        if isinstance(record, dict):
+            yield split_record(context, line, record)
+        elif isinstance(record, tuple) and len(record) == 2 and isinstance(record[0], dict):
+            context.target = context.target or "label"
+            yield split_record(context, line, {**record[0], context.target: record[1]})
+        else:
+            context.failed(
+                "the iterable", line, None, f"a {type(record).__name__} where a dict or (dict, label) is due"
+            )

@@ -1,0 +1,50 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from varifold._engine.block import Block
+
+class Mask: ...
+
+class Bernoulli(Mask):
+    def __init__(
+        self,
+        shown: npt.NDArray[np.float64],
+        group: npt.NDArray[np.int32],
+        seed: int,
+        least: int = 0,
+        repeated: bool = True,
+    ) -> None: ...
+
+class Exact(Mask):
+    def __init__(self, width: int, hidden: int, rows: int, seed: int, repeated: bool) -> None: ...
+
+class Pairs(Mask):
+    def __init__(self, width: int, seed: int) -> None: ...
+
+class Phased(Mask):
+    def __init__(self, alive: npt.NDArray[Any], phase: npt.NDArray[Any]) -> None: ...
+
+class Spans(Mask):
+    def __init__(
+        self,
+        birth: npt.NDArray[np.int64],
+        death: npt.NDArray[np.int64],
+        shown: npt.NDArray[np.float64],
+        rows: int,
+        seed: int,
+    ) -> None: ...
+
+class Row:
+    def __init__(self, longest: int, width: int) -> None: ...
+
+def thinned(
+    block: Block,
+    mask: Mask,
+    position: npt.NDArray[np.int32],
+    width: int,
+    order: npt.NDArray[np.int64] | None = None,
+    start: int = 0,
+) -> Block: ...
+def occurring(block: Block, size: int) -> npt.NDArray[np.uint8]: ...

@@ -1,0 +1,105 @@
+"""The columns of a block, in the order in which they were first met."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from varifold._engine.block import Block
+from varifold.streams.scenarios._masks import occurring
+
+__all__ = ["Columns", "zscore"]
+
+
+class Columns:
+    """Where each vocabulary id stands among the columns that occur in a block.
+
+    With `known`, the columns of the blocks before it, those keep their places and new ones come after them.
+    """
+
+    def __init__(self, block: Block, known: Columns | None = None) -> None:
+        self.block = block
+        columns = block.vocabulary.column_array()
+        self.stored = np.flatnonzero(occurring(block, len(columns)))
+        self.ids = np.unique(columns[self.stored])
+        if known is not None:
+            self.stored = np.union1d(self.stored, known.stored)
+            self.ids = np.concatenate([known.ids, np.setdiff1d(self.ids, known.ids)])
+        place = np.zeros(len(columns), dtype=np.int32)
+        place[self.ids] = np.arange(len(self.ids), dtype=np.int32)
+        self.position = place[columns]
+
+    @property
+    def width(self) -> int:
+        """How many there are."""
+        return len(self.ids)
+
+    @property
+    def names(self) -> list[str | int]:
+        """Their names."""
+        return [self.block.vocabulary.name_of(int(i)) for i in self.ids]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether several ids, indicators, belong to one column."""
+        return len(self.stored) > len(self.ids)
+
+    @cached_property
+    def of_cell(self) -> np.ndarray[Any, Any]:
+        """The column of each stored cell."""
+        return self.position[self.block.indices]
+
+    @cached_property
+    def nominal(self) -> np.ndarray[Any, Any]:
+        """Which columns hold strings (indicators) anywhere in the block."""
+        found = np.zeros(self.width, dtype=bool)
+        for i in self.stored.tolist():
+            if self.block.vocabulary.is_indicator(i):
+                found[self.position[i]] = True
+        return found
+
+    @cached_property
+    def row_of_cell(self) -> np.ndarray[Any, Any]:
+        """The row of each stored cell."""
+        return np.repeat(np.arange(len(self.block)), np.diff(self.block.indptr))
+
+    def dense(self) -> np.ndarray[Any, Any]:
+        """Rows x columns with NaN where absent; string columns as codes in alphabetical order of their levels."""
+        table = np.full((len(self.block), self.width), np.nan)
+        values = self.block.values.copy()
+        for i, code in self._codes().items():
+            values[self.block.indices == i] = code
+        table[self.row_of_cell, self.of_cell] = values
+        return table
+
+    def _codes(self) -> dict[int, int]:
+        """Indicator id -> code of its level within its column."""
+        vocabulary = self.block.vocabulary
+        levels: dict[int, list[tuple[str, int]]] = {}
+        for i in self.stored.tolist():
+            if vocabulary.is_indicator(i):
+                levels.setdefault(int(self.position[i]), []).append((vocabulary.level_of(i)[1], i))
+        return {i: code for found in levels.values() for code, (_, i) in enumerate(sorted(found))}
+
+
+def zscore(block: Block) -> Block:
+    """Numbers standardised with the mean and deviation of the whole block.
+
+    This looks ahead in the stream; it is there to repeat published experiments, not for use. Observed values only;
+    a constant feature becomes 0; indicators stay 0 or 1.
+    """
+    size = block.vocabulary.size
+    count = np.bincount(block.indices, minlength=size)
+    divisor = np.maximum(count, 1)
+    mean = np.bincount(block.indices, weights=block.values, minlength=size) / divisor
+    centred = block.values - mean[block.indices]
+    deviation = np.sqrt(np.bincount(block.indices, weights=centred * centred, minlength=size) / divisor)
+    constant = deviation <= 1e-12 * np.abs(mean)
+    scaled = np.where(constant[block.indices], 0.0, centred / np.where(constant, 1.0, deviation)[block.indices])
+    used = np.flatnonzero(count)
+    indicator = np.zeros(size, dtype=bool)
+    indicator[[i for i in used.tolist() if block.vocabulary.is_indicator(i)]] = True
+    values = np.where(indicator[block.indices], block.values, scaled)
+    return Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights)

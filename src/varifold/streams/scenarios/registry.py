@@ -1,0 +1,55 @@
+"""Every way in which the papers make a fixed data set vary, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from varifold.errors import ParameterError
+from varifold.streams.scenarios import evolving, lifetimes, masking, reshaping
+from varifold.streams.scenarios.spec import Scenario
+from varifold.streams.scenarios.state import State
+
+__all__ = ["SCENARIOS", "scenarios"]
+
+
+def none(state: State) -> State:
+    """Every feature stays as the data set has it."""
+    return state
+
+
+def delay(state: State, rounds: int) -> State:
+    """Labels come `rounds` instances late; the evaluation loop holds them back."""
+    if rounds < 0:
+        raise ParameterError(f"the delay must be a whole number >= 0. Got {rounds} instead.")
+    return replace(state, delay=rounds)
+
+
+def _table() -> dict[str, Scenario]:
+    before: list[Callable[..., State]] = [reshaping.balanced, reshaping.mixed]
+    after: list[Callable[..., State]] = [
+        none,
+        masking.vfs,
+        masking.trapezoidal,
+        masking.capricious,
+        masking.informative,
+        masking.uninformative,
+        evolving.evolvable,
+        lifetimes.outage,
+        lifetimes.rotating,
+        lifetimes.bursts,
+        delay,
+    ]
+    needs = {"none": "rows", "delay": "rows", "uninformative": "rows", "vfs": "mode", "capricious": "mode"}
+    needs |= {"evolvable": "values"}
+    found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
+    found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]
+    return {scenario.name: scenario for scenario in found}
+
+
+SCENARIOS: dict[str, Scenario] = _table()
+
+
+def scenarios() -> dict[str, str]:
+    """What each scenario does, by name."""
+    return {name: SCENARIOS[name].summary for name in sorted(SCENARIOS)}

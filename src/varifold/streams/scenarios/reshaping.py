@@ -1,0 +1,74 @@
+"""Scenarios that change rows or values rather than hide columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from varifold._engine.block import Block
+from varifold.errors import DataError, ParameterError
+from varifold.streams.scenarios.state import State
+
+__all__ = ["balanced", "mixed"]
+
+
+def balanced(state: State, seed: int = 0) -> State:
+    """Repeat rows of the smaller classes, drawn with replacement, until all are as large as the largest.
+
+    As in OVFIV, before the rows are permuted; its own `seed` keeps the copies the same from run to run. Copies of a row
+    recur in the stream, which helps every online learner.
+    """
+    if seed < 0:
+        raise ParameterError(f"seed must be a whole number >= 0. Got {seed} instead.")
+    codes = state.block.codes
+    if np.any(codes < 0):
+        raise DataError("balanced needs a label in every row")
+    counts = np.bincount(codes)
+    draw = np.random.default_rng(seed)
+    rows = [np.arange(len(codes))]
+    for code in np.flatnonzero((counts > 0) & (counts < counts.max())).tolist():
+        rows.append(draw.choice(np.flatnonzero(codes == code), counts.max() - counts[code]))
+    return state.holding(state.block.take(np.concatenate(rows)))
+
+
+def mixed(state: State, order: str = "", bins: str = "equal") -> State:
+    """Convert numbers to Boolean, continuous and ordinal columns, a third each.
+
+    As in OVFM's released data: continuous is scaled to [0, 1], Boolean is 1 above the middle of the range, ordinal is
+    one of 5 bins of equal width (0 to 4), all over the whole set. (The paper's text has the median for Boolean and the
+    mean for ordinal, which could not give five values.) `order` gives the blocks of columns as letters: ``bco``, or
+    ``cbo`` for wdbc; ``none`` leaves a set as it is, as the authors do with sets that are mixed by nature. A registered
+    set knows its own; any other is ``bco``. ``bins=quantile`` cuts Boolean and ordinal at quantiles instead.
+    """
+    order = order or state.conversion or "bco"
+    if order == "none":
+        return state
+    if sorted(order) != ["b", "c", "o"]:
+        raise ParameterError(f"order must be the letters b, c and o in some order, or none. Got {order!r} instead.")
+    if bins not in ("equal", "quantile"):
+        raise ParameterError(f"bins must be equal or quantile. Got {bins!r} instead.")
+    block = state.block
+    columns = state.columns
+    values = block.values.copy()
+    third = columns.width // 3
+    for j in np.flatnonzero(~columns.nominal).tolist():
+        kind = order[0] if j < third else order[2] if j >= columns.width - third else order[1]
+        cells = np.flatnonzero(columns.of_cell == j)
+        values[cells] = _converted(values[cells], kind, bins)
+    return replace(
+        state,
+        block=Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights),
+    )
+
+
+def _converted(values: np.ndarray[Any, Any], kind: str, bins: str) -> np.ndarray[Any, Any]:
+    low, high = values.min(), values.max()
+    unit: np.ndarray[Any, Any] = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    if kind == "c":
+        return unit
+    parts = 2 if kind == "b" else 5
+    cuts = np.arange(1, parts) / parts
+    edges: np.ndarray[Any, Any] = cuts if bins == "equal" else np.quantile(unit, cuts)
+    return np.searchsorted(edges, unit, side="left" if kind == "b" else "right").astype(np.float64)

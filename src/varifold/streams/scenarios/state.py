@@ -1,0 +1,63 @@
+"""What passes from one scenario to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from varifold._engine.block import Block
+from varifold.streams.scenarios._masks import Mask, thinned
+from varifold.streams.scenarios.columns import Columns
+
+__all__ = ["State"]
+
+
+@dataclass(frozen=True)
+class State:
+    """The stream so far, or a part of it, with the seed of the step at hand.
+
+    `columns` and `rows` are those of the whole stream, of which the block is a part that begins at row `start`.
+    `order` is the permutation still to be applied to the block's rows; a mask applies it in passing.
+    """
+
+    block: Block
+    columns: Columns
+    rows: int
+    start: int = 0
+    order: np.ndarray[Any, Any] | None = None
+    seed: int = 0
+    scored_from: int = 0
+    delay: int = 0
+    conversion: str | None = None
+
+    @classmethod
+    def of(cls, block: Block, conversion: str | None = None) -> State:
+        """A block that is a whole stream."""
+        return cls(block, Columns(block), len(block), conversion=conversion)
+
+    def holding(self, block: Block) -> State:
+        """Another block as the whole stream."""
+        return replace(self, block=block, columns=Columns(block), rows=len(block), order=None)
+
+    def thinned(self, mask: Mask) -> State:
+        """Only the cells that the mask shows."""
+        position, width = self.columns.position, self.columns.width
+        return replace(self, block=thinned(self.block, mask, position, width, self.order, self.start), order=None)
+
+    def settled(self) -> State:
+        """The rows in their final order."""
+        return self if self.order is None else replace(self, block=self.block.take(self.order), order=None)
+
+    @cached_property
+    def at(self) -> np.ndarray[Any, Any]:
+        """The numbers of this part's rows in the stream."""
+        return np.arange(self.start, self.start + len(self.block), dtype=np.int64)
+
+    @property
+    def codes(self) -> np.ndarray[Any, Any]:
+        """Label codes, in the order of the stream."""
+        codes: np.ndarray[Any, Any] = self.block.codes
+        return codes if self.order is None else codes[self.order]

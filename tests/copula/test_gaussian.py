@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from tests.oracles.gaussian import Gaussians
+from varifold._engine.classify import Engine
+from varifold.copula._gaussian import GaussianModel
+
+
+def instances(rows, labels, seed=0):
+    """Correlated values, some absent, one feature that comes late; labels by the product of two."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(6, 6))
+    for t in range(rows):
+        z = np.clip(mix @ rng.normal(size=6), -10, 10)
+        x = {j: float(z[j]) for j in range(6) if rng.random() < 0.6 and (j < 5 or t > 40)} or {0: float(z[0])}
+        yield x, labels[int(z[0] * z[1] > 0) + int(z[2] > 1) * (len(labels) > 2)], float(rng.integers(1, 3))
+
+
+@pytest.mark.parametrize("labels", ["ab", "abc"])
+def test_follows_the_oracle(labels):
+    engine, oracle, met = Engine(GaussianModel(), scale="none"), Gaussians(6), []
+    for x, y, w in instances(200, labels):
+        known = {j: v for j, v in x.items() if oracle.seen[j]}
+        if len(met) > 1 and known:
+            found = engine.margins_one(x)
+            assert [found[c] for c in met] == pytest.approx(oracle.scores(known), abs=1e-9)
+        engine.learn_one(x, y, w)
+        if y not in met:
+            met.append(y)
+            oracle.add_class()
+        oracle.learn(x, met.index(y), w)
+
+
+def test_goes_on_after_a_file_as_without_one():
+    stream = list(instances(150, "abc"))
+    engine = Engine(GaussianModel())
+    for x, y, w in stream[:100]:
+        engine.learn_one(x, y, w)
+    twin = Engine(GaussianModel())
+    twin.fill(*engine.dump())
+    for x, y, w in stream[100:]:
+        assert twin.predict_proba_one(x) == engine.predict_proba_one(x)
+        for e in (engine, twin):
+            e.learn_one(x, y, w)
+
+
+def test_features_beyond_its_room_are_left_alone_and_told():
+    engine = Engine(GaussianModel(3))
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        engine.learn_one({f"f{j}": float(rng.normal()) for j in range(5)}, int(rng.integers(2)))
+    assert engine.model.notes() == ["features beyond the first 2 are not looked at"]
+    assert engine.predict_proba_one({"f4": 9.0}) == engine.predict_proba_one({"f3": -9.0})
+
+
+def test_an_evicted_feature_is_forgotten():
+    engine = Engine(GaussianModel(), max_features=3)
+    for t in range(60):
+        engine.learn_one({f"f{t % 9}": float(t), "g": float(t % 2)}, t % 2)
+    arrays = engine.dump()[2]
+    fresh = arrays["model.seen"] < 2
+    assert np.isfinite(arrays["model.cov"]).all()
+    off = arrays["model.cov"][:, fresh][:, :, ~fresh]
+    assert (off == 0).all()

@@ -1,0 +1,166 @@
+"""Instances that nobody would send on purpose, from a seed; and one episode of a learner's life among them."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import varifold
+from varifold._engine.block import Labels
+from varifold.checks.material import arrays, state
+from varifold.errors import VarifoldError
+
+NAMES: list[Any] = [
+    *(f"f{j}" for j in range(12)), *range(-2, 6), "", " ", "a=b", "a", "b", "a=b=c", "=", "colour", "colour=red",
+    "größe", "測\u0301", "\ud800", "x" * 300, "1", 10**25, np.str_("f1"), np.int64(3), np.uint8(200),
+]  # fmt: skip
+BAD_NAMES: list[Any] = [True, 1.5, None, ("a",), b"f1", math.nan, np.bool_(True), np.float64(2), frozenset()]
+NUMBERS: list[Any] = [
+    0.0, -0.0, 1.0, -1.0, 0.1, 1e308, -1e308, 1.7e308, 1e150, -1e151, 5e-324, 1e-310, -1e-200, 1e16, 3, -7, 2**70,
+    True, False, np.float32(0.1), np.float16(6e4), np.int8(-128), np.uint64(2**63), np.bool_(True),
+    np.longdouble("1e400") * 0, decimal.Decimal("0.1"), decimal.Decimal("-1e300"), decimal.Decimal("1e-400"),
+]  # fmt: skip
+ABSENT: list[Any] = [
+    None, math.nan, np.float32("nan"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), np.datetime64("NaT")
+]  # fmt: skip
+LEVELS: list[Any] = ["red", "b", "b=c", "", "=", "\udfff", "1", np.str_("red"), "c" * 200]
+BAD_VALUES: list[Any] = [
+    math.inf, -math.inf, np.float32("inf"), decimal.Decimal("Infinity"), 10**400, b"red", [], {}, (), object(), 1j,
+    np.complex128(1), np.datetime64("2020-01-01"), np.array([1.0]), np.bytes_(b"x"), print,
+]  # fmt: skip
+LABELS: list[Any] = ["no", "yes", 0, 1, True, 1.0, np.int64(0), np.str_("no"), ("t", 1), b"y", "maybe"]
+BAD_LABELS: list[Any] = [None, math.nan, [], {}, np.float64("nan"), {1}]
+BAD_WEIGHTS: list[Any] = [-1.0, math.nan, math.inf, -math.inf]
+
+
+def instance(rng: random.Random) -> dict[Any, Any]:
+    x: dict[Any, Any] = {}
+    for _ in range(rng.choice((0, 1, 2, 3, 5, 8, 20))):
+        roll = rng.random()
+        name = rng.choice(NAMES) if roll < 0.97 else rng.choice(BAD_NAMES) if roll < 0.972 else f"new {rng.random()}"
+        roll = rng.random()
+        if roll < 0.5:
+            x[name] = rng.gauss(0, 1)
+        elif roll < 0.8:
+            x[name] = rng.choice(NUMBERS)
+        elif roll < 0.9:
+            x[name] = rng.choice(LEVELS)
+        else:
+            x[name] = rng.choice(ABSENT) if roll < 0.99 else rng.choice(BAD_VALUES)
+    return x
+
+
+def labelled(rng: random.Random, labels: int) -> tuple[dict[Any, Any], Any, float]:
+    y = rng.choice(LABELS[:labels]) if rng.random() < 0.99 else rng.choice(BAD_LABELS)
+    w = 1.0 if rng.random() < 0.8 else rng.choice([0.0, 0.5, 1e-12, 1e12, 7, np.float64(2)])
+    return instance(rng), y, rng.choice(BAD_WEIGHTS) if rng.random() < 0.01 else w
+
+
+def accepted(call: Callable[..., Any], *given: Any) -> bool:
+    """Whether the call went through; the library may refuse in its own words and in no others."""
+    try:
+        call(*given)
+    except VarifoldError:
+        return False
+    return True
+
+
+def assert_whole(learner: Any) -> None:
+    for name, array in (arrays(learner) or {}).items():
+        if array.dtype.kind == "f":
+            assert np.isfinite(array).all(), f"{name} holds NaN or infinity"
+
+
+def assert_answers(learner: Any, x: dict[Any, Any]) -> None:
+    try:
+        label, proba = learner.predict_one(x), learner.predict_proba_one(x)
+        parts = learner.explain_one(x)
+    except VarifoldError:
+        return
+    assert (label is None) == (not proba)
+    if proba:
+        assert label in proba
+        assert all(0.0 <= p <= 1.0 for p in proba.values()), proba
+        assert math.isclose(sum(proba.values()), 1.0, rel_tol=1e-9)
+        assert all(math.isfinite(part) for part in parts.values()), parts
+
+
+def second_door(learner: Any, rows: list[tuple[dict[Any, Any], Any, float]], rng: random.Random) -> None:
+    """Learn what the first door took through the second, in pieces; a piece whose names clash goes one by one."""
+    start = 0
+    while start < len(rows):
+        size = rng.choice((1, 7, 50, 200))
+        piece = rows[start : start + size]
+        start += size
+        before = state(learner)
+        try:
+            learner.learn_many([x for x, _, _ in piece], [y for _, y, _ in piece], [w for _, _, w in piece])
+        except VarifoldError:
+            assert state(learner) == before, "a refused block changed the state"
+            for row in piece:
+                learner.learn_one(*row)
+
+
+def episode(learner: Any, seed: int, length: int) -> None:
+    """A life of `length` hostile instances; afterwards both doors agree and every number is finite."""
+    rng = random.Random(seed)
+    labels = rng.choice((1, 2, 2, 5, len(LABELS)))
+    fresh, taken = learner.clone(), []
+    for t in range(length):
+        row = labelled(rng, labels)
+        if t % 3 == 0:
+            assert_answers(learner, row[0])
+        if accepted(learner.learn_one, *row):
+            taken.append(row)
+    assert_whole(learner)
+    assert len(learner.features) <= (learner.max_features or math.inf)
+    second_door(fresh, taken, rng)
+    assert state(fresh) == state(learner), "the two doors, or a refused instance, led elsewhere"
+
+
+COLUMNS = [f"c{j}" for j in range(40)]
+KINDS = {"colour": ["red", "b", "", "=", "1"], "größe": ["s", "m", "l=x"], "9": ["\udfff", "y"]}
+PLAIN = [float(v) for v in NUMBERS if abs(float(v)) <= 1e150] + [1e150, -1e150]
+WEIGHTS = [1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0, 1e-12, 1e12]
+
+
+def hostile_block(rng: np.random.Generator, rows: int, labels: int) -> varifold.Block:
+    """Rows of columns that come and go, numbers of every size among them, string values and odd weights."""
+    vocabulary = varifold.Vocabulary()
+    ids = [vocabulary.add(name) for name in COLUMNS]
+    levels = [[vocabulary.add_level(column, level) for level in found] for column, found in KINDS.items()]
+    known = rng.integers(1, len(ids) + 1, size=rows)[:, None] > rng.permutation(len(ids))
+    there = known & (rng.random((rows, len(ids))) < rng.choice([0.02, 0.3, 0.9], size=(rows, 1)))
+    values = np.where(rng.random(there.shape) < 0.6, rng.normal(size=there.shape), rng.choice(PLAIN, size=there.shape))
+    chosen = np.stack([rng.choice([0, *found], size=rows) for found in levels], axis=1)
+    cells = np.concatenate([np.where(there, np.array(ids), 0), chosen], axis=1)
+    numbers = np.concatenate([values, np.ones(chosen.shape)], axis=1)
+    ends = np.concatenate([[0], np.cumsum((cells > 0).sum(axis=1))])
+    names = Labels(LABELS[:labels])
+    codes = rng.integers(0, len(names), size=rows)
+    return varifold.Block(
+        vocabulary, ends, cells[cells > 0], numbers[cells > 0], codes, names, rng.choice(WEIGHTS, size=rows)
+    )
+
+
+def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
+    """A life of `length` hostile instances through the second door, compared with the first when asked."""
+    rng = np.random.default_rng(seed)
+    labels = int(rng.choice((1, 2, 2, 5)))
+    twin = learner.clone()
+    for _ in range(4):
+        block = hostile_block(rng, length // 4, labels)
+        codes, probabilities = learner.run_block(block)
+        answered = probabilities[codes >= 0]
+        assert ((answered >= 0.0) & (answered <= 1.0)).all(), "probabilities outside 0 to 1"
+        assert np.allclose(answered.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
+        assert_whole(learner)
+        if compare:
+            for x, y, w in zip(block.rows(), block.y, block.weights, strict=True):
+                twin.learn_one(x, y, float(w))
+            assert state(twin) == state(learner), "the two doors led elsewhere"

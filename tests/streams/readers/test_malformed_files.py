@@ -1,0 +1,258 @@
+"""Files as people really have them: each reads right, or fails with file and line."""
+
+import gzip
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from varifold import streams
+from varifold.errors import DataError, VarifoldWarning
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def rows(name, target="y", **options):
+    stream = streams.read(DATA / name, target=target, **options)
+    return [(row, label) for block in stream.blocks() for row, label in zip(block.rows(), block.y, strict=True)]
+
+
+GOOD = {
+    "quoted_newlines.csv": [
+        ({"note": "two\nlines", "x": 1.0}, "a"),
+        ({"note": 'said "hi"', "x": 2.0}, "b"),
+        ({"note": "three\r\nmore\nlines", "x": 3.0}, "a"),
+    ],
+    "bom.csv": [({"x": 1.0}, "a"), ({"x": 2.0}, "b")],
+    "semicolons.csv": [({"x": 1.0, "z": 2.5}, "a"), ({"z": 3.0}, "b")],
+    "decimal_commas.csv": [({"x": 1.5, "z": 1000.0}, "a"), ({"x": -0.25}, "b"), ({"x": 3.0, "z": 0.7}, "a")],
+    "unicode_names.csv": [({"温度": 1.0, "größe": 2.0, "🙂": "ja"}, "a"), ({"größe": 4.0, "🙂": "nein"}, "b")],
+    "quote_inside.csv": [({"x": '5" pipe'}, "a"), ({"x": '"6" pipe'}, "b")],
+    "spaces.csv": [({"x": 1.0}, "a"), ({"x": 2.0}, "b")],
+    "crlf.csv": [({"x": 1.0}, "a"), ({"x": 2.0, "z": 3.0}, "b")],
+    "cr.csv": [({"x": 1.0}, "a"), ({"x": 2.0, "z": 3.0}, "b")],
+    "no_last_newline.csv": [({"x": 1.0}, "a"), ({"x": 2.0}, "b")],
+    "tabs.tsv": [({"x": 1.0}, "a"), ({"z": 2.0}, "b")],
+    "header_only.csv": [],
+    "events.jsonl": [
+        ({"x": 1.0, "s": "red"}, "a"),
+        ({"late": 1.0}, "b"),
+        ({"deep.t": 2.5, "deep.u.v": "q"}, "a"),
+    ],
+    "dense.arff": [({"x": 1.5, "colour of it": "dark blue", "note": "hm"}, "a"), ({"colour of it": "red"}, "b")],
+    "sparse.arff": [({"x": 2.5, "c": "v"}, "a"), ({}, "b")],
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_reads_right(name):
+    assert rows(name) == GOOD[name]
+
+
+@pytest.mark.parametrize("name", [name for name in GOOD if name.endswith(".csv")])
+def test_a_byte_at_a_time_reads_the_same(name, monkeypatch):
+    monkeypatch.setattr("varifold.streams.readers.csv._READ", 1)
+    assert rows(name) == GOOD[name]
+
+
+@pytest.mark.parametrize("name", [name for name in GOOD if GOOD[name]])
+def test_one_row_blocks_read_the_same(name):
+    assert rows(name, block_rows=1) == GOOD[name]
+
+
+BAD = {
+    "ragged.csv": "ragged.csv, line 3: 2 cells where the header has 3",
+    "empty.csv": "empty.csv is empty",
+    "latin1.csv": "latin1.csv, line 2, column 'name': byte 0xe4 is not UTF-8",
+    "latin1_header.csv": "latin1_header.csv, line 1: the name of column 1 is not UTF-8",
+    "overflow.csv": "overflow.csv, line 3, column 'x': '1e999' is infinite",
+    "infinite.csv": "infinite.csv, line 4, column 'x': '-inf' is infinite",
+    "open_quote.csv": "open_quote.csv, line 3: a quote is opened here and never closed",
+    "stray_quote.csv": "stray_quote.csv, line 3: a quote is opened here and never closed, or closed inside",
+    "numbers_only.csv": "numbers_only.csv, line 1: the header holds numbers only; pass header=False",
+    "no_label.csv": "no_label.csv, line 3, column 'y': no label",
+    "utf16.csv": "utf16.csv is UTF-16 text; pass encoding='utf-16'",
+    "broken.jsonl": "broken.jsonl, line 2: not JSON at character",
+    "broken.svm": "broken.svm, line 2: '2:x' is not index:value",
+    "broken.arff": "broken.arff, line 6: 3 cells where 2 attributes are declared",
+    "no_data.arff": "no_data.arff has no @data line",
+    "missing.csv": "missing.csv cannot be opened: No such file",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_fails_with_file_and_line(name):
+    with pytest.raises(DataError, match=re.escape(BAD[name])):
+        rows(name)
+
+
+SKIPPED = {
+    "ragged.csv": 2,
+    "latin1.csv": 1,
+    "overflow.csv": 1,
+    "open_quote.csv": 1,
+    "stray_quote.csv": 1,
+    "no_label.csv": 1,
+    "broken.jsonl": 5,
+    "broken.svm": 3,
+    "broken.arff": 2,
+}
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_skipped_rows_are_counted_and_the_others_read(name):
+    stream = streams.read(DATA / name, target="y", on_error="skip")
+    read = sum(len(block) for block in stream.blocks())
+    assert stream.skipped == SKIPPED[name]
+    assert read == 2
+    assert len(stream.problems) == stream.skipped
+    assert all(name in problem and "line" in problem for problem in stream.problems)
+    assert sum(len(block) for block in stream.blocks()) == 2
+    assert stream.skipped == SKIPPED[name]
+
+
+def test_encodings_can_be_named():
+    assert rows("latin1.csv", encoding="latin-1")[0] == ({"name": "bär"}, "a")
+    assert rows("latin1_header.csv", encoding="latin-1") == [({"größe": 1.0}, "a")]
+    assert rows("utf16.csv", encoding="utf-16") == [({"x": 1.0}, "ä"), ({"x": 2.0}, "b")]
+    with pytest.raises(DataError, match="no encoding is called 'latin-99'"):
+        rows("latin1.csv", encoding="latin-99")
+
+
+def test_duplicate_names_are_told_apart():
+    with pytest.warns(VarifoldWarning, match="'x' is used twice; column 2 is called 'x#2'"):
+        assert rows("duplicate_names.csv")[0] == ({"x": 1.0, "x#2": 2.0}, "a")
+
+
+def test_a_string_among_numbers_is_a_category_of_that_column():
+    stream = streams.read(DATA / "mixed_types.csv", target="y", block_rows=7)
+    found = [row for block in stream.blocks() for row in block.rows()]
+    assert found[39:] == [{"x": 39.0}, {"x": "broken"}, {"x": 41.0}]
+    assert stream.columns["x"].type == "numeric"
+    assert stream.columns["x"].revised
+    as_category = rows("mixed_types.csv", types={"x": "category"})
+    assert as_category[3] == ({"x": "3"}, "a")
+
+
+def test_no_header():
+    found = streams.read(DATA / "numbers_only.csv", header=False, target="c3")
+    assert [(list(b.rows()), b.y) for b in found.blocks()] == [
+        ([{"c1": 1.0, "c2": 2.0}, {"c1": 4.0, "c2": 5.0}], [3, 6])
+    ]
+
+
+def test_id_time_and_weight_stand_beside_the_block():
+    stream = streams.read(DATA / "weights.csv", target="y", id="who", time="when", weight="w")
+    (chunk,) = stream.chunks()
+    assert chunk.ids == ["u1", "u2", "u3"]
+    assert chunk.times == ["2026-01-01", "2026-01-02", None]
+    assert chunk.block.weights.tolist() == [2.5, 1.0, 1.0]
+    assert list(chunk.block.rows()) == [{"x": 1.0}, {}, {"x": 3.0}]
+    with pytest.raises(DataError, match=r"bad_weight.csv, line 3, column 'w': the weight '-1'"):
+        rows("bad_weight.csv", weight="w")
+
+
+def test_text_columns_become_word_counts():
+    stream = streams.read(DATA / "late_text.csv", target="y", id="id")
+    first = next(stream.blocks()).row(0)
+    assert stream.columns["text"].type == "text"
+    assert first == {"text:the": 2.0, "text:big": 1.0, "text:dog": 1.0, "text:and": 1.0, "text:fat": 1.0,
+                     "text:cat": 1.0, "text:number": 1.0, "text:0": 1.0}  # fmt: skip
+    category = rows("late_text.csv", types={"text": "category"}, id="id")
+    assert isinstance(category[0][0]["text"], str)
+
+
+def test_a_header_may_change_between_files():
+    stream = streams.read([DATA / "jan.csv", DATA / "feb.csv"], target="y")
+    jan, feb = stream.blocks()
+    assert set(jan.row(0)) == {"x", "z"}
+    assert set(feb.row(0)) == {"x", "z", "new"}
+    assert jan.vocabulary is feb.vocabulary
+    assert jan.vocabulary.id_of("x") == feb.indices[0]
+
+
+def test_svmlight_omitted_is_absent_or_zero():
+    absent = rows("sparse.svm", target=None)
+    assert absent == [({1: 0.5, 3: 2.0}, 1), ({2: 0.001}, -1), ({}, 1)]
+    zero = rows("sparse.svm", target=None, omitted="zero")
+    assert zero[1][0] == {1: 0.0, 3: 0.0, 2: 0.001}
+    assert rows("sparse.arff", omitted="zero")[1] == ({"x": 0.0, "c": "u"}, "b")
+
+
+def test_ten_thousand_columns(tmp_path):
+    path = tmp_path / "wide.csv"
+    names = ",".join(f"f{j}" for j in range(10_000))
+    path.write_text(f"{names},y\n" + "\n".join(",".join(str(i + j) for j in range(10_000)) + ",a" for i in range(5)))
+    blocks = list(streams.read(path, target="y").blocks())
+    assert sum(len(b) for b in blocks) == 5
+    assert blocks[-1].row(0)["f9999"] == 9999.0
+    assert sum(len(b.indices) for b in blocks) == 50_000
+
+
+def test_absent_cells_can_be_named():
+    assert rows("spaces.csv", absent=("",))[1] == ({"x": 2.0, "z": "NA"}, "b")
+
+
+def test_unknown_columns_are_named_with_those_there():
+    with pytest.raises(DataError, match="no target column 'label'; its columns are: x, z, y"):
+        rows("jan.csv", target="label")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed(tmp_path, suffix):
+    zstandard = pytest.importorskip("zstandard")
+    plain = (DATA / "crlf.csv").read_bytes()
+    packed = gzip.compress(plain) if suffix == ".gz" else zstandard.compress(plain)
+    path = tmp_path / f"t.csv{suffix}"
+    path.write_bytes(packed)
+    stream = streams.read(path, target="y")
+    assert [row for b in stream.blocks() for row in b.rows()] == [row for row, _ in GOOD["crlf.csv"]]
+    path.write_bytes(packed + (gzip.compress(b"5,,a") if suffix == ".gz" else zstandard.compress(b"5,,a")))
+    assert [len(b) for b in streams.read(path, target="y").blocks()] == [3]
+    path.write_bytes(packed[:-6])
+    with pytest.raises(DataError, match=r"t\.csv.* cannot be read"):
+        list(streams.read(path, target="y").blocks())
+
+
+def test_standard_input(monkeypatch):
+    class Input:
+        buffer = io.BytesIO((DATA / "events.jsonl").read_bytes())
+
+    monkeypatch.setattr("sys.stdin", Input)
+    stream = streams.read("-", target="y")
+    assert [row for b in stream.blocks() for row in b.rows()] == [row for row, _ in GOOD["events.jsonl"]]
+    with pytest.raises(DataError, match="only once"):
+        stream.blocks()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "z"}, r"no target column 'z'; its columns are: x, z1, y; did you mean z1\?"),
+        ({"target": "y", "types": {"zz1": "numeric"}}, r"no column 'zz1', which types names; .*did you mean z1"),
+        ({"target": "y", "ignore": ["z2"]}, r"no column 'z2', which ignore names; .*did you mean z1"),
+        ({"target": "y", "id": "z2"}, r"no id column 'z2'; .*did you mean z1"),
+    ],
+)
+def test_mistyped_columns_are_refused_with_the_nearest(tmp_path, options, words):
+    path = tmp_path / "few.csv"
+    path.write_text("x,z1,y\n1,2,a\n")
+    with pytest.raises(DataError, match=words):
+        list(streams.read(path, **options).blocks())
+
+
+def test_a_type_may_name_a_column_of_any_file():
+    paths = [DATA / "jan.csv", DATA / "feb.csv"]
+    stream = streams.read(paths, target="y", types={"new": "numeric"})
+    assert sum(map(len, stream.blocks())) == 400
+    with pytest.raises(DataError, match=r"feb\.csv has no column 'knew'"):
+        list(streams.read(paths, target="y", types={"knew": "numeric"}).blocks())
+
+
+def test_rows_without_a_header_tell_at_the_end_what_never_came():
+    rows = [{"temperature": 1.0, "y": 0}, {"temperature": 2.0, "y": 1}]
+    with pytest.warns(VarifoldWarning, match="'temprature' that types names; did you mean temperature"):
+        list(streams.read(rows, target="y", types={"temprature": "numeric"}).blocks())
+    with pytest.raises(DataError, match="no label in column 'label'"):
+        list(streams.read(rows, target="label").blocks())
