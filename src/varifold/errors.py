@@ -1,12 +1,14 @@
 """Every exception the library raises on purpose; each is also the built-in a caller would expect."""
 
 __all__ = [
+    "BusyLearnerError",
     "DataError",
     "FeatureNameError",
     "FeatureValueError",
     "LabelError",
     "MissingExtraError",
     "ModelFileError",
+    "OutOfMemoryError",
     "ParameterError",
     "UnknownNameError",
     "VarifoldError",
@@ -55,3 +57,18 @@ class MissingExtraError(VarifoldError, ImportError):
 
 class VarifoldWarning(UserWarning):
     """The library fell back to a cheaper form or ignored something, and says so."""
+
+
+class BusyLearnerError(VarifoldError, RuntimeError):
+    """A learner was used while another call on it was still running."""
+
+
+class OutOfMemoryError(VarifoldError, MemoryError):
+    """No memory was left; the learner is as after the last instance it learned whole.
+
+    `learned` says how many instances of the call were learned before.
+    """
+
+    def __init__(self, message: str, learned: int = 0) -> None:
+        super().__init__(message)
+        self.learned = learned

@@ -6,7 +6,7 @@ from libc.math cimport isinf, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from varifold._engine.block cimport Vocabulary
+from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.names cimport value_error
 
 

@@ -1,11 +1,13 @@
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
+from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef extern from "Python.h":
     ctypedef struct PyASCIIObject:
         Py_hash_t hash
+    bint PyBool_Check(object) noexcept
 
 # What an id stands for; NUMERIC and COLUMN may hold together (a column with numbers and strings in it).
 cdef enum Kind:
@@ -44,8 +46,11 @@ cdef class NameTable:
     cdef int32_t ensure_level(self, object column_name, object level) except -2
     cdef int remove(self, int32_t i) except -1
     cdef int rehash(self, Py_ssize_t slots) except -1
-    cdef void erase(self, int32_t i)
+    cdef int erase(self, int32_t i) except -1
+    cdef int reserve(self, Py_ssize_t names) except -1
+    cdef Py_ssize_t room(self, Py_ssize_t names)
 
+cdef bint is_numpy_scalar(PyObject* value) noexcept
 cdef object canonical_name(object name)
 cdef dict plain_dict(object x, int64_t step)
 cdef int read_value(PyObject* value, double* out) except -3
@@ -65,6 +70,16 @@ cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
             if e > 0 and table.key[e - 1] == name:
                 return e - 1
     return table.find(name)
+
+
+cdef inline bint runs_no_code(PyObject* key, PyObject* value) noexcept:
+    """Whether reading this pair cannot run Python code of the caller's, which might change what is being walked."""
+    if not (PyUnicode_CheckExact(<object> key) or PyLong_CheckExact(<object> key)):
+        return False
+    if (PyFloat_CheckExact(<object> value) or PyUnicode_CheckExact(<object> value) or PyLong_CheckExact(<object> value)
+            or <object> value is None or PyBool_Check(<object> value)):
+        return True
+    return is_numpy_scalar(value)
 
 
 cdef inline int quick_read(PyObject* value, double* out) except -3:

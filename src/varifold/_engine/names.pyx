@@ -12,15 +12,18 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_Compare
 from libc.math cimport isfinite, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free
+
+from varifold._numeric.memory cimport allocate, resize_zeroed
 
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
-cdef extern from "Python.h":
-    int PyBool_Check(object)
+cdef tuple NUMPY_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.float16, np.int16, np.int8, np.uint64,
+                            np.uint32, np.uint16, np.uint8)
 
-DEF_CAPACITY = 16
+cdef enum:
+    FIRST_CAPACITY = 16
+
 cdef double LARGEST = 1e150  # beyond it squares overflow; larger magnitudes are clamped here
 
 
@@ -92,6 +95,15 @@ cdef object canonical_name(object name):
     if PyLong_Check(name) or isinstance(name, np.integer):
         return int(name)
     return None
+
+
+cdef bint is_numpy_scalar(PyObject* value) noexcept:
+    """Whether a value is exactly one of NumPy's own numbers."""
+    kind = type(<object> value)
+    for known in NUMPY_SCALARS:
+        if known is kind:
+            return True
+    return False
 
 
 cdef dict plain_dict(object x, int64_t step):
@@ -190,8 +202,8 @@ cdef class NameTable:
         self.capacity = 0
         self.levels = {}
         self.free_ids = []
-        self.grow(DEF_CAPACITY)
-        self.rehash(4 * DEF_CAPACITY)
+        self.grow(FIRST_CAPACITY)
+        self.rehash(4 * FIRST_CAPACITY)
         self.size = 1
         self.kind[0] = RESERVED
         self.column[0] = 0
@@ -211,23 +223,31 @@ cdef class NameTable:
         cdef Py_ssize_t old = self.capacity
         if capacity <= old:
             return 0
-        self.key = <PyObject**> realloc(self.key, capacity * sizeof(PyObject*))
-        self.column = <int32_t*> realloc(self.column, capacity * sizeof(int32_t))
-        self.kind = <uint8_t*> realloc(self.kind, capacity)
-        if self.key == NULL or self.column == NULL or self.kind == NULL:
+        if (resize_zeroed(<void**> &self.key, old * sizeof(PyObject*), capacity * sizeof(PyObject*)) < 0
+                or resize_zeroed(<void**> &self.column, old * sizeof(int32_t), capacity * sizeof(int32_t)) < 0
+                or resize_zeroed(<void**> &self.kind, old, capacity) < 0):
             raise MemoryError
-        memset(self.key + old, 0, (capacity - old) * sizeof(PyObject*))
-        memset(self.column + old, 0, (capacity - old) * sizeof(int32_t))
-        memset(self.kind + old, 0, capacity - old)
         self.capacity = capacity
         return 0
 
+    cdef int reserve(self, Py_ssize_t names) except -1:
+        """Room for so many more names: insert() then takes no memory."""
+        cdef Py_ssize_t needed = self.size + names - len(self.free_ids), capacity = self.capacity
+        while capacity < needed:
+            capacity = roomier(capacity)
+        self.grow(capacity)
+        if 2 * (self.filled + names) > self.mask + 1:
+            self.rehash(self.room(names))
+        return 0
+
     cdef int rehash(self, Py_ssize_t slots) except -1:
+        """Lay the table out again with this many slots, a power of two."""
         cdef Py_ssize_t i, j
-        free(self.table)
-        self.table = <int32_t*> calloc(slots, sizeof(int32_t))
-        if self.table == NULL:
+        cdef int32_t* table = <int32_t*> allocate(slots * sizeof(int32_t))
+        if table == NULL:
             raise MemoryError
+        free(self.table)
+        self.table = table
         self.mask = slots - 1
         self.filled = 0
         for i in range(1, self.size):
@@ -262,15 +282,12 @@ cdef class NameTable:
         """A new id for a canonical name that is not in the table; column -1 means itself."""
         cdef int32_t i
         cdef Py_ssize_t j
+        self.reserve(1)
         if self.free_ids:
             i = self.free_ids.pop()
         else:
-            if self.size == self.capacity:
-                self.grow(roomier(self.capacity))
             i = <int32_t> self.size
             self.size += 1
-        if 2 * (self.filled + 1) > self.mask + 1:
-            self.rehash(self.room())
         j = hash_of(<PyObject*> name) & self.mask
         while self.table[j] > 0:
             j = (j + 1) & self.mask
@@ -286,10 +303,10 @@ cdef class NameTable:
         self.indicators += kind == INDICATOR
         return i
 
-    def room(self):
-        """Table slots to rehash into: a power of two, at most half full afterwards."""
+    cdef Py_ssize_t room(self, Py_ssize_t names):
+        """Table slots to rehash into before so many more names: a power of two, at most half full afterwards."""
         cdef Py_ssize_t slots = 64
-        while slots < 4 * (self.size - len(self.free_ids)):
+        while slots < 4 * (self.size - len(self.free_ids) + names):
             slots *= 2
         return slots
 
@@ -318,6 +335,7 @@ cdef class NameTable:
         name = f"{column_name}={level}"
         if self.find(<PyObject*> name) >= 0:
             return -1
+        self.reserve(2)
         if c < 0:
             c = self.insert(column_name, COLUMN, -1)
         self.kind[c] |= COLUMN
@@ -347,7 +365,8 @@ cdef class NameTable:
                 self.erase(i)
         return 0
 
-    cdef void erase(self, int32_t i):
+    cdef int erase(self, int32_t i) except -1:
+        """Make an id free; the next new name takes it."""
         cdef Py_ssize_t j = hash_of(self.key[i]) & self.mask
         while self.table[j] != i + 1:
             j = (j + 1) & self.mask
@@ -357,6 +376,7 @@ cdef class NameTable:
         self.kind[i] = FREE
         self.column[i] = i
         self.free_ids.append(i)
+        return 0
 
     def __len__(self):
         return self.features
@@ -407,7 +427,7 @@ cdef class NameTable:
         if self.size != 1:
             raise ValueError("fill() needs an empty table")
         check_flat(names, kinds, columns, free_ids)
-        self.grow(max(DEF_CAPACITY, len(names)))
+        self.grow(max(FIRST_CAPACITY, len(names)))
         self.size = len(names)
         for i in range(1, self.size):
             name = names[i]
@@ -425,4 +445,4 @@ cdef class NameTable:
                 column_name = <object> self.key[c]
                 self.levels.setdefault(c, {})[(<object> self.key[i])[len(str(column_name)) + 1:]] = <int32_t> i
         self.free_ids = [int(i) for i in free_ids]
-        self.rehash(self.room())
+        self.rehash(self.room(0))

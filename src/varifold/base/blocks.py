@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Labels, Vocabulary, check_weights, encode_labels
+from varifold._engine.block import Block, checked_weights
+from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 if TYPE_CHECKING:
@@ -80,10 +81,7 @@ def _finish(
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
-    weights = None
-    if w is not None:
-        weights = np.array(list(w), dtype=np.float64)
-        check_weights(weights, n)
+    weights = None if w is None else checked_weights(list(w), n)
     return Block(vocabulary, *cells, encode_labels(y, labels, n, weights), labels, weights)
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from river import base as river_base
 from scipy.special import ndtri
 
-from varifold._engine.block import Block, Labels
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels
 from varifold._engine.classify import Engine
 from varifold.base import files
 from varifold.base.blocks import to_block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.copula._latent import Copula

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Labels, Vocabulary, encode_labels
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.datasets.parse import Sparse, Table
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import encode_labels
+from varifold._engine.vocabulary import encode_labels
 from varifold.base import Block, Labels, Vocabulary
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError

@@ -1,4 +1,5 @@
-from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class LeaningModel(Model):

@@ -14,11 +14,12 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double STRENGTH = 2.0
 cdef double FAR = 30.0       # largest lead either way: e^-30 no longer turns an answer
@@ -99,8 +100,8 @@ cdef class LeaningModel(Model):
         if v.n:
             out[0] += self.leaning(v, label)
 
-    cdef dict beyond(self, View* v, int label):
-        return self.rule.beyond(v, label)
+    cdef dict absent_contributions(self, View* v, int label):
+        return self.rule.absent_contributions(v, label)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         return self.rule.magnitude(slot)
@@ -165,7 +166,7 @@ cdef class LeaningModel(Model):
         self.capacity = capacity
         self.classes = self.rule.classes
         self.fit(self.classes)
-        numbers = expect(arrays, "leaning", "f", (self.classes + 3,))
+        numbers = checked_array(arrays, "leaning", "f", (self.classes + 3,))
         self.lead, self.total, self.reach = numbers[:3].tolist()
         for c in range(self.classes):
             self.counts[c] = numbers[c + 3]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._engine.model import BinaryRule, Model
+from varifold._engine.model import Model
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Boolean, Constraint
 from varifold.linear._majority_bias import LeaningModel

@@ -8,7 +8,8 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 
-from varifold._engine.block import Block, Labels, Vocabulary
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.readers.context import ABSENT, Chunk, Column, Context
 from varifold.streams.readers.csv import read_delimited

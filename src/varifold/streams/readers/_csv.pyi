@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from varifold._engine.block import Labels, Vocabulary
+from varifold._engine.vocabulary import Labels, Vocabulary
 
 NUMERIC: int
 CATEGORY: int

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from varifold._engine.block import Block, Labels, Vocabulary
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from varifold._engine.block import Block, Labels
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._csv import label_of, parse_number

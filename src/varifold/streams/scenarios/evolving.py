@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Vocabulary
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.state import State
