@@ -310,10 +310,16 @@ cdef class Engine(Admission):
         array of steps: i + 1 predicts row i, -(i + 1) learns row i. Returns predicted class indices (-1: none) and
         probabilities (rows x labels known at the end), each None when not asked for.
         """
+        cdef int64_t before = self.step
         claim(self)
         try:
             return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict,
                              probabilities)
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"no memory was left: {self.step - before:,} instances of the block were learned and the learner is as "
+                "after the last of them; max_features bounds what a learner holds", self.step - before
+            ) from error
         finally:
             release(self)
 
@@ -342,66 +348,59 @@ cdef class Engine(Admission):
         probs = np.zeros((n if predict and probabilities else 0, max(1, k)))
         cdef int32_t[::1] out_label = predicted
         cdef double[:, ::1] out_prob = probs
-        cdef int64_t before = self.step
         total = steps.shape[0] if planned else n
-        try:
-            with nogil:
-                for i in range(total):
-                    if i % SIGNALS == SIGNALS - 1:
-                        with gil:
-                            PyErr_CheckSignals()
-                    code = steps[i] if planned else i + 1
-                    row = (code if code > 0 else -code) - 1
-                    row_idx = &idx[0] + ptr[row]
-                    row_val = &val[0] + ptr[row]
-                    m = ptr[row + 1] - ptr[row]
-                    w = weights[row] if weighted else 1.0
-                    unknown = self.gather_row(row_idx, row_val, m)
-                    learns = learn and w > 0.0 and (code < 0 or not planned)
-                    c = classes[codes[row]] if learns else -1
-                    if learns and (c < 0 or self.model.prepares):
-                        self.ready_row(c, unknown)
-                    shared = False
-                    if fused and c >= 0 and unknown == 0 and w == 1.0 and self.n > 0 and self.model.classes > 1:
-                        # known names, a known label: the model scores and learns in one pass
-                        self.present(1.0, True, self.step == 0)
-                        self.model.learn_scored(&self.view, c, 1.0, self.out, self.probs if probabilities else NULL)
-                        out_label[row] = argmax(self.model.classes, self.out)
-                        if probabilities:
-                            memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
-                        self.count(c, 1.0)
-                        if self.model.n_evicted:
-                            self.apply_evictions()
-                        if self.calls_python:
-                            self.raise_pending()
-                        continue
-                    if predict and code > 0:
-                        shared = fused and unknown == 0 and w == 1.0
-                        self.present(1.0, shared, self.step == 0)
-                        if probabilities:
-                            out_label[row] = self.decide()
-                            memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
-                        else:
-                            out_label[row] = self.answer()
-                    if learns:
-                        if unknown:
-                            self.admit_row(row_idx, row_val, m, c)
-                        if c < 0:
-                            with gil:
-                                c = self.add_label(block.labels.values[codes[row]])
-                            classes[codes[row]] = c
-                        if not shared:
-                            self.present(w, True, unknown > 0 or self.step == 0)
-                        self.learn_view(c, w)
-                        if self.model.n_evicted:
-                            self.apply_evictions()
+        with nogil:
+            for i in range(total):
+                if i % SIGNALS == SIGNALS - 1:
+                    with gil:
+                        PyErr_CheckSignals()
+                code = steps[i] if planned else i + 1
+                row = (code if code > 0 else -code) - 1
+                row_idx = &idx[0] + ptr[row]
+                row_val = &val[0] + ptr[row]
+                m = ptr[row + 1] - ptr[row]
+                w = weights[row] if weighted else 1.0
+                unknown = self.gather_row(row_idx, row_val, m)
+                learns = learn and w > 0.0 and (code < 0 or not planned)
+                c = classes[codes[row]] if learns else -1
+                if learns and (c < 0 or self.model.prepares):
+                    self.ready_row(c, unknown)
+                shared = False
+                if fused and c >= 0 and unknown == 0 and w == 1.0 and self.n > 0 and self.model.classes > 1:
+                    # known names, a known label: the model scores and learns in one pass
+                    self.present(1.0, True, self.step == 0)
+                    self.model.learn_scored(&self.view, c, 1.0, self.out, self.probs if probabilities else NULL)
+                    out_label[row] = argmax(self.model.classes, self.out)
+                    if probabilities:
+                        memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
+                    self.count(c, 1.0)
+                    if self.model.n_evicted:
+                        self.apply_evictions()
                     if self.calls_python:
                         self.raise_pending()
-        except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left: {self.step - before:,} instances of the block were learned and the learner is as "
-                "after the last of them; max_features bounds what a learner holds", self.step - before
-            ) from error
+                    continue
+                if predict and code > 0:
+                    shared = fused and unknown == 0 and w == 1.0
+                    self.present(1.0, shared, self.step == 0)
+                    if probabilities:
+                        out_label[row] = self.decide()
+                        memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
+                    else:
+                        out_label[row] = self.answer()
+                if learns:
+                    if unknown:
+                        self.admit_row(row_idx, row_val, m, c)
+                    if c < 0:
+                        with gil:
+                            c = self.add_label(block.labels.values[codes[row]])
+                        classes[codes[row]] = c
+                    if not shared:
+                        self.present(w, True, unknown > 0 or self.step == 0)
+                    self.learn_view(c, w)
+                    if self.model.n_evicted:
+                        self.apply_evictions()
+                if self.calls_python:
+                    self.raise_pending()
         return (predicted if predict else None,
                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
 

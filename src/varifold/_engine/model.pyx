@@ -128,7 +128,7 @@ cdef class Model:
         """Take what dump() gave; the model was just made with the same parameters."""
         self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes)
-        self.capacity = capacity
+        self.grow(capacity)
 
     def notes(self):
         """What the model wants its user to know now (a fallback it took, say), as sentences."""

@@ -182,4 +182,4 @@ cdef class BinaryRule(Model):
         self.problems = self.classes if self.classes > 2 else 1
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes, self.problems)
         self.stride = self.arrays.problems * self.width
-        self.capacity = capacity
+        self.grow(capacity)

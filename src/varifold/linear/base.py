@@ -9,7 +9,7 @@ from varifold._engine.model import Model
 from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Boolean, Constraint
-from varifold.linear._majority_bias import LeaningModel
+from varifold.linear._majority_bias import MajorityBias
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -38,4 +38,4 @@ class LinearClassifier(DeclaredClassifier):
 
     def _model(self) -> Model:
         rule = self._rule()
-        return LeaningModel(rule) if self.lean and self.fit_intercept else rule
+        return MajorityBias(rule) if self.lean and self.fit_intercept else rule

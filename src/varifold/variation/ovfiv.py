@@ -13,7 +13,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import Learner, make_learner
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
-from varifold.linear._majority_bias import LeaningModel
+from varifold.linear._majority_bias import MajorityBias
 from varifold.variation._ovfiv import OVFIVModel
 
 _RATES = {"adaptive": "anytime", "optimal": "horizon"}
@@ -21,7 +21,7 @@ _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 def _upright(model: Model) -> Model:
     """The model without a lean to the commoner class: the bias of the variation learner knows that class already."""
-    return model.rule if isinstance(model, LeaningModel) else model
+    return model.rule if isinstance(model, MajorityBias) else model
 
 
 class OVFIV(VaryingClassifier):
