@@ -335,7 +335,7 @@ cdef class NameTable:
         name = f"{column_name}={level}"
         if self.find(<PyObject*> name) >= 0:
             return -1
-        self.reserve(2)
+        self.reserve(2 if c < 0 else 1)
         if c < 0:
             c = self.insert(column_name, COLUMN, -1)
         self.kind[c] |= COLUMN
