@@ -10,7 +10,8 @@ from libc.stdint cimport int32_t
 from varifold._engine.binding cimport slot_of
 from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.intake cimport Intake
-from varifold._engine.names cimport FREE, INDICATOR, NUMERIC, conflict_error
+from varifold._engine.names cimport FREE, INDICATOR, NUMERIC
+from varifold._engine.reading cimport conflict_error
 from varifold._engine.space cimport Space, seen_last
 
 

@@ -5,7 +5,8 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from varifold._engine.vocabulary cimport Vocabulary
-from varifold._engine.names cimport INDICATOR, NUMERIC, conflict_error
+from varifold._engine.names cimport INDICATOR, NUMERIC
+from varifold._engine.reading cimport conflict_error
 from varifold._engine.space cimport Space
 from varifold._numeric.memory cimport resize_zeroed
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from varifold._engine.names cimport INDICATOR, value_error
+from varifold._engine.names cimport INDICATOR
+from varifold._engine.reading cimport value_error
 from varifold._engine.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError
 
@@ -242,9 +243,12 @@ cdef int check_values(Block b) except -1:
 def checked_weights(given, Py_ssize_t n):
     """Sample weights as an array: as many as instances, finite, not negative; held within LARGEST_WEIGHT."""
     try:
-        weights = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        weights = np.asarray(given)
+    except ValueError as error:
         raise DataError(f"weights cannot be read as numbers: {error}; weights are finite and >= 0") from None
+    if weights.dtype.kind not in "fiub":
+        raise DataError(f"weights are of type {weights.dtype}, such as {given[0]!r}; weights are finite numbers >= 0")
+    weights = weights.astype(np.float64)
     if weights.shape != (n,):
         raise DataError(f"{len(weights) if weights.ndim else 1} weights for {n} instances")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
 from varifold._engine.block cimport trusted
-from varifold._engine.names cimport (
+from varifold._engine.reading cimport (
     ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code, value_error,
 )
 from varifold._engine.vocabulary cimport Labels, Vocabulary

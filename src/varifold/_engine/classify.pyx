@@ -1,25 +1,18 @@
-"""The engine of classifiers: labels, answers and learning over the intake, one door for dicts and one for blocks."""
+"""The engine of classifiers: one door for dicts and one for blocks, which leave the same state to the last bit."""
 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport isfinite, log
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from varifold._engine.admission cimport Admission
+from varifold._engine.answers cimport Answers
 from varifold._engine.block cimport LARGEST_WEIGHT, Block
 from varifold._engine.guard cimport claim, release
-from varifold._engine.names cimport NUMERIC
-from varifold._engine.order cimport sort_unique
-from varifold._engine.scaler cimport NONE
-from varifold._engine.space cimport Seen, seen_again, seen_touch
 from varifold._numeric.activation cimport argmax
-from varifold._numeric.memory cimport resize
 
 from varifold._engine.vocabulary import plain_label
-from varifold._engine.state import checked_array
 from varifold.errors import DataError, OutOfMemoryError
 
 cdef enum:
@@ -41,108 +34,10 @@ def checked_schedule(Block block, schedule, bint learn):
     return schedule
 
 
-cdef class Engine(Admission):
+cdef class Engine(Answers):
     """One learner's state. For one thread at a time: a second call is refused while one runs."""
 
-    def __cinit__(self):
-        self.labels = []
-        self.label_index = {}
-        self.calls_python = self.model.calls_python()
-        self.reserve_labels(2)
-
-    def __dealloc__(self):
-        free(self.counts)
-        free(self.out)
-        free(self.probs)
-
-    # ---------------------------------------------------------------- labels
-
-    cdef int reserve_labels(self, Py_ssize_t labels) except -1:
-        """Room for this many labels."""
-        cdef Py_ssize_t room = 2 * labels
-        if labels <= self.label_room:
-            return 0
-        if (resize(<void**> &self.out, room * sizeof(double)) < 0
-                or resize(<void**> &self.probs, room * sizeof(double)) < 0
-                or resize(<void**> &self.counts, room * sizeof(double)) < 0):
-            raise MemoryError
-        self.label_room = room
-        return 0
-
-    cdef int add_label(self, object y) except -1:
-        """Class index of a new label; the room for it was made before."""
-        cdef Py_ssize_t k = len(self.labels)
-        self.label_index[y] = k
-        self.labels.append(y)
-        self.counts[k] = 0.0
-        self.model.add_class()
-        return <int> k
-
     # ---------------------------------------------------------------- one instance
-
-    cdef void learn_view(self, int y, double w) noexcept nogil:
-        """Learn the presented instance as class y."""
-        if self.n > 0 or self.model.sees_empty:
-            self.model.learn(&self.view, y, w)
-        self.count(y, w)
-
-    cdef void count(self, int y, double w) noexcept nogil:
-        """Count the instance that was just learned: when its features were seen, its label, the step."""
-        cdef Py_ssize_t i
-        cdef Seen* seen = self.space.seen
-        cdef int32_t* slots = self.slots
-        cdef int64_t now = self.step + 1
-        if self.n > 0 or self.model.sees_empty:
-            seen_touch(&seen[0], now)
-        if self.admitted:
-            for i in range(1, self.n + 1):
-                seen_touch(&seen[slots[i]], now)
-        else:
-            for i in range(1, self.n + 1):
-                seen_again(&seen[slots[i]], now)
-        if self.n_indicator_columns:
-            self.n_indicator_columns = sort_unique(self.n_indicator_columns, self.indicator_columns)
-            for i in range(self.n_indicator_columns):
-                if not self.space.kind[self.indicator_columns[i]] & NUMERIC:
-                    seen_touch(&seen[self.indicator_columns[i]], now)
-        self.counts[y] += w
-        self.step = now
-
-    cdef int answer(self) noexcept nogil:
-        """Scores of the presented instance into `out`; returns the class index, -1 before any label."""
-        cdef int c, k = self.model.classes
-        if k == 0:
-            return -1
-        if self.n == 0 and not self.model.sees_empty:
-            for c in range(k):
-                self.out[c] = log(self.counts[c] + 1e-300)
-        else:
-            self.model.scores(&self.view, self.out)
-        return argmax(k, self.out) if k > 1 else 0
-
-    cdef int decide(self) noexcept nogil:
-        """As answer(), with probabilities into `probs`."""
-        cdef int c, best = self.answer(), k = self.model.classes
-        cdef double total = 0.0
-        if k == 0:
-            return best
-        if self.n == 0 and not self.model.sees_empty:
-            for c in range(k):
-                total += self.counts[c]
-            for c in range(k):
-                self.probs[c] = self.counts[c] / total if total > 0.0 else 1.0 / k
-        elif k == 1:
-            self.probs[0] = 1.0
-        else:
-            self.model.proba(self.out, self.probs)
-        return best
-
-    cdef int raise_pending(self) except -1 with gil:
-        """Raise what Python code raised that the model called."""
-        error = self.model.pending_error()
-        if error is not None:
-            raise error
-        return 0
 
     cdef int learn(self, object x, object y, double w) except -1:
         """Learn one dict: check all, take the memory, then change the state."""
@@ -278,19 +173,6 @@ cdef class Engine(Admission):
             self.raise_pending()
         return self.labels[c], parts, rest
 
-    def complete_one(self, x):
-        """(values, low, high) by slot that the model imputes for an instance, NaN where it cannot say."""
-        cdef double[:, ::1] out
-        claim(self)
-        try:
-            out = np.full((3, self.space.size), np.nan)
-            self.gather(x)
-            self.present(1.0, False, False)
-            self.model.impute(&self.view, &out[0, 0], &out[1, 0], &out[2, 0])
-            return np.asarray(out)
-        finally:
-            release(self)
-
     # ---------------------------------------------------------------- blocks
 
     cdef int ready_row(self, int c, Py_ssize_t unknown) except -1 nogil:
@@ -412,120 +294,3 @@ cdef class Engine(Admission):
             if codes[i] >= k:
                 raise IndexError(f"no label has the index {codes[i]}; there are {k}")
         return [labels[codes[i] if codes[i] >= 0 else k] for i in range(codes.shape[0])]
-
-    def complete(self, Block block not None):
-        """The values of complete_one() for every row of a block, rows by slots."""
-        cdef const int64_t[::1] ptr = block.indptr
-        cdef const int32_t[::1] idx = block.indices if len(block.indices) else np.zeros(1, dtype=np.int32)
-        cdef const double[::1] val = block.values if len(block.values) else np.zeros(1)
-        cdef Py_ssize_t row, n = len(block)
-        claim(self)
-        try:
-            values = np.full((n, self.space.size), np.nan)
-            self.bind(block.vocabulary)
-            self.reserve(int(np.diff(block.indptr).max()) if n else 0)
-            self.impute_rows(n, &ptr[0], &idx[0], &val[0], values)
-            return values
-        finally:
-            release(self)
-
-    cdef int impute_rows(self, Py_ssize_t n, const int64_t* ptr, const int32_t* idx, const double* val,
-                         values) except -1:
-        cdef double[:, ::1] out = values
-        cdef double[:, ::1] ends = np.zeros((2, self.space.size))
-        cdef Py_ssize_t row
-        with nogil:
-            for row in range(n):
-                self.gather_row(idx + ptr[row], val + ptr[row], ptr[row + 1] - ptr[row])
-                self.present(1.0, False, False)
-                self.model.impute(&self.view, &out[row, 0], &ends[0, 0], &ends[1, 0])
-        return 0
-
-    # ---------------------------------------------------------------- looking inside
-
-    def class_counts(self):
-        """Weight learned by label."""
-        return {y: self.counts[i] for i, y in enumerate(self.labels)}
-
-    cdef int check_slot(self, Py_ssize_t slot) except -1:
-        if not 0 <= slot < self.space.size:
-            raise IndexError(f"no feature has the slot {slot}; there are {self.space.size}")
-        return 0
-
-    def magnitude(self, Py_ssize_t slot):
-        """The size of what the model holds for a slot."""
-        self.check_slot(slot)
-        return self.model.magnitude(<int32_t> slot)
-
-    def role(self, Py_ssize_t slot):
-        """The part that a slot's feature plays in the method."""
-        self.check_slot(slot)
-        return self.model.role(slot)
-
-    # ---------------------------------------------------------------- files
-
-    def dump(self):
-        """(names by slot, labels, arrays): all of the state."""
-        claim(self)
-        try:
-            return self.parts()
-        finally:
-            release(self)
-
-    cdef tuple parts(self):
-        names, kinds, columns, free_ids = self.space.dump()
-        arrays = {
-            "space.kind": kinds, "space.column": columns, "space.free": free_ids, "space.seen": self.space.seen_table(),
-            "space.evictions": np.array([self.space.evictions], dtype=np.int64),
-            "scaler": self.scaler.dump(self.space.size),
-            "step": np.array([self.step], dtype=np.int64),
-            "counts": np.array([self.counts[i] for i in range(len(self.labels))], dtype=np.float64),
-        }
-        for key, array in self.model.dump(self.space.size).items():
-            arrays["model." + key] = array
-        return names, list(self.labels), arrays
-
-    def fill(self, names, labels, dict arrays):
-        """Take what dump() gave into an engine that was just made with the same parameters."""
-        claim(self)
-        try:
-            self.take(names, labels, arrays)
-        finally:
-            release(self)
-
-    cdef int take(self, names, labels, dict arrays) except -1:
-        cdef Py_ssize_t i
-        if len(arrays["counts"]) != len(labels) or len(set(labels)) != len(labels):
-            raise ValueError(f"{len(labels)} labels for {len(arrays['counts'])} counts")
-        if self.scaler.kind != NONE and len(arrays["scaler"]) != len(names):
-            raise ValueError(f"{len(arrays['scaler'])} rows of statistics for {len(names)} names")
-        checked_array(arrays, "counts", "f", (len(labels),), 0)
-        checked_array(arrays, "step", "i", (1,), 0, (1 << 43) - 1)
-        checked_array(arrays, "space.evictions", "i", (1,), 0)
-        checked_array(arrays, "space.seen", "i", (len(names), 3), 0, (1 << 43) - 1)
-        checked_array(arrays, "scaler", "f", (None, 3))
-        for key, array in arrays.items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise ValueError(f"{key} holds NaN or infinity")
-            if key.endswith(".classes"):
-                checked_array(arrays, key, "i", (1,), 0, len(labels))
-        self.space.fill(names, arrays["space.kind"], arrays["space.column"], arrays["space.free"])
-        self.space.restore_seen(arrays["space.seen"])
-        self.space.evictions = int(arrays["space.evictions"][0])
-        self.scaler.fill(arrays["scaler"], self.space.capacity)
-        self.step = int(arrays["step"][0])
-        k = len(labels)
-        self.reserve_labels(k)
-        for i in range(k):
-            self.counts[i] = arrays["counts"][i]
-        self.fit_places()
-        self.labels = list(labels)
-        self.label_index = {y: i for i, y in enumerate(self.labels)}
-        self.model.fill({key[6:]: a for key, a in arrays.items() if key.startswith("model.")}, self.space.capacity)
-        if self.model.classes != k:
-            raise ValueError(f"{k} labels for {self.model.classes} classes of the model")
-        return 0
-
-    def nbytes(self):
-        """Bytes of state by part."""
-        return {**self.space.nbytes(), "scaler": self.scaler.nbytes(), "model": self.model.nbytes()}

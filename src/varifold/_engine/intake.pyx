@@ -17,9 +17,9 @@ from varifold._engine.binding cimport Binding, slot_of
 from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
-from varifold._engine.names cimport (
-    ABSENT, BAD, FREE, INDICATOR, NUMBER, NUMERIC, canonical_name, conflict_error, name_error, plain_dict, quick_find,
-    quick_read, runs_no_code, value_error,
+from varifold._engine.names cimport FREE, INDICATOR, NUMERIC, quick_find
+from varifold._engine.reading cimport (
+    ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code, value_error,
 )
 from varifold._engine.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
 from varifold._engine.scaler cimport NONE, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip

@@ -1,13 +1,10 @@
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
-from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
 cdef extern from "Python.h":
     ctypedef struct PyASCIIObject:
         Py_hash_t hash
-    bint PyBool_Check(object) noexcept
 
 # What an id stands for; NUMERIC and COLUMN may hold together (a column with numbers and strings in it).
 cdef enum Kind:
@@ -16,13 +13,6 @@ cdef enum Kind:
     COLUMN = 2       # has string levels, each an indicator id of its own
     INDICATOR = 4    # 'column=level', value 1.0
     RESERVED = 8     # id 0: the intercept
-
-# What a value turned out to be.
-cdef enum Read:
-    BAD = -1
-    ABSENT = 0
-    NUMBER = 1
-    LEVEL = 2
 
 cdef class NameTable:
     cdef PyObject** key           # id -> name object, owned
@@ -50,17 +40,9 @@ cdef class NameTable:
     cdef int reserve(self, Py_ssize_t names) except -1
     cdef Py_ssize_t room(self, Py_ssize_t names)
 
-cdef bint is_numpy_scalar(PyObject* value) noexcept
-cdef object canonical_name(object name)
-cdef dict plain_dict(object x, int64_t step)
-cdef int read_value(PyObject* value, double* out) except -3
-cdef object name_error(object name, int64_t step)
-cdef object value_error(object name, object value, int64_t step)
-cdef object conflict_error(object name, int64_t step)
-
 
 cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
-    """find(), with the usual case (a str object met before, at its first place) in line."""
+    """find(), with the usual case (the same str object as before, at its first place) in line."""
     cdef Py_hash_t h
     cdef int32_t e
     if PyUnicode_CheckExact(<object> name):
@@ -70,22 +52,3 @@ cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
             if e > 0 and table.key[e - 1] == name:
                 return e - 1
     return table.find(name)
-
-
-cdef inline bint runs_no_code(PyObject* key, PyObject* value) noexcept:
-    """Whether reading this pair cannot run Python code of the caller's, which might change what is being walked."""
-    if not (PyUnicode_CheckExact(<object> key) or PyLong_CheckExact(<object> key)):
-        return False
-    if (PyFloat_CheckExact(<object> value) or PyUnicode_CheckExact(<object> value) or PyLong_CheckExact(<object> value)
-            or <object> value is None or PyBool_Check(<object> value)):
-        return True
-    return is_numpy_scalar(value)
-
-
-cdef inline int quick_read(PyObject* value, double* out) except -3:
-    """read_value(), with an ordinary float in line."""
-    if PyFloat_CheckExact(<object> value):
-        out[0] = PyFloat_AS_DOUBLE(<object> value)
-        if -1e150 <= out[0] <= 1e150:
-            return NUMBER
-    return read_value(value, out)

@@ -4,7 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
-from varifold._engine.names cimport INDICATOR, NameTable, canonical_name, conflict_error, name_error
+from varifold._engine.names cimport INDICATOR, NameTable
+from varifold._engine.reading cimport canonical_name, conflict_error, name_error
 from varifold.errors import DataError, LabelError
 
 
