@@ -71,7 +71,7 @@ def losses(params, adversary_seed, rounds=600):
     Of eight masks it takes the one under which the mixture errs most: the absences speak against the label throughout.
     """
     rng = np.random.default_rng(adversary_seed)
-    mixed, alone = OVFIV(base="ftrladp", **params), varifold.FTRLADP(lean=False)
+    mixed, alone = OVFIV(base="ftrladp", **params), varifold.FTRLADP(majority_bias=False)
     lost = []
     for t in range(rounds):
         y = bool(rng.random() < 0.5)

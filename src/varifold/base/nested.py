@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from varifold.base.nearest import nearest
+from varifold.base.params import current_names
 from varifold.base.registry import models
 from varifold.errors import ModelFileError, ParameterError
 
@@ -40,6 +44,7 @@ def make_learner(given: Any) -> Any:
     name, _, rest = given.partition(":")
     cls = models[name.strip()]
     params = dict(_pair(part, given) for part in rest.replace(";", ",").split(",") if part.strip())
+    params = current_names(cls, params)
     accepted = inspect.signature(cls).parameters
     for key in params:
         if key not in accepted:
@@ -63,17 +68,29 @@ def _pair(part: str, text: str) -> tuple[str, Any]:
 
 
 def pack_params(learner: Any) -> dict[str, Any]:
-    """A learner's parameters as JSON; a learner among them is its header."""
+    """A learner's parameters as JSON; a learner among them becomes its header."""
     packed = {}
     for name in learner._get_params():
         value = getattr(learner, name)
-        packed[name] = {_KEY: value._header()} if hasattr(value, "_header") else value
-        if packed[name] is value and hasattr(value, "learn_one"):
+        if hasattr(value, "_header"):
+            packed[name] = {_KEY: value._header()}
+        elif hasattr(value, "learn_one"):
             raise ModelFileError(
                 f"the {name!r} of this {type(learner).__name__} is a {type(value).__name__}, which a model file cannot "
                 "hold; pickle the learner instead"
             )
+        else:
+            packed[name] = _plain_number(value)
     return packed
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of any type (NumPy's, a Fraction) as a bool, int or float; anything else as it is."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,4 +104,5 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
 def _unpacked(header: Mapping[str, Any]) -> Any:
     if header["method"] not in models:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
-    return models[header["method"]](**unpack_params(header["params"]))
+    cls = models[header["method"]]
+    return cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})

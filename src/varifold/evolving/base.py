@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from varifold._engine.model import BinaryRule
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 from varifold.evolving._evolving import EvolvingModel
 from varifold.evolving._switch_detector import Phases
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@declared(kw_only=True)
 class EvolvingClassifier(DeclaredClassifier):
     """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
 
@@ -128,7 +128,7 @@ class EvolvingClassifier(DeclaredClassifier):
         return self._evolving.mix()
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class Mixture(EvolvingClassifier):
     """Both models after a switch, the old one on recovered features and the new one, and a weight for each.
 

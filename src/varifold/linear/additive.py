@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.linear._additive import AdditiveRule
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class Additive(DeclaredClassifier):
     """Non-linear in every feature, additive over features: diagonal AROW on quantile bins and scaled values.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, OneOf, Real
 from varifold.linear._arow import AROWRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class AROW(LinearClassifier):
     """Second-order margin learner: each weight has a confidence of its own, so rare features learn fast.
 
@@ -26,7 +26,7 @@ class AROW(LinearClassifier):
         ``"diagonal"`` or ``"full"``.
     max_dense
         With ``"full"``: the most features it is kept for; beyond it only its diagonal is, and `traits` says so.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._fobos import FOBOSRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class FOBOS(LinearClassifier):
     """Gradient learner whose weights are drawn to zero after every step, so that weak features drop out.
 
@@ -24,7 +24,7 @@ class FOBOS(LinearClassifier):
         Strength λ of the draw to zero (>= 0).
     loss
         ``"logistic"`` or ``"hinge"``.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

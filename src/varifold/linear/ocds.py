@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.linear._ocds import OCDSRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OCDS(LinearClassifier):
     """Linear learner that rebuilds absent features from those present by a feature graph it learns on the way.
 
@@ -29,7 +29,7 @@ class OCDS(LinearClassifier):
         Rounds between updates of the mix of observed and rebuilt part.
     max_dense
         Most features in the graph; those that come later are rebuilt from themselves alone, and `traits` says so.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

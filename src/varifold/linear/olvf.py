@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olvf import OLVFRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OLVF(LinearClassifier):
     """Margin learner whose step is weighted by a learned confidence in the feature set at hand.
 
@@ -31,7 +31,7 @@ class OLVF(LinearClassifier):
         Share of the known features whose weights are kept, in (0, 1]; 1 is the dense form.
     variant
         ``"kkt"`` divides by the confidences, as the paper's objective asks; ``"printed"`` multiplies, as printed.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._naive_bayes import GaussianNBModel
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class GaussianNB(DeclaredClassifier):
     """Naive Bayes: per class and feature a running mean and variance, summed over the features present.
 

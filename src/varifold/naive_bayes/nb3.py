@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._naive_bayes import NB3Model
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class NB3(DeclaredClassifier):
     """Naive Bayes that looks only at which features are there, and listens to those that tell classes apart.
 

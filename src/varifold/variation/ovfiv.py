@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -19,8 +18,8 @@ from varifold.variation._ovfiv import OVFIVModel
 _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 
-def _upright(model: Model) -> Model:
-    """The model without a lean to the commoner class: the bias of the variation learner knows that class already."""
+def _without_majority_bias(model: Model) -> Model:
+    """The model without the majority bias: the variation learner has a bias for the majority class already."""
     return model.rule if isinstance(model, LeaningModel) else model
 
 
@@ -34,7 +33,7 @@ class OVFIV(VaryingClassifier):
     ----------
     base
         The learner on the values: a registered name, a spelling like ``"arow:r=1"``, or a classifier. One of this
-        library stays compiled, and does not `lean` here; one of river's is called instance by instance.
+        library stays compiled, and has no `majority_bias` here; one of river's is called instance by instance.
     eta
         Rate η of the weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or ``"adaptive"`` =
         √(8 ln 2 / t) (OVFIV-ca).
@@ -157,7 +156,7 @@ class OVFIV(VaryingClassifier):
             "clip": (self.clip, base.clip if native else 3.0),
         }
         return Engine(
-            self._around(_upright(base._model()) if native else ForeignModel(base)),
+            self._around(_without_majority_bias(base._model()) if native else ForeignModel(base)),
             max_features=self.max_features,
             evict=self.evict,
             **{name: theirs if own is None else own for name, (own, theirs) in inherited.items()},
@@ -180,17 +179,3 @@ class OVFIV(VaryingClassifier):
         """How much the two learners count in the round to come."""
         values, variation = self._mixture().weights()
         return {"values": values, "variation": variation}
-
-    # A river classifier within keeps its state in Python; copies and pickles carry it along.
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        base = self._mixture().base
-        state["foreign"] = copy.deepcopy(base.learner) if isinstance(base, ForeignModel) else None
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        base = self._mixture().base
-        if isinstance(base, ForeignModel):
-            base.replace(state["foreign"])
