@@ -35,7 +35,7 @@ def test_a_frame_with_a_name_twice_is_refused():
 @pytest.mark.parametrize("y", ["a", b"a", {"a": 1}, pd.DataFrame({"label": ["a"]})])
 def test_labels_are_a_sequence(y):
     model = varifold.OLVF()
-    with pytest.raises(DataError, match="one an instance"):
+    with pytest.raises(DataError, match="one per instance"):
         model.learn_many([{"f": 1.0}], y)
     assert model.classes == []
 

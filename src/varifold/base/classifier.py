@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from river import base as river_base
 
 from varifold._engine.block import Block
@@ -122,14 +123,20 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         """
         index = -1
         if label is not None:
-            if label not in self.classes:
-                raise UnknownNameError(f"the label {label!r} has not been learned; known labels: {self.classes!r}")
-            index = self.classes.index(label)
+            index = self._class_index(label)
         _, parts, rest = self._engine.explain_one(x, index)
         ordered: dict[Name, float] = dict(sorted(parts.items(), key=lambda item: -abs(item[1])))
         if rest != 0.0:
             ordered[INTERCEPT] = ordered.get(INTERCEPT, 0.0) + rest
         return ordered
+
+    def _class_index(self, label: Hashable) -> int:
+        try:
+            return {known: i for i, known in enumerate(self.classes)}[label]
+        except (KeyError, TypeError):  # not learned, or cannot be hashed
+            raise UnknownNameError(
+                f"the label {label!r} has not been learned; known labels: {self.classes!r}"
+            ) from None
 
     # ------------------------------------------------------------------ many instances
 
@@ -184,7 +191,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         """
         if not isinstance(block, Block):
             raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
-        codes, probabilities = self._engine.run(block, schedule=schedule)
+        codes, probabilities = self._engine.run(block, schedule=_checked_schedule(schedule))
         return codes, probabilities
 
     # ------------------------------------------------------------------ looking inside
@@ -213,6 +220,17 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+
+def _checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
+    if schedule is None:
+        return None
+    found = np.asarray(schedule)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise DataError(
+            f"a schedule is a one-dimensional array of ints. Got {found.ndim} dimensions of {found.dtype} instead."
+        )
+    return found.astype(np.int64)
 
 
 def load(path: str | os.PathLike[str]) -> VaryingClassifier:

@@ -74,7 +74,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write encoded data to exactly this path."""
-    target = Path(path)
+    target = _as_path(path)
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{path} is a folder or a device; a model is written to a file")
     try:
@@ -87,7 +87,13 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a model file."""
-    return decode(Path(path).read_bytes(), path)
+    return decode(_as_path(path).read_bytes(), path)
+
+
+def _as_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ModelFileError(f"the path of a model file is a str or a Path. Got {path!r} instead.")
+    return Path(path)
 
 
 def _header(text: str, source: Source) -> dict[str, Any]:

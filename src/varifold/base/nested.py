@@ -27,6 +27,8 @@ class Learner:
         if isinstance(value, str):
             make_learner(value)
             return True
+        if isinstance(value, type):
+            return False
         return all(callable(getattr(value, call, None)) for call in ("learn_one", "predict_proba_one", "clone"))
 
     def describe(self) -> str:

@@ -44,7 +44,10 @@ class Real:
         """Whether the value is a number in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             return False
-        v = float(value)
+        try:
+            v = float(value)
+        except OverflowError:
+            return False
         if not math.isfinite(v) or (self.high is not None and v > self.high):
             return False
         return self.low is None or (v > self.low if self.open_low else v >= self.low)
@@ -64,6 +67,8 @@ class Integer:
     def accepts(self, value: object) -> bool:
         """Whether the value is an int in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+            return False
+        if not -(2**63) <= int(value) < 2**63:  # compiled code counts in 64 bits
             return False
         return (self.low is None or int(value) >= self.low) and (self.high is None or int(value) <= self.high)
 

@@ -77,6 +77,8 @@ class Registry(Mapping[str, type[T]]):
         self._packages: dict[str, str] = {}  # name -> the package whose entry point gave it
 
     def __getitem__(self, name: str) -> type[T]:
+        if not isinstance(name, str):
+            raise UnknownNameError(f"a model's name is a str. Got {name!r} instead.")
         if name not in self:
             raise UnknownNameError(f"there is no model {name!r}{nearest(name, self)} (`varifold models` lists all)")
         if name in self._packages:
@@ -94,6 +96,8 @@ class Registry(Mapping[str, type[T]]):
         return len(self._where)
 
     def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
         if name not in self._where:
             self._read_entry_points()
         return name in self._where
