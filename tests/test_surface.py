@@ -128,6 +128,45 @@ def test_importing_the_library_imports_no_family_and_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+import varifold
+"""
+EXTRAS = ("rich", "pooch", "polars", "pyarrow", "sklearn", "zstandard", "matplotlib", "joblib", "scikit_posthocs")
+USES = {
+    "from varifold.report.copula import plot_correlation; plot_correlation(['a'], [[1.0]], 'a.png')": "varifold[plot]",
+    "varifold.evaluate.repeat(varifold.OLVF, lambda seed: [({'a': 1.0}, 1)], repeats=2, jobs=2)": "varifold[bench]",
+    "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": "varifold[bench]",
+}
+
+
+def without_extras(program: str) -> subprocess.CompletedProcess[str]:
+    return python(f"EXTRAS = {EXTRAS!r}{WITHOUT_EXTRAS}{program}")
+
+
+def test_every_module_is_imported_without_the_extras() -> None:
+    done = without_extras(
+        "for found in pkgutil.walk_packages(varifold.__path__, 'varifold.'):\n"
+        "    if not found.name.endswith('__main__'):\n"
+        "        importlib.import_module(found.name)\n"
+        "print('all')"
+    )
+    assert done.stdout == "all\n", done.stderr
+
+
+@pytest.mark.parametrize(("use", "line"), USES.items(), ids=["report", "evaluate", "bench"])
+def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
+    done = without_extras(use)
+    said = done.stderr.strip().splitlines()[-1]
+    assert said.startswith("varifold.errors.MissingExtraError: "), done.stderr
+    assert line in said
+
+
 def test_a_free_threaded_python_is_refused() -> None:
     done = python("import sys; sys.abiflags = 't'; import varifold")
     assert done.returncode == 1
