@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,14 @@ def test_the_stub_names_every_class_of_the_registry_where_it_is() -> None:
 
 def test_the_stub_names_the_rest_and_nothing_else() -> None:
     assert set(stubbed()) == {*CLASSES, *SUB_PACKAGES, *varifold.__all__}
+
+
+def test_make_listings_would_change_nothing() -> None:
+    listings = runpy.run_path(str(ROOT / ".ci" / "listings.py"))
+    assert STUB.read_text() == listings["stub"]()
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert listings["readme"](page) == page
+    assert len(listings["table"]()) == len(models.class_names())
 
 
 def test_every_stubbed_name_is_there_and_listed() -> None:

@@ -1,4 +1,4 @@
-"""The contract: one class that every method of the library is."""
+"""The base class of all classifiers of the library."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     """A classifier for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
-    0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features and labels are never
-    declared: both are met on the way. A learner is for one thread at a time; to predict from many, give each a copy.
+    0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features and labels are
+    never declared: the learner adds new ones when they first appear. A learner is for one thread at a time; to predict
+    from several threads, give each its own copy.
 
     A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one,
-    ``_model`` (its compiled mathematics) and, when it has forms to be checked besides the default, river's hook
-    ``_unit_test_params`` (yields their parameters).
+    ``_model`` (its compiled mathematics) and optionally river's hook ``_unit_test_params``, which yields the parameter
+    sets to test.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     clip
         Bound on the absolute value of a standardised input.
     max_features
-        Most features kept; None keeps all that ever come.
+        Most features kept; None keeps all.
     evict
-        Which go first when there are more: the ``"oldest"`` (last seen longest ago) or the ``"lightest"`` (smallest
-        weights). A sixteenth of the bound is given up at a time.
+        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
+        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
 
     """
 
@@ -112,14 +113,14 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         return self._engine.predict_proba_one(x)
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
-        """Signed score by label, the largest being the answer. Changes nothing."""
+        """Signed score by label; the label of the largest is predicted. Changes nothing."""
         return self._engine.margins_one(x)
 
     def explain_one(self, x: Instance, label: Hashable = None) -> dict[Name, float]:
-        """What each feature present adds to a label's score, largest first.
+        """Contribution of each present feature to a label's score, largest first.
 
-        The values sum to ``margins_one(x)[label]``; the label is the predicted one unless given. What no feature
-        brings (the intercept) stands under ``"(intercept)"``.
+        The contributions sum to ``margins_one(x)[label]``; the default label is the predicted one. What no feature
+        contributes is listed as ``"(intercept)"``.
         """
         index = -1
         if label is not None:
@@ -141,7 +142,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
-        """Learn instances in order, without the interpreter between them.
+        """Learn instances in order, in compiled code.
 
         X is a Block (which carries its labels), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
         sparse matrix or a 2-D array. The state afterwards is the same to the last bit as after `learn_one` on each.
@@ -187,7 +188,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Predict and learn a block, for evaluation: indices into `classes` (-1: none yet) and probabilities.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets labels arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives labels that arrive late.
         """
         if not isinstance(block, Block):
             raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
@@ -198,12 +199,12 @@ class VaryingClassifier(Estimator, river_base.Classifier):
 
     @property
     def classes(self) -> list[Any]:
-        """Labels in the order in which they were met."""
+        """Labels in the order in which they were first learned."""
         return list(self._engine.labels)
 
     @property
     def traits(self) -> Traits:
-        """What the learner can do, what it costs, and what it wants to say now."""
+        """Capabilities, cost, and notes on the current state."""
         notes = tuple(self._engine.model.notes())
         if self.max_features is None:
             notes += ("memory grows with every new feature; max_features bounds it",)

@@ -1,4 +1,4 @@
-"""Learners as parameters of other learners: named, spelled out, or given."""
+"""Learners as parameters of other learners: by name, by specification, or as objects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 class Learner:
-    """Constraint: a registered name, a spelling ``name:key=value,key=value``, or a classifier."""
+    """Constraint: a registered name, a specification ``name:key=value,key=value``, or a classifier."""
 
     def accepts(self, value: object) -> bool:
-        """Whether a learner can be made of the value."""
+        """Whether make_learner() accepts the value."""
         if isinstance(value, str):
             make_learner(value)
             return True
@@ -32,14 +32,15 @@ class Learner:
         return all(callable(getattr(value, call, None)) for call in ("learn_one", "predict_proba_one", "clone"))
 
     def describe(self) -> str:
-        """The kinds of value."""
+        """The accepted values in words."""
         return "the name of a model, a spelling like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
 
 
 def make_learner(given: Any) -> Any:
-    """A new learner that has learned nothing: of the name or spelling, or like the one given.
+    """A new learner without state: of a name or specification, or a clone of the one given.
 
-    Only registered learners can be spelled: a model file may hold the spelling, and loading a file imports nothing.
+    A specification names registered learners only, because a model file may hold one, and loading a file must import
+    nothing else.
     """
     if not isinstance(given, str):
         return given.clone()

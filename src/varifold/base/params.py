@@ -1,4 +1,4 @@
-"""Parameters declared once, checked everywhere with one message."""
+"""Constraints of parameters: declared once per parameter, checked with one message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varifold.errors import ParameterError
 
 
 class Constraint(Protocol):
-    """What a parameter may be."""
+    """The values that a parameter accepts."""
 
     def accepts(self, value: object) -> bool:
         """Whether the value is allowed."""

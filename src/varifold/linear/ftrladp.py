@@ -12,7 +12,7 @@ from varifold.linear.base import LinearClassifier
 
 @declared
 class FTRLADP(LinearClassifier):
-    """Logistic learner pulled to a decaying average of its past weights, which starts anew when its errors drift.
+    """Logistic learner pulled to a decaying average of its past weights, which is reset when its errors drift.
 
     The base learner of OVFM and the "Naive" learner of OVFIV's tables. Choose it where probabilities matter and the
     stream may change.

@@ -39,7 +39,7 @@ class OCDS(LinearClassifier):
     starts as the identity. The smoothness term uses the absolute, symmetric graph, as the printed Laplacian of a graph
     with negative links is no penalty. The intercept is an observed feature like others and is never truncated.
 
-    *Cost.* O(present × known), up to `max_dense`; O(known²) with beta2 > 0. Memory O(known²) a label.
+    *Cost.* O(present × known), up to `max_dense`; O(known²) with beta2 > 0. Memory O(known²) per label.
 
     Examples
     --------
