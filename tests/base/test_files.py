@@ -285,6 +285,16 @@ def test_a_file_names_the_version_that_wrote_it(saved: Path) -> None:
     assert files.read(saved)[0]["version"] == varifold.__version__
 
 
+def test_what_another_version_wrote_and_this_one_cannot_read_names_both(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "__version__", "99.0.0")
+    rewritten(saved, lambda h, a: h["params"].update(speed=3))
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=f"speed.*written by varifold 99.0.0, this is {varifold.__version__}"):
+        varifold.load(saved)
+
+
 def test_the_base_class_in_a_file_is_refused(saved: Path) -> None:
     place = f"{varifold.VaryingClassifier.__module__}:VaryingClassifier"
     rewritten(saved, lambda h, a: h.update(method=place, params={}))

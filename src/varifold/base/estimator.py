@@ -12,6 +12,7 @@ from river import base as river_base
 from varifold._engine.classify import Engine
 from varifold._engine.model import Model
 from varifold._engine.python_rule import ForeignModel
+from varifold._version import __version__
 from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint, current_names
@@ -157,7 +158,9 @@ class Estimator(river_base.Estimator):
         except ModelFileError:
             raise
         except _MISFITS as error:
-            raise ModelFileError(f"{source} does not hold a whole {header.get('method')!r}: {error!r}") from error
+            raise ModelFileError(
+                f"{source} does not hold a whole {header.get('method')!r}: {error!r}{_other_version(header)}"
+            ) from error
         return restored
 
 
@@ -171,6 +174,12 @@ def _python_rules(model: Model) -> Iterator[ForeignModel]:
             yield from _python_rules(inner)
 
 
+def _other_version(header: dict[str, Any]) -> str:
+    """A remark on the version that wrote the data, when it is not this one."""
+    version = header.get("version", __version__)
+    return "" if version == __version__ else f" (written by varifold {version}, this is {__version__})"
+
+
 def _made_from(header: dict[str, Any], cls: type[Any], source: files.Source) -> Any:
     """A new object, without state, of the class and parameters that a header names."""
     method = header["method"]
@@ -182,6 +191,8 @@ def _made_from(header: dict[str, Any], cls: type[Any], source: files.Source) -> 
             raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")
         found = registry[method]
     if not issubclass(found, cls):
-        raise ModelFileError(f"{source} holds a {found.__name__}, not a {cls.__name__}")
+        raise ModelFileError(
+            f"{source} holds a {found.__name__}, not a {cls.__name__}; load it with the class {found.__name__}"
+        )
     params = current_names(found, unpack_params(header["params"]))
     return found(**{**found._before, **params})
