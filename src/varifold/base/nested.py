@@ -33,7 +33,7 @@ class Learner:
 
     def describe(self) -> str:
         """The accepted values in words."""
-        return "the name of a model, a spelling like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
+        return "the name of a model, a text like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
 
 
 def make_learner(given: Any) -> Any:

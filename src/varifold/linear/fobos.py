@@ -19,7 +19,7 @@ class FOBOS(LinearClassifier):
     Parameters
     ----------
     eta
-        Step η0: round t moves by η0 / √t (> 0).
+        Learning rate η0: the step of round t is η0 / √t (> 0). In OVFIV and OVFM `eta` is the rate of a mixture.
     lam
         Strength λ of the ℓ1 shrinkage (>= 0). In OLVF, OLSF and OLIDS `lam` is the radius of a projection.
     loss

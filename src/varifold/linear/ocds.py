@@ -20,7 +20,7 @@ class OCDS(LinearClassifier):
     Parameters
     ----------
     alpha
-        Weight α of the reconstruction error (>= 0).
+        Weight α of the reconstruction error (>= 0); not a learning rate, as `alpha` is in FTRLProximal.
     beta1, beta2
         Strength of the ℓ1 and of the graph-smoothness penalty on the weights (>= 0).
     gamma

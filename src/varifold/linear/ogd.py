@@ -20,7 +20,7 @@ class OGD(LinearClassifier):
     Parameters
     ----------
     c
-        Slowness: the step of round t is 1 / (c √t) (c > 0).
+        The step of round t is 1 / (c √t) (c > 0), so a larger c learns more slowly. In OVFM `c` belongs to the copula.
     majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 

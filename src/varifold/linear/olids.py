@@ -23,7 +23,7 @@ class OLIDS(LinearClassifier):
     theta
         Cost θ: an instance's cap is C θ times the share of the other class so far (> 0).
     lam
-        Radius λ of the projection, used when B < 1.
+        Radius λ of the projection, used when B < 1. In FOBOS and OVFIV `lam` is the strength of a penalty.
     B
         Share of the known features whose weights are kept, in (0, 1].
     majority_bias, scale, fit_intercept, clip, max_features, evict

@@ -21,7 +21,7 @@ class OLSF(LinearClassifier):
     C
         Aggressiveness (C > 0): cap of a step with ``"pa1"``, inverse softening with ``"pa2"``.
     lam
-        Radius λ of the ℓ1 ball that the weights are projected on.
+        Radius λ of the ℓ1 ball that the weights are projected on. In FOBOS and OVFIV `lam` is a penalty's strength.
     B
         Share of the known features whose weights are kept, in (0, 1]; 1 keeps all.
     mode

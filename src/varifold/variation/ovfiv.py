@@ -32,15 +32,16 @@ class OVFIV(VaryingClassifier):
     Parameters
     ----------
     base
-        The learner on the values: a registered name, a spelling like ``"arow:r=1"``, or a classifier. One of this
+        The learner on the values: a registered name, a specification like ``"arow:r=1"``, or a classifier. One of this
         library stays compiled, and has no `majority_bias` here; one of river's is called instance by instance.
     eta
-        Rate η of the weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or ``"adaptive"`` =
-        √(8 ln 2 / t) (OVFIV-ca).
+        Rate η of the mixture weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or
+        ``"adaptive"`` = √(8 ln 2 / t) (OVFIV-ca).
     horizon
         Instances to come, for ``eta="optimal"``.
     lam
-        Strength λ of the ℓ1 penalty of the variation learner (>= 0); larger listens to fewer absences.
+        Strength λ of the ℓ1 penalty of the variation learner (>= 0); a larger one uses fewer absences.
+        In OLVF, OLSF and OLIDS `lam` is the radius of a projection.
     alpha, beta, L2
         Rate and ℓ2 penalty of the variation learner (FTRL-Proximal).
     encode
