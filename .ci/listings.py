@@ -16,9 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 def stub() -> str:
     """`__init__.pyi`: every public name, imported from where it is."""
-    packages = sorted(path.parent.name for path in (ROOT / "src" / "varifold").glob("*/__init__.py"))
-    modules = [name for name in packages if name not in ("base", "cli") and not name.startswith("_")]
-    found = [("varifold", name) for name in [*modules, "errors"]]
+    folder = ROOT / "src" / "varifold"
+    modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    found = [("varifold", name) for name in modules - {"base", "cli"} if not name.startswith("_")]
     found += [("varifold.base", name) for name in varifold.__all__ if name not in ("errors", "__version__")]
     found += [("varifold._version", "__version__")]
     for registry in (models, transformers):
