@@ -36,7 +36,7 @@ def test_a_frame_with_a_name_twice_is_refused():
 @pytest.mark.parametrize("y", ["a", b"a", {"a": 1}, pd.DataFrame({"label": ["a"]})])
 def test_labels_are_a_sequence(y):
     model = varifold.OLVF()
-    with pytest.raises(DataError, match="one an instance"):
+    with pytest.raises(DataError, match="one per instance"):
         model.learn_many([{"f": 1.0}], y)
     assert model.classes == []
 
@@ -104,8 +104,10 @@ def test_what_was_checked_stays_as_it_was() -> None:
 
 def test_no_block_is_no_crash() -> None:
     learner = varifold.OLVF()
-    with pytest.raises(TypeError):
+    with pytest.raises(DataError):
         learner.run_block(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        learner._engine.run(None)  # type: ignore[arg-type]
     with pytest.raises(DataError):
         Block(None, [0], [], [])  # type: ignore[arg-type]
 

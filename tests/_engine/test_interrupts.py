@@ -13,6 +13,11 @@ import pytest
 import varifold
 
 
+def learn_again_and_again(learner: Any, block: Any) -> None:
+    for _ in range(200):
+        learner.learn_many(block)
+
+
 def test_ctrl_c_inside_a_block_leaves_whole_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 20))
@@ -28,8 +33,7 @@ def test_ctrl_c_inside_a_block_leaves_whole_rows() -> None:
     thread = threading.Thread(target=press)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        for _ in range(200):
-            learner.learn_many(block)
+        learn_again_and_again(learner, block)
     thread.join()
     learned = learner.steps
     whole, rest = divmod(learned, len(block))

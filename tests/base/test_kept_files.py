@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.base.model_files import FOLDER, answers
 
 import varifold
+from tests.base.model_files import FOLDER, answers
 
 KEPT = sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 

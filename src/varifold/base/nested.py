@@ -1,13 +1,17 @@
-"""Learners as parameters of other learners: named, spelled out, or given."""
+"""Learners as parameters of other learners: by name, by specification, or as objects."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from varifold.base.nearest import nearest
+from varifold.base.params import current_names
 from varifold.base.registry import models
 from varifold.errors import ModelFileError, ParameterError
 
@@ -16,30 +20,34 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 class Learner:
-    """Constraint: a registered name, a spelling ``name:key=value,key=value``, or a classifier."""
+    """Constraint: a registered name, a specification ``name:key=value,key=value``, or a classifier."""
 
     def accepts(self, value: object) -> bool:
-        """Whether a learner can be made of the value."""
+        """Whether make_learner() accepts the value."""
         if isinstance(value, str):
             make_learner(value)
             return True
+        if isinstance(value, type):
+            return False
         return all(callable(getattr(value, call, None)) for call in ("learn_one", "predict_proba_one", "clone"))
 
     def describe(self) -> str:
-        """The kinds of value."""
-        return "the name of a model, a spelling like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
+        """The accepted values in words."""
+        return "the name of a model, a text like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
 
 
 def make_learner(given: Any) -> Any:
-    """A new learner that has learned nothing: of the name or spelling, or like the one given.
+    """A new learner without state: of a name or specification, or a clone of the one given.
 
-    Only registered learners can be spelled: a model file may hold the spelling, and loading a file imports nothing.
+    A specification names registered learners only, because a model file may hold one, and loading a file must import
+    nothing else.
     """
     if not isinstance(given, str):
         return given.clone()
     name, _, rest = given.partition(":")
     cls = models[name.strip()]
     params = dict(_pair(part, given) for part in rest.replace(";", ",").split(",") if part.strip())
+    params = current_names(cls, params)
     accepted = inspect.signature(cls).parameters
     for key in params:
         if key not in accepted:
@@ -63,17 +71,29 @@ def _pair(part: str, text: str) -> tuple[str, Any]:
 
 
 def pack_params(learner: Any) -> dict[str, Any]:
-    """A learner's parameters as JSON; a learner among them is its header."""
+    """A learner's parameters as JSON; a learner among them becomes its header."""
     packed = {}
     for name in learner._get_params():
         value = getattr(learner, name)
-        packed[name] = {_KEY: value._header()} if hasattr(value, "_header") else value
-        if packed[name] is value and hasattr(value, "learn_one"):
+        if hasattr(value, "_header"):
+            packed[name] = {_KEY: value._header()}
+        elif hasattr(value, "learn_one"):
             raise ModelFileError(
                 f"the {name!r} of this {type(learner).__name__} is a {type(value).__name__}, which a model file cannot "
                 "hold; pickle the learner instead"
             )
+        else:
+            packed[name] = _plain_number(value)
     return packed
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of any type (NumPy's, a Fraction) as a bool, int or float; anything else as it is."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,4 +107,5 @@ def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
 def _unpacked(header: Mapping[str, Any]) -> Any:
     if header["method"] not in models:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
-    return models[header["method"]](**unpack_params(header["params"]))
+    cls = models[header["method"]]
+    return cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})

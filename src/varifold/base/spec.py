@@ -13,6 +13,7 @@ from typing import Any
 
 from varifold.base import models
 from varifold.base.nearest import nearest
+from varifold.base.params import current_names
 from varifold.errors import ParameterError, UnknownNameError
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
@@ -69,6 +70,7 @@ def parse_model(text: str) -> ModelSpec:
         if key in params:
             raise ParameterError(f"{key!r} is given twice in {text!r}")
         params[key] = _value(value)
+    params = current_names(spec.cls, params)
     _check(spec.cls, params, text)
     spec = spec.having(**params)
     spec()
