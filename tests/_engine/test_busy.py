@@ -60,19 +60,85 @@ def test_beside_a_block(method: str, other: str) -> None:
         "pickle": lambda: pickle.dumps(learner),
         "margins_one": lambda: learner.margins_one(ROWS[1][0]),
     }
-    raised = beside(learner, lambda: learner.predict_learn_many(data), calls[other])
-    assert raised, "the threads never met"
-    assert isinstance(raised[0], RuntimeError)
+    for error in beside(learner, lambda: learner.predict_learn_many(data), calls[other]):
+        assert isinstance(error, RuntimeError)
     assert learner.predict_one(ROWS[0][0]) in {"y0", "y1", "y2"}
 
 
-def test_save_beside_a_block(tmp_path: Any) -> None:
+class Slow(float):
+    """A float whose reading waits until it is let go."""
+
+    reading: threading.Event
+    go: threading.Event
+
+    def __float__(self) -> float:
+        self.reading.set()
+        assert self.go.wait(30)
+        return 1.0
+
+
+def others(learner: Any, path: Any) -> dict[str, Any]:
+    x = {"a": 1.0}
+    data = varifold.Block.from_dicts([x], ["y"])
+    return {
+        "learn_one": lambda: learner.learn_one(x, "y"),
+        "predict_one": lambda: learner.predict_one(x),
+        "predict_proba_one": lambda: learner.predict_proba_one(x),
+        "margins_one": lambda: learner.margins_one(x),
+        "explain_one": lambda: learner.explain_one(x),
+        "learn_many": lambda: learner.learn_many(data),
+        "predict_many": lambda: learner.predict_many(data),
+        "features": lambda: learner.features,
+        "traits": lambda: learner.traits,
+        "report": lambda: learner.report(),
+        "importances": lambda: learner.importances(),
+        "save": lambda: learner.save(path),
+        "to_bytes": lambda: learner.to_bytes(),
+        "pickle": lambda: pickle.dumps(learner),
+        "copy": lambda: copy.deepcopy(learner),
+    }
+
+
+@pytest.mark.parametrize("inside", ["learn_one", "predict_one"])
+def test_every_call_beside_another_is_refused(inside: str, tmp_path: Any) -> None:
+    learner = varifold.AutoClassifier(budget="fast")
+    learner.learn_one({"a": 1.0}, "y")
+    value = Slow(2.0)
+    value.reading, value.go = threading.Event(), threading.Event()
+    x = {"a": value}
+    call = (lambda: learner.learn_one(x, "z")) if inside == "learn_one" else (lambda: learner.predict_one(x))
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert value.reading.wait(30)
+    for name, other in others(learner, tmp_path / "m").items():
+        with pytest.raises(BusyLearnerError):
+            other()
+        assert not (tmp_path / "m").exists(), name
+    value.go.set()
+    thread.join()
+    for other in others(learner, tmp_path / "m").values():
+        other()
+    assert varifold.load(tmp_path / "m").predict_one({"a": 1.0}) == learner.predict_one({"a": 1.0})
+
+
+def test_a_look_inside_keeps_other_threads_out() -> None:
     learner = varifold.OLVF()
-    data = block()
-    learner.learn_many(data[:50])
-    assert beside(learner, lambda: learner.learn_many(data), lambda: learner.save(tmp_path / "m"))
-    learner.save(tmp_path / "m")
-    assert varifold.load(tmp_path / "m").steps == learner.steps
+    learner.learn_one({"a": 1.0}, "y")
+    raised: list[BaseException] = []
+
+    def learn() -> None:
+        try:
+            learner.learn_one({"a": 1.0}, "y")
+        except BusyLearnerError as error:
+            raised.append(error)
+
+    with learner._engine:
+        assert learner.predict_one({"a": 1.0}) == "y"  # the same thread may
+        thread = threading.Thread(target=learn)
+        thread.start()
+        thread.join()
+    assert len(raised) == 1
+    assert learner.steps == 1
 
 
 class Reentrant(float):
