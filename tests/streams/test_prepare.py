@@ -8,6 +8,7 @@ import pytest
 from varifold import Block, streams
 from varifold._engine.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.streams.scenarios import _apply_mask
 from varifold.streams.scenarios import _masks as masks
 from varifold.streams.scenarios.columns import Columns
 
@@ -251,13 +252,13 @@ def texts(n, words=3000):
 def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, block):
     columns = Columns(block)
     position, d = columns.position, columns.width
-    whole = masks.thinned(block, mask(300, d, 7), position, d)
+    whole = _apply_mask.masked(block, mask(300, d, 7), position, d)
     starts = range(0, 300, 77)
-    parts = [masks.thinned(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
+    parts = [_apply_mask.masked(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
     assert same(concatenate(parts), whole)
     order = np.random.default_rng(0).permutation(300)
-    assert same(masks.thinned(block, mask(300, d, 7), position, d, order),
-                masks.thinned(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
+    assert same(_apply_mask.masked(block, mask(300, d, 7), position, d, order),
+                _apply_mask.masked(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [table, texts])
@@ -266,7 +267,7 @@ def test_rates_hold_for_rows_of_many_and_of_few_columns(make, share):
     block = make(3000)
     columns = Columns(block)
     shown = np.linspace(0, 1, columns.width)
-    masked = masks.thinned(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
+    masked = _apply_mask.masked(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
                            columns.width)  # fmt: skip
     for low in (0.0, share):
         chosen = (shown >= low) & (shown <= low + 0.15)

@@ -10,6 +10,7 @@ from varifold._engine.block import Block
 from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited
+from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.context import SAMPLE, Chunk, Context, bag_of_words
 from varifold.streams.readers.sources import Source
 
@@ -175,7 +176,7 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:
     """Names of the columns: readable, not numbers only, each once."""
-    if cells and all(native.parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
+    if cells and all(parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
         raise DataError(f"{file}, line {line}: the header holds numbers only; pass header=False if there is none")
     names: dict[str, None] = {}
     taken = set(cells)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from varifold.errors import DataError
-from varifold.streams.readers._csv import label_of, parse_number
+from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import Chunk, Column, Context
 from varifold.streams.readers.rows import Row, gathered, split_record
 from varifold.streams.readers.sources import Source

@@ -9,7 +9,7 @@ from typing import Any
 from varifold._engine.block import Block, Labels
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
-from varifold.streams.readers._csv import label_of, parse_number
+from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import Chunk, Context, bag_of_words, inferred
 
 __all__ = ["Row", "gathered", "split_record"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.streams.scenarios._masks import occurring
+from varifold.streams.scenarios._apply_mask import occurring
 
 __all__ = ["Columns", "zscore"]
 

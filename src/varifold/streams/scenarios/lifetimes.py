@@ -26,7 +26,7 @@ def outage(state: State, share: float = 0.3, start: float = 0.4, stop: float = 0
     first = int(np.random.default_rng(state.seed).integers(width - size + 1))
     alive = np.ones((2, width))
     alive[1, first : first + size] = 0
-    return state.thinned(masks.Phased(alive, (state.at >= start * n) & (state.at < stop * n)))
+    return state.masked(masks.Phased(alive, (state.at >= start * n) & (state.at < stop * n)))
 
 
 def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
@@ -42,7 +42,7 @@ def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
         raise ParameterError(f"spaces={spaces} is more than the {width} columns there are")
     group = np.random.default_rng(state.seed).permutation(width) % spaces
     phase = (state.at * spaces * rounds // max(state.rows, 1)) % spaces
-    return state.thinned(masks.Phased(group == np.arange(spaces)[:, None], phase))
+    return state.masked(masks.Phased(group == np.arange(spaces)[:, None], phase))
 
 
 def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
@@ -59,4 +59,4 @@ def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
     shown = np.power(1.0 + draw.permutation(width), -zipf, dtype=np.float64)
     span = np.maximum(1, draw.exponential(life * n, width)).astype(np.int64)
     birth = np.floor(draw.uniform(-span, n)).astype(np.int64)
-    return state.thinned(masks.Spans(birth, birth + span, shown, len(state.block), state.seed))
+    return state.masked(masks.Spans(birth, birth + span, shown, len(state.block), state.seed))

@@ -28,7 +28,7 @@ def _bernoulli(state: State, removal: np.ndarray[Any, Any], group: Any = None, l
     """Hide the columns of a row independently, with the probabilities of the row's group."""
     rows = np.zeros(len(state.block), dtype=np.int32) if group is None else np.ascontiguousarray(group, dtype=np.int32)
     shown = 1.0 - np.broadcast_to(removal, (len(removal), state.columns.width))
-    return state.thinned(masks.Bernoulli(shown, rows, state.seed, least, state.columns.repeated))
+    return state.masked(masks.Bernoulli(shown, rows, state.seed, least, state.columns.repeated))
 
 
 def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> State:
@@ -46,7 +46,7 @@ def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> St
         return _bernoulli(state, np.array([[ratio]]), least=min)
     width = state.columns.width
     hidden = max(0, _min(round(ratio * width), width - min))
-    return state.thinned(masks.Exact(width, hidden, len(state.block), state.seed, state.columns.repeated))
+    return state.masked(masks.Exact(width, hidden, len(state.block), state.seed, state.columns.repeated))
 
 
 _min = min
@@ -64,7 +64,7 @@ def trapezoidal(state: State, chunks: int = 10) -> State:
     d = state.columns.width
     phase = chunks * state.at // max(state.rows, 1)
     widths = np.maximum(1, -(-d * np.arange(1, chunks + 1) // chunks))
-    return state.thinned(masks.Phased(np.arange(d) < widths[:, None], phase))
+    return state.masked(masks.Phased(np.arange(d) < widths[:, None], phase))
 
 
 def capricious(state: State, mode: str = "bernoulli") -> State:
@@ -76,7 +76,7 @@ def capricious(state: State, mode: str = "bernoulli") -> State:
     _choice("mode", mode, ("bernoulli", "pairs"))
     if mode == "bernoulli":
         return _bernoulli(state, np.array([[0.5]]))
-    return state.thinned(masks.Pairs(state.columns.width, state.seed))
+    return state.masked(masks.Pairs(state.columns.width, state.seed))
 
 
 def informative(state: State, a: float = 0.1, b: float = 0.3) -> State:

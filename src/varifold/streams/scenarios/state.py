@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.streams.scenarios._masks import Mask, thinned
+from varifold.streams.scenarios._apply_mask import masked
+from varifold.streams.scenarios._masks import Mask
 from varifold.streams.scenarios.columns import Columns
 
 __all__ = ["State"]
@@ -42,10 +43,10 @@ class State:
         """Another block as the whole stream."""
         return replace(self, block=block, columns=Columns(block), rows=len(block), order=None)
 
-    def thinned(self, mask: Mask) -> State:
+    def masked(self, mask: Mask) -> State:
         """Only the cells that the mask shows."""
         position, width = self.columns.position, self.columns.width
-        return replace(self, block=thinned(self.block, mask, position, width, self.order, self.start), order=None)
+        return replace(self, block=masked(self.block, mask, position, width, self.order, self.start), order=None)
 
     def settled(self) -> State:
         """The rows in their final order."""
