@@ -10,8 +10,9 @@ from typing import Any
 
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
+from varifold.cli.source import types
 from varifold.cli.targets import check_picture, check_target
-from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.errors import DataError, UnknownNameError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -45,7 +46,7 @@ def _show_options(show: argparse.ArgumentParser) -> None:
     show.add_argument("--target", metavar="COL", help="column of the label, for files")
     show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
     show.add_argument("--seed", type=natural, default=0, metavar="S")
-    show.add_argument("--types", default="", metavar="COL=KIND,...", help="numeric, category or text")
+    show.add_argument("--types", type=types, metavar="COL=KIND,...", help="numeric, category or text")
     show.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
     show.add_argument("--plot", metavar="FILE.png", help="picture of it")
     show.add_argument("--format", choices=["table", "json"], default="table")
@@ -177,18 +178,10 @@ def _source(args: argparse.Namespace) -> Any:
             return datasets.load(args.what[0])
         except UnknownNameError as error:
             raise UnknownNameError(f"{error}; and no file has that name") from None
-    stream = streams.read(args.what, target=args.target, types=_types(args.types), on_error=args.on_error)
+    stream = streams.read(args.what, target=args.target, types=args.types, on_error=args.on_error)
     blocks = list(stream.blocks())
     if stream.skipped:
         print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)
     if not blocks:
         raise DataError(f"{' '.join(args.what)}: no rows to show")
     return concatenate(blocks)
-
-
-def _types(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise ParameterError(f"--types takes COL=KIND,...; {name!r} has no kind")
-    return {name: kind for name, _, kind in pairs}

@@ -153,11 +153,21 @@ def _number(name: str) -> int | None:
 
 def _pairs(words: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    for name, value in map(_pair, words):
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
         if name in given:
             raise ParameterError(f"{name!r} is given twice in --row")
-        given[name] = value
+        given[name] = _number_or_text(value)
     return given
+
+
+def _number_or_text(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _json(text: str) -> dict[Any, Any]:
@@ -166,16 +176,6 @@ def _json(text: str) -> dict[Any, Any]:
     except json.JSONDecodeError as error:
         raise ParameterError(f"--row is not valid JSON: {error}") from error
     return dict(found)
-
-
-def _pair(word: str) -> tuple[str, Any]:
-    name, equals, value = word.partition("=")
-    if not equals or not name:
-        raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
-    try:
-        return name, float(value)
-    except ValueError:
-        return name, value
 
 
 def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from varifold._engine.block import concatenate
 from varifold.base import Block
+from varifold.base.spec import split_pairs
 from varifold.errors import DataError, ParameterError
 
 _KINDS = ("numeric", "category", "text")
@@ -23,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
-        "--types", type=_types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
+        "--types", type=types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
     )
     reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
     reading.add_argument("--weight", metavar="COL", help="column of sample weights")
@@ -39,11 +40,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--no-header", action="store_true", help="CSV without names: columns are c1, c2, ...")
 
 
-def _types(text: str) -> dict[str, str]:
+def types(text: str) -> dict[str, str]:
     found = {}
-    for part in text.split(","):
-        column, equals, kind = part.rpartition("=")
-        if not equals or kind not in _KINDS:
+    for column, kind in split_pairs(text, last=True):
+        if kind not in _KINDS:
+            part = column if kind is None else f"{column}={kind}"
             raise argparse.ArgumentTypeError(f"{part!r} is not of the form COL=numeric|category|text")
         found[column] = kind
     return found

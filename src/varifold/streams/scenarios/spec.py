@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.spec import split_name, split_pairs
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Scenario", "Step", "parse"]
@@ -59,7 +60,7 @@ def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
 
 
 def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
-    name, _, rest = part.partition(":")
+    name, rest = split_name(part)
     if name not in known:
         raise UnknownNameError(
             f"no scenario {name!r} in {spec!r}{nearest(name, known)} Known: {', '.join(sorted(known))}"
@@ -67,12 +68,11 @@ def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
     scenario = known[name]
     values: dict[str, Any] = {}
     places = list(scenario.parameters)
-    for text in rest.split(",") if rest else []:
-        key, equals, value = text.partition("=")
-        if not equals:
+    for key, value in split_pairs(rest):
+        if value is None:
             if not places:
-                raise ParameterError(f"{text!r} is one value too many for the scenario {name!r} in {spec!r}")
-            key, value = places[0], text
+                raise ParameterError(f"{key!r} is one value too many for the scenario {name!r} in {spec!r}")
+            key, value = places[0], key
         values[key] = _value(scenario, key, value, spec)
         places = [place for place in places if place not in values]
     for place, parameter in scenario.parameters.items():
