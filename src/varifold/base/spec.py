@@ -44,7 +44,7 @@ def split_pairs(text: str, *, last: bool = False) -> list[tuple[str, str | None]
 
 
 def parameters(rest: str, text: str) -> dict[str, str]:
-    """Key -> value of ``key=value,...``; commas inside parentheses or quotes do not separate. `text` is for messages."""
+    """Key -> value of ``key=value,...``, split at commas outside parentheses and quotes; messages quote `text`."""
     found: dict[str, str] = {}
     for part in _outer_parts(rest, text):
         key, equals, value = (word.strip() for word in part.partition("="))

@@ -173,7 +173,7 @@ def _number_or_text(value: str) -> float | str:
 def _json(text: str) -> dict[Any, Any]:
     try:
         found = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError(f"--row is not valid JSON: {error}") from error
     return dict(found)
 
@@ -197,4 +197,4 @@ def _blocks(args: argparse.Namespace) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    return read([args.data], target=args.target).blocks()
+    return read([args.data], target=args.target, target_type="class").blocks()

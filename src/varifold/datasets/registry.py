@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from varifold.base.nearest import nearest
-from varifold.errors import UnknownNameError
+from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Entry", "File", "find", "names"]
 
@@ -82,6 +82,8 @@ def names() -> list[str]:
 
 def find(name: str) -> Entry:
     """The entry of a name or an alias."""
+    if not isinstance(name, str):
+        raise ParameterError(f"the name of a data set is a string. Got {name!r} instead.")
     entries = _entries()
     if name in entries:
         return entries[name]

@@ -56,6 +56,8 @@ class Step:
 
 def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
     """The steps of a specification such as ``mixed+capricious:mode=pairs``."""
+    if not isinstance(spec, str):
+        raise ParameterError(f"a scenario is a string such as 'vfs:0.5'. Got {spec!r} instead.")
     return [_step(part.strip(), spec, known) for part in spec.split("+")]
 
 

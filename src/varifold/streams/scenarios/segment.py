@@ -1,4 +1,4 @@
-"""What passes from one scenario to the next."""
+"""What a scenario takes and returns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from varifold.streams.scenarios._apply_mask import masked
 from varifold.streams.scenarios._masks import Mask
 from varifold.streams.scenarios.columns import Columns
 
-__all__ = ["State"]
+__all__ = ["Segment"]
 
 
 @dataclass(frozen=True)
-class State:
-    """The stream so far, or a part of it, with the seed of the step at hand.
+class Segment:
+    """A segment of a stream that scenarios change one after the other; the whole of it when all is in memory.
 
-    `columns` and `rows` are those of the whole stream, of which the block is a part that begins at row `start`.
-    `order` is the permutation still to be applied to the block's rows; a mask applies it in passing.
+    `columns` and `rows` (their number) are those of the whole stream; the segment begins at row `start`. `order` is the
+    permutation still to be applied to the block's rows; a mask applies it on the way. `seed` is that of the current
+    scenario, `conversion` what the data set's registry entry says for ``mixed``.
     """
 
     block: Block
@@ -35,26 +36,26 @@ class State:
     conversion: str | None = None
 
     @classmethod
-    def of(cls, block: Block, conversion: str | None = None) -> State:
-        """A block that is a whole stream."""
+    def whole(cls, block: Block, conversion: str | None = None) -> Segment:
+        """A block as a whole stream."""
         return cls(block, Columns(block), len(block), conversion=conversion)
 
-    def holding(self, block: Block) -> State:
-        """Another block as the whole stream."""
+    def with_block(self, block: Block) -> Segment:
+        """The same with another block as the whole stream."""
         return replace(self, block=block, columns=Columns(block), rows=len(block), order=None)
 
-    def masked(self, mask: Mask) -> State:
-        """Only the cells that the mask shows."""
+    def masked(self, mask: Mask) -> Segment:
+        """The same with only the cells that the mask shows."""
         position, width = self.columns.position, self.columns.width
         return replace(self, block=masked(self.block, mask, position, width, self.order, self.start), order=None)
 
-    def settled(self) -> State:
-        """The rows in their final order."""
+    def reordered(self) -> Segment:
+        """The same with the rows in their final order."""
         return self if self.order is None else replace(self, block=self.block.take(self.order), order=None)
 
     @cached_property
-    def at(self) -> np.ndarray[Any, Any]:
-        """The numbers of this part's rows in the stream."""
+    def row_numbers(self) -> np.ndarray[Any, Any]:
+        """The numbers of the segment's rows in the stream."""
         return np.arange(self.start, self.start + len(self.block), dtype=np.int64)
 
     @property
