@@ -282,3 +282,21 @@ def test_exact_draws_every_subset_alike():
     subsets, counts = np.unique(seen @ (1 << np.arange(5)), return_counts=True)
     assert len(subsets) == 10
     assert np.abs(counts - 2000).max() < 4.5 * math.sqrt(2000)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(ParameterError, match="seed must be a whole number >= 0"):
+        streams.prepare(table(10), "none", seed=seed)
+
+
+def test_a_scenario_is_a_string():
+    with pytest.raises(ParameterError, match="a scenario is a string"):
+        streams.prepare(table(10), None)
+
+
+def test_what_is_prepared_is_a_stream():
+    prepared = streams.prepare(table(10), "delay:3")
+    assert isinstance(prepared, streams.Stream)
+    assert [block is prepared.block for block in prepared.blocks()] == [True]
+    assert (prepared.delay, prepared.scored_from, prepared.once) == (3, 0, False)

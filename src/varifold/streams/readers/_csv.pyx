@@ -28,12 +28,18 @@ EXTRA = AS_EXTRA            # kept as it is: id, time
 IGNORED = AS_IGNORED
 
 
+cdef str shown(const char* s, Py_ssize_t n):
+    """A cell as messages quote it."""
+    return s[:min(n, 60)].decode("utf-8", "replace") + ("..." if n > 60 else "")
+
+
 @cython.final
 cdef class Delimited(Records):
     """Takes bytes piece by piece and turns whole records into the cells of a block.
 
     `failed(line, column, message)` is called for each record that cannot be read; when it returns, the record is left
-    out. `words(text)` gives the counts of a text cell.
+    out. `words(text)` gives the counts of a text cell. A record of more than `longest` bytes cannot be read;
+    `too_long` is the message about it.
     """
 
     cdef readonly Py_ssize_t rows, cells
@@ -43,6 +49,8 @@ cdef class Delimited(Records):
     cdef Vocabulary vocabulary
     cdef Labels labels
     cdef object failed, words
+    cdef str too_long
+    cdef Py_ssize_t longest
     cdef frozenset absent
     cdef bint empty_absent
     cdef uint8_t[256] absent_first        # whether some absent text begins with this byte
@@ -59,7 +67,8 @@ cdef class Delimited(Records):
     cdef bint has_weights, has_extras
     cdef dict label_cache
 
-    def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"', decimal="."):
+    def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"', decimal=".",
+                  Py_ssize_t longest=1 << 26, too_long="longer than 64 MB"):
         self.sep = <char> ord(sep)
         self.quote = <char> ord(quote)
         self.decimal = <char> ord(decimal)
@@ -67,6 +76,8 @@ cdef class Delimited(Records):
         self.labels = labels
         self.failed = failed
         self.words = words
+        self.longest = longest
+        self.too_long = too_long
         self.absent = frozenset(token.encode() for token in absent)
         self.absent_longest = max([len(token) for token in self.absent], default=-1)
         self.empty_absent = b"" in self.absent
@@ -99,11 +110,12 @@ cdef class Delimited(Records):
 
     def feed(self, bytes data, Py_ssize_t start, bint final, Py_ssize_t most_rows, Py_ssize_t most_cells):
         """Read records from `start` until a bound is reached or no whole one is left; returns where it stopped."""
-        cdef Py_ssize_t p = start, count
+        cdef Py_ssize_t p = start, first, count
         cdef int64_t lines = 0
         cdef const char* s = data
         cdef Py_ssize_t n = len(data)
         while self.rows < most_rows and self.cells < most_cells:
+            first = p
             count = self.split(s, n, &p, &lines, final)
             if count == NOT_WHOLE:
                 break
@@ -115,7 +127,9 @@ cdef class Delimited(Records):
                 p = min(p + 1, n)
                 self.line += 1
                 continue
-            if count == self.width:
+            if p - first > self.longest:
+                self.failed(self.line, None, self.too_long)
+            elif count == self.width:
                 self.add_row(s)
             elif count > 0:
                 self.failed(self.line, None, f"{count} cells where the header has {self.width}")
@@ -187,7 +201,7 @@ cdef class Delimited(Records):
             self.add_level(s, j)
             self.revised.add(self.names[j])
         elif isinf(x):
-            raise DataError(f"{s[a:a + n].decode()!r} is infinite as a number; leave the cell empty")
+            raise DataError(f"{shown(s + a, n)!r} is infinite as a number; leave the cell empty")
         elif not isnan(x):
             if self.fixed[j] == 0:
                 self.fixed[j] = self.vocabulary.add(self.names[j])
@@ -228,7 +242,7 @@ cdef class Delimited(Records):
     cdef int set_weight(self, const char* s, Py_ssize_t j, Py_ssize_t a, Py_ssize_t n) except -1:
         cdef double x = 0.0
         if not read_number(s + a, n, self.decimal, &x) or not 0 <= x < INFINITY:
-            raise DataError(f"the weight {self.cell(s, j).decode(errors='replace')!r} is no number >= 0")
+            raise DataError(f"the weight {shown(s + a, n)!r} is no number >= 0")
         self.weights[self.rows] = x
         return 0
 

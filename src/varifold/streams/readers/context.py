@@ -78,9 +78,9 @@ class Context:
                 raise ParameterError(f"the type of column {name!r} must be one of {', '.join(TYPES)}. Got {kind!r}.")
         self.absent = tuple(_strings("absent", self.absent))
         self.ignore = frozenset(_strings("ignore", self.ignore))
-        for role, name in self._roles().items():
-            if not isinstance(name, str | None):
-                raise ParameterError(f"{role} must be the name of a column. Got {name!r} instead.")
+        for role, given in self._roles().items():
+            if not isinstance(given, str | None):
+                raise ParameterError(f"{role} must be the name of a column. Got {given!r} instead.")
         if self.target_type not in (None, "class"):
             raise ParameterError(f"target_type must be 'class' or None. Got {self.target_type!r} instead.")
         if self.on_error not in ("raise", "skip"):
@@ -101,10 +101,10 @@ class Context:
         if len(self.problems) < 20:
             self.problems.append(f"{where}: {message}")
 
-    def refuse_long_line(self, file: str, line: int, hint: str = "") -> None:
-        """Report a line, or a record of CSV, that is longer than `max_line`."""
+    def too_long(self, hint: str = "") -> str:
+        """The message about a line, or a record of CSV, of more than `max_line` bytes."""
         size = f"{self.max_line >> 20} MB" if self.max_line >= 1 << 20 else f"{self.max_line:,} bytes"
-        self.failed(file, line, None, f"longer than {size}{hint}; raise max_line to read longer ones")
+        return f"longer than {size}{hint}; a larger max_line reads it"
 
     def special(self) -> dict[str, str]:
         """Column name -> what it is instead of a feature."""
@@ -161,7 +161,9 @@ class Context:
 
 def _strings(option: str, given: Any) -> list[str]:
     """The items of an option that takes several strings."""
-    items = list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else [None]
+    items: list[Any] = (
+        list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else [None]
+    )
     if not all(isinstance(item, str) for item in items):
         raise ParameterError(f"{option} must be a list of strings. Got {given!r} instead.")
     return items

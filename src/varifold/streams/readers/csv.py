@@ -18,6 +18,7 @@ from varifold.streams.stream import Batch
 __all__ = ["read_delimited"]
 
 _READ = 1 << 20
+_LONG_HINT = " (is a quote left open here?)"
 _SEPARATORS = ",;\t|"
 _ROLES = {"numeric": native.NUMERIC, "category": native.CATEGORY, "text": native.TEXT}
 _SPECIAL = {"target": native.TARGET, "weight": native.WEIGHT, "id": native.EXTRA, "time": native.EXTRA}
@@ -69,6 +70,8 @@ class _Reader:
             lambda line, column, message: context.failed(self.source.name, line, column, message),
             bag_of_words,
             decimal=decimal,
+            longest=context.max_line,
+            too_long=context.too_long(_LONG_HINT),
         )
 
     def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:
@@ -125,7 +128,7 @@ class _Reader:
 
     def _skip_long_record(self, place: int) -> int:
         """Leave out the first line of a record that is too long; returns where the next line begins."""
-        self.context.refuse_long_line(self.source.name, self.parser.line, "; is a quote left open here?")
+        self.context.failed(self.source.name, self.parser.line, None, self.context.too_long(_LONG_HINT))
         self.parser.line += 1
         end = self.buffer.find(b"\n", place)
         while end < 0 and not self.final:

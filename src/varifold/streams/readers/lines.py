@@ -22,7 +22,7 @@ def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
     """(line number, text) of the lines that are not blank."""
     for line, data in source.lines(context.max_line):
         if data is None:
-            context.refuse_long_line(source.name, line)
+            context.failed(source.name, line, None, context.too_long())
             continue
         try:
             text = data.decode("utf-8").strip()
