@@ -1,4 +1,4 @@
-"""``varifold data``: the data sets, and what a stream looks like."""
+"""``varifold data``: list, fetch, export and show data sets."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def add_parser(subparsers: Any) -> None:
     parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     found = parts.add_parser("list", help="every registered set", allow_abbrev=False)
     found.add_argument("--format", choices=["table", "json"], default="table")
-    info = parts.add_parser("info", help="all that is known of a set", allow_abbrev=False)
+    info = parts.add_parser("info", help="everything the registry knows about a set", allow_abbrev=False)
     info.add_argument("name", metavar="NAME")
     info.add_argument("--format", choices=["table", "json"], default="table")
-    fetch = parts.add_parser("fetch", help="download sets into the cache, checked", allow_abbrev=False)
+    fetch = parts.add_parser("fetch", help="download sets into the cache and verify them", allow_abbrev=False)
     fetch.add_argument("names", nargs="+", metavar="NAME")
     fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without an answer")
     export = parts.add_parser("export", help="write a set as a file", allow_abbrev=False)
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     export.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
     export.add_argument("--scenario", default=None, metavar="SPEC", help="after a scenario, such as vfs:0.5")
     export.add_argument("--seed", type=natural, default=0, metavar="S")
-    _show_options(parts.add_parser("show", help="which features live when", allow_abbrev=False))
+    _show_options(parts.add_parser("show", help="which features are present when", allow_abbrev=False))
 
 
 def _show_options(show: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def _show_options(show: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one part."""
+    """Run one part."""
     parts = {"list": _list, "info": _info, "fetch": _fetch, "export": _export, "show": _show}
     return parts[args.part](args)
 

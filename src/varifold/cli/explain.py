@@ -135,7 +135,7 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 
 
 def _row(args: argparse.Namespace, learner: VaryingClassifier) -> dict[Any, Any]:
-    """The instance that --row says; a name that is a number to the model is one here."""
+    """The instance that --row gives; names are ints where the model's are."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
@@ -180,7 +180,7 @@ def _json(text: str) -> dict[Any, Any]:
 
 def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:
     if args.data is None:
-        raise ParameterError(f"--row {number} is the number of a row; say of what with --data NAME or --data PATH")
+        raise ParameterError(f"--row {number} is the number of a row; name its data with --data NAME or --data PATH")
     seen = 0
     for block in _blocks(args):
         if 0 < number <= seen + len(block):

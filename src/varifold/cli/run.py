@@ -52,8 +52,8 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: --data yes, FILE no)"
     )
-    how.add_argument("--delay", metavar="K|COL", help="labels come K instances late, or as many as a column says")
-    how.add_argument("--positive", metavar="LABEL", help="label that f1 is about (default: the rarer of two)")
+    how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
+    how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate, print, and write what was asked for."""
+    """Evaluate, print the metrics, save the learner and draw the picture."""
     spec = _scaled(parse_model(args.model), args.scale)
     _check(args, spec)
     given = source.open_input(args)

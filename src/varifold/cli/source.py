@@ -99,7 +99,7 @@ class Input:
     stream: Any = None
 
     def load(self) -> Any:
-        """All of it: a data set, or a block of what the files hold."""
+        """The whole input: a data set, or a block of all rows of the files."""
         if self.whole is None:
             blocks = list(self.stream.blocks())
             if not blocks:
@@ -125,7 +125,7 @@ class Input:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot go together, before anything is read."""
+    """Refuse options that exclude each other, before anything is read."""
     if bool(args.files) == bool(args.data):
         raise ParameterError(f"{args.command} needs either FILE with --target COL or --data NAME")
     own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)

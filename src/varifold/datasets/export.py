@@ -1,4 +1,4 @@
-"""A block written as a file that any tool reads."""
+"""Writing a block as CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
 
 
 def _rows(block: Block) -> Iterator[tuple[dict[Any, Any], Any]]:
-    """Rows with whole numbers written as such."""
+    """(row, label) with whole numbers as int."""
     for row, label in zip(block.rows(), block.y, strict=True):
         yield {k: int(v) if isinstance(v, float) and v == int(v) else v for k, v in row.items()}, label

@@ -1,4 +1,4 @@
-"""What is known of each data set, read from ``registry.toml``."""
+"""The registry of data sets, read from ``registry.toml``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Entry", "File", "find", "names"]
 
 @dataclass(frozen=True)
 class File:
-    """A file of a set: where it lies below a data directory, the sha256 of its content, where it can be fetched."""
+    """A file of a set: its path below a data directory, the sha256 of its content, where it can be fetched."""
 
     path: str
     sha256: str

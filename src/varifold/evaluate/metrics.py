@@ -32,7 +32,7 @@ class Tally:
     """Confusion matrix, proper scores and calibration bins of the instances scored so far.
 
     Rows of the confusion matrix are true labels; its column 0 counts answers that were none of the stream's labels
-    (before the first label, for one), column c + 1 the label of code c.
+    (such as None before the first label), column c + 1 the label of code c.
     """
 
     def __init__(self) -> None:

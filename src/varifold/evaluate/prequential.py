@@ -52,7 +52,7 @@ def prequential(
     scored_from
         Index of the first instance that counts; a prepared stream brings its own.
     positive
-        Label that f1 is about, or its text. By default the less frequent of two; with more labels f1 is the mean
+        Label whose f1 is computed, or its text. By default the less frequent of two; with more labels f1 is the mean
         over them.
     track
         ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
@@ -60,7 +60,7 @@ def prequential(
     curve_points
         Points of the curve; a stream of unknown length gets up to twice as many.
     progress
-        Called now and then with the number of instances done.
+        Called repeatedly with the number of instances done.
 
     Examples
     --------

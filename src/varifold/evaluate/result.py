@@ -64,7 +64,7 @@ class Result:
     """Columns seen: as names, but all levels of a string column count once."""
     labels: list[Hashable]
     positive: Hashable | None
-    """The label that f1 is about; None when it is the mean over labels."""
+    """The label whose f1 is computed; None when f1 is the mean over labels."""
     confusion: Ints
     """Rows: true labels. Column 0: no answer, or none of the labels of the stream; column i + 1: label i."""
     curve: Curve

@@ -31,7 +31,7 @@ class Runner(Protocol):
 def runner_of(learner: Any) -> Runner:
     """The fastest way to run this learner."""
     if isinstance(learner, type):
-        raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}() for one")
+        raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}()")
     if isinstance(getattr(learner, "_last_step", learner), river_base.Regressor):
         raise ParameterError(f"{type(learner).__name__} is a regressor; prequential evaluates classifiers")
     if hasattr(learner, "run_block"):
@@ -168,6 +168,6 @@ class DictRunner:
         if len(values) > 2:
             raise DataError(
                 f"{type(self.learner).__name__} tells two labels apart, the stream has {len(values)} ({values[2]!r} "
-                "for one); wrap it in river.multiclass.OneVsRestClassifier"
+                "is the third); wrap it in river.multiclass.OneVsRestClassifier"
             )
         return [False, True][: len(values)]

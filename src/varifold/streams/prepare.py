@@ -22,8 +22,8 @@ __all__ = ["Prepared", "check_seed", "derived_seed", "prepare"]
 class Prepared(Stream):
     """A stream that is one block in memory.
 
-    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` by how many
-    rows a label comes late, `empty` how many rows have no feature left.
+    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` how many
+    rows later each label arrives, `empty` how many rows have no feature left.
     """
 
     block: Block
@@ -47,7 +47,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
         ``name[:value,key=value,...]``, several joined with ``+``, applied from left to right; see `scenarios()`.
         ``balanced`` and ``mixed`` work before the rows are permuted, all others after.
     seed
-        The same seed gives the same permutation and the same masks, whatever learner comes after.
+        The same seed gives the same permutation and the same masks, whatever the learner.
     shuffle
         Whether rows are permuted; False keeps the order of the file.
 

@@ -25,7 +25,7 @@ class Stream(ABC):
     scored_from
         The first row that counts for accuracy; later than 0 where a scenario switches to another feature space.
     delay
-        By how many rows each label comes late.
+        How many rows after its own each label arrives.
     once
         Whether the source can be read only once.
 

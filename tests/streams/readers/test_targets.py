@@ -154,3 +154,9 @@ class TestMissingLabels:
 def test_options_of_the_wrong_type(options, says):
     with pytest.raises(ParameterError, match=says):
         streams.read([{"a": 1.0}], **options)
+
+
+def test_numbers_of_a_category_column_are_its_levels():
+    rows = [{"a": float("inf"), "y": 1}, {"a": 3.0, "y": 0}, {"a": float("nan"), "b": 1.0, "y": 0}]
+    (block,) = streams.read(rows, target="y", types={"a": "category"}).blocks()
+    assert list(block.rows()) == [{"a": "inf"}, {"a": "3"}, {"b": 1.0}]

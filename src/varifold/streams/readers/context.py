@@ -146,7 +146,7 @@ class Context:
         return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types")
 
     def warn_absent_columns(self) -> None:
-        """After the last row: name columns that were asked for and never came, where no header could tell before."""
+        """After the last row of a source without a header: warn of columns that the options name and no row had."""
         if not self.undeclared:
             return
         seen = self.names_seen | {str(name) for name in self.columns}

@@ -1,4 +1,4 @@
-"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to blocks."""
+"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to batches."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _block(context: Context, rows: list[Row]) -> Block:
 
 
 def _readable(context: Context, file: str, row: Row) -> bool:
-    """Whether one row alone makes a block; if not, it is reported by its line."""
+    """Whether a block can be made of this row alone; if not, the row is reported."""
     try:
         Block.from_dicts([row.x], [row.y] if context.target is not None else None, None, context.vocabulary, Labels())
     except VarifoldError as error:
@@ -140,7 +140,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
 
 
 def _prepare(context: Context, row: Row) -> None:
-    """Read label and weight, and turn the string values of a row into what their columns hold."""
+    """Read label and weight, and convert string values by the types of their columns."""
     if context.target is not None:
         row.y = _label(context, row)
     if context.weight is not None:
@@ -150,7 +150,7 @@ def _prepare(context: Context, row: Row) -> None:
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
             raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
-        if column is None or is_missing(value):
+        if column is None:
             continue
         if isinstance(value, str):
             if value in context.absent:
@@ -161,7 +161,7 @@ def _prepare(context: Context, row: Row) -> None:
                 number = parse_number(value.strip().encode("utf-8", "surrogatepass"))
                 column.revised |= number is None
                 changed[name] = value if number is None else number
-        elif column.type == "category" and column.given:
+        elif column.type == "category" and column.given and not is_missing(value):
             changed[name] = _spelled(value)
     for name, value in changed.items():
         if context.columns.get(name) is value:
@@ -173,7 +173,7 @@ def _prepare(context: Context, row: Row) -> None:
 
 def _spelled(value: Any) -> str:
     """A number as the name of a category: 3.0 is '3'."""
-    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _label(context: Context, row: Row) -> Any:

@@ -1,4 +1,4 @@
-"""Tables that come in columns: Parquet, Arrow IPC, data frames, sparse matrices."""
+"""Data in memory and columnar files: Parquet, Arrow IPC, data frames, matrices, iterables of dicts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Itera
 
 
 def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> Iterator[Batch]:
-    """One slice: by columns when they are plain numbers and categories, else (or on an error) row by row."""
+    """One slice: by columns when they are numbers and categories only, else (or on an error) row by row."""
     if _plain(context, table):
         try:
             batch = _by_columns(context, table)
@@ -158,5 +158,5 @@ def _records(context: Context, records: Iterable[Any]) -> Iterator[Record]:
             yield line, {**record[0], context.target: record[1]}
         else:
             context.failed(
-                "the iterable", line, None, f"a {type(record).__name__} where a dict or (dict, label) is due"
+                "the iterable", line, None, f"a {type(record).__name__} where a dict or (dict, label) was expected"
             )

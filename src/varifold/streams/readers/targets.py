@@ -1,4 +1,4 @@
-"""Targets that no classifier can be meant for: numbers to be predicted, and a single value."""
+"""Targets that do not suit a classifier: quantities, and a single value."""
 
 from __future__ import annotations
 

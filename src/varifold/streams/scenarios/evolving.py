@@ -1,4 +1,4 @@
-"""The stream of FESL, PAFE and CWFE: one feature space gives way to another."""
+"""The stream of FESL, PAFE and CWFE: one feature space replaces another."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7) -> Segmen
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
     and every column is scaled to [0, 1] over the whole set (which looks ahead, and is part of the generator). The new
     space is X R with standard normal R and floor(ratio d) columns ``new1``, ``new2``, ...; in the last `overlap` rows
-    of the first half both spaces are there. Only rows after the switch count (`scored_from`). The authors' own second
-    spaces were to be downloaded once and are not public now; R comes from the seed here.
+    of the first half both spaces are there. Only rows after the switch count (`scored_from`). The authors'
+    second spaces are no longer public; R comes from the seed here.
     """
     if overlap < 0:
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")

@@ -1,4 +1,4 @@
-"""Scenarios of whole features that come and go: outages, spaces in turn, life spans."""
+"""Scenarios in which whole features come and go: outages, rotating spaces, life spans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float
     """A group of columns goes away and comes back.
 
     A `share` of the columns (neighbours in file order, at least one, placed by the seed) is absent in the rows between
-    `start` and `stop`, both given as shares of the stream. Not of a paper: the plain case of a failed device.
+    `start` and `stop`, both given as shares of the stream. From no paper: the plain case of a failed device.
     """
     if not 0 < share <= 1:
         raise ParameterError(f"share must be above 0 and at most 1. Got {share} instead.")
@@ -30,10 +30,10 @@ def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float
 
 
 def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
-    """Disjoint groups of columns take turns: only one of `spaces` is seen at a time, each `rounds` times.
+    """Disjoint groups of columns take turns: one of `spaces` is present at a time, each `rounds` times.
 
-    The columns are dealt to the groups by the seed. Not of a paper: the hardest case, since nothing is shared between
-    a space and the next.
+    The columns are dealt to the groups by the seed. From no paper: the hardest case, since consecutive spaces
+    share nothing.
     """
     if spaces < 1 or rounds < 1:
         raise ParameterError(f"spaces and rounds must be >= 1. Got spaces={spaces}, rounds={rounds} instead.")
@@ -46,10 +46,10 @@ def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
 
 
 def bursts(segment: Segment, life: float = 0.5, zipf: float = 0.5) -> Segment:
-    """Each column lives for a while, popular or rare, as words and products do.
+    """Each column exists for a limited time, frequent or rare, as words and products do.
 
-    Life spans are exponential with mean `life` (a share of the stream) and start anywhere; while it lives, the column
-    of popularity rank r is seen in a row with probability r^-zipf. Ranks, births and spans come from the seed. Not of a
+    Life spans are exponential with mean `life` (a share of the stream) and start anywhere; during its life the
+    column of rank r is present in a row with probability r^-zipf. Ranks, births and spans come from the seed. From no
     paper.
     """
     if life <= 0 or zipf < 0:

@@ -80,7 +80,7 @@ def capricious(segment: Segment, mode: str = "bernoulli") -> Segment:
 
 
 def informative(segment: Segment, a: float = 0.1, b: float = 0.3) -> Segment:
-    """Absence tells something: half of the columns are hidden more often in one class than in the other.
+    """Absence carries information: half of the columns are hidden more often in one class than in the other.
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
     registered sets the negative one) and `b` in all others; the other half with .5 everywhere. The paper does not say

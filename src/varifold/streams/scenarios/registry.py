@@ -1,4 +1,4 @@
-"""Every way in which the papers make a fixed data set vary, by name."""
+"""The scenarios by name: how the papers make a fixed data set vary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def none(segment: Segment) -> Segment:
 
 
 def delay(segment: Segment, rounds: int) -> Segment:
-    """Labels come `rounds` instances late; the evaluation loop holds them back."""
+    """Labels arrive `rounds` instances later than their instances; the evaluation holds them back."""
     if rounds < 0:
         raise ParameterError(f"the delay must be a whole number >= 0. Got {rounds} instead.")
     return replace(segment, delay=rounds)
@@ -51,5 +51,5 @@ SCENARIOS: dict[str, Scenario] = _table()
 
 
 def scenarios() -> dict[str, str]:
-    """What each scenario does, by name."""
+    """Name -> what the scenario does."""
     return {name: SCENARIOS[name].summary for name in sorted(SCENARIOS)}

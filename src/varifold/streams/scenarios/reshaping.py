@@ -17,7 +17,7 @@ __all__ = ["balanced", "mixed"]
 def balanced(segment: Segment, seed: int = 0) -> Segment:
     """Repeat rows of the smaller classes, drawn with replacement, until all are as large as the largest.
 
-    As in OVFIV, before the rows are permuted; its own `seed` keeps the copies the same from run to run. Copies of a row
+    As in OVFIV, before the rows are permuted; its own `seed` makes the copies the same in every run. Copies of a row
     recur in the stream, which helps every online learner.
     """
     if seed < 0:

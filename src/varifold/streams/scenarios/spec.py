@@ -1,4 +1,4 @@
-"""The spelling of a scenario: ``name[:value,key=value,...]``, several joined with ``+``."""
+"""Scenarios as text: ``name[:value,key=value,...]``, several joined with ``+``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Scenario", "Step", "parse"]
 class Scenario:
     """A way in which a fixed data set is made to vary; `before` ones work on the rows in file order.
 
-    `needs` says how much it must know beforehand: ``rows`` one row after another, ``extent`` the number of rows and the
-    columns of the whole, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
+    `needs` is what it must know of the stream in advance: ``rows`` nothing, ``extent`` the number of rows and all
+    columns, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Scenario:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """What may be set, in the order in which bare values are taken."""
+        """Its parameters, in the order in which values without a name are taken."""
         return dict(list(inspect.signature(self.apply, eval_str=True).parameters.items())[1:])
 
     @property
@@ -48,7 +48,7 @@ class Step:
 
     @property
     def needs(self) -> str:
-        """How much of the stream must be known beforehand: rows, extent or values."""
+        """What must be known of the stream in advance: rows, extent or values."""
         if self.scenario.needs != "mode":
             return self.scenario.needs
         return "rows" if self.parameters.get("mode", "bernoulli") == "bernoulli" else "extent"
