@@ -1,11 +1,12 @@
 """Scenarios against what they say, cell by cell."""
 
+import io
 import math
 
 import numpy as np
 import pytest
 
-from varifold import Block, streams
+from varifold import OLVF, Block, datasets, evaluate, streams
 from varifold._engine.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.scenarios import _apply_mask
@@ -300,3 +301,23 @@ def test_what_is_prepared_is_a_stream():
     assert isinstance(prepared, streams.Stream)
     assert [block is prepared.block for block in prepared.blocks()] == [True]
     assert (prepared.delay, prepared.scored_from, prepared.once) == (3, 0, False)
+
+
+@pytest.mark.parametrize(
+    "spec", ["trapezoidal:10000000000", "rotating:1,99999999999999999999", "bursts:inf", "bursts:0.5,nan", "bursts:nan"]
+)
+def test_parameters_without_bound_are_refused(spec):
+    with pytest.raises(ParameterError, match="must be"):
+        streams.prepare(table(10), spec)
+
+
+def test_more_chunks_than_rows_and_columns():
+    prepared = streams.prepare(table(10), "trapezoidal:1000000", shuffle=False)
+    assert [len(x) for x in prepared.block.rows()] == sorted(len(x) for x in prepared.block.rows())
+
+
+@pytest.mark.parametrize("call", [streams.zscore, lambda given: datasets.export(given, io.StringIO()),
+                                  lambda given: evaluate.repeat(OLVF, given, scale="paper")])  # fmt: skip
+def test_what_takes_a_block_says_so(call):
+    with pytest.raises(DataError, match="takes a Block"):
+        call(None)

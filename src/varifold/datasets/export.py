@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from varifold._engine.block import Block
-from varifold.errors import ParameterError
+from varifold.errors import DataError, ParameterError
 
 __all__ = ["FORMATS", "export"]
 
@@ -19,6 +19,8 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
     """Write a block as CSV (absent cells are empty) or as JSON lines (absent keys are left out)."""
     if format not in FORMATS:
         raise ParameterError(f"the format must be one of {', '.join(FORMATS)}. Got {format!r} instead.")
+    if not isinstance(block, Block):
+        raise DataError(f"export() takes a Block, not {type(block).__name__}; a Dataset has one, to_block() makes one")
     if format == "jsonl":
         for row, label in _rows(block):
             file.write(json.dumps({**row, target: label}, ensure_ascii=False) + "\n")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
-from varifold.base import Block
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import MissingExtraError, ParameterError
 from varifold.evaluate.delayed_labels import Delay
@@ -65,7 +64,7 @@ def repeat(
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":
-        data = zscore(data) if isinstance(data, Block) else replace(data, block=zscore(data.block))
+        data = replace(data, block=zscore(data.block)) if hasattr(data, "block") else zscore(data)
     if positive is None:
         positive = getattr(data, "positive", None)
     seeds = [seed + r for r in range(repeats)]

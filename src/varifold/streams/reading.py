@@ -170,6 +170,8 @@ def read(
         paths = [paths]
     if hasattr(paths, "tocsr") or type(paths).__module__ == "numpy":
         return ReadStream(context, lambda: read_matrix(context, paths, target))
+    if column is not target:
+        raise ParameterError(f"target must be the name of a column. Got {target!r} instead.")
     if nw.dependencies.is_into_dataframe(paths):
         return ReadStream(context, lambda: read_frame(context, paths))
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):

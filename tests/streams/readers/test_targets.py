@@ -160,3 +160,29 @@ def test_numbers_of_a_category_column_are_its_levels():
     rows = [{"a": float("inf"), "y": 1}, {"a": 3.0, "y": 0}, {"a": float("nan"), "b": 1.0, "y": 0}]
     (block,) = streams.read(rows, target="y", types={"a": "category"}).blocks()
     assert list(block.rows()) == [{"a": "inf"}, {"a": "3"}, {"b": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"delimiter": ";;"}, "delimiter must be one ASCII character"),
+        ({"delimiter": 5}, "delimiter must be one ASCII character"),
+        ({"delimiter": "€"}, "delimiter must be one ASCII character"),
+        ({"decimal": "ab"}, "decimal must be"),
+        ({"target": 5}, "target must be the name of a column"),
+    ],
+)
+def test_options_of_text_files_of_the_wrong_type(tmp_path, options, says):
+    with pytest.raises(ParameterError, match=says):
+        streams.read(write(tmp_path / "rows.csv", [0, 1]), **options)
+
+
+def test_an_encoding_is_a_name(tmp_path):
+    with pytest.raises(DataError, match="no encoding is called None"):
+        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=None).blocks())
+
+
+@pytest.mark.parametrize("given", [np.ones(3), np.float64(3)])
+def test_an_array_has_two_dimensions(given):
+    with pytest.raises(DataError, match="two dimensions"):
+        list(streams.read(given).blocks())

@@ -87,6 +87,10 @@ class Context:
             raise ParameterError(f"on_error must be 'raise' or 'skip'. Got {self.on_error!r} instead.")
         if self.omitted not in ("absent", "zero"):
             raise ParameterError(f"omitted must be 'absent' or 'zero'. Got {self.omitted!r} instead.")
+        if not (self.delimiter is None or _is_ascii_character(self.delimiter)):
+            raise ParameterError(f"delimiter must be one ASCII character. Got {self.delimiter!r} instead.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"decimal must be '.' or ','. Got {self.decimal!r} instead.")
         for option in ("block_rows", "max_line"):
             number = getattr(self, option)
             if not isinstance(number, int) or number < 1:
@@ -157,6 +161,10 @@ class Context:
                     VarifoldWarning,
                     stacklevel=2,
                 )
+
+
+def _is_ascii_character(given: object) -> bool:
+    return isinstance(given, str) and len(given) == 1 and given.isascii()
 
 
 def _strings(option: str, given: Any) -> list[str]:

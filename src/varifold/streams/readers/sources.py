@@ -162,7 +162,7 @@ def _decoded(stream: BinaryIO, encoding: str) -> BinaryIO:
     """The stream itself when it is UTF-8, else its text encoded as UTF-8."""
     try:
         name = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, TypeError):
         raise DataError(f"no encoding is called {encoding!r}; try utf-8, latin-1, cp1252 or utf-16") from None
     if name in ("utf-8", "ascii"):
         return stream

@@ -131,6 +131,8 @@ def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
     table = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
     if target is not None and (isinstance(target, str | bytes) or not isinstance(target, Iterable)):
         raise DataError(f"the target of a matrix is a sequence of labels, one per row, not {target!r}")
+    if len(table.shape) != 2:
+        raise DataError(f"an array of instances has two dimensions, this one has {len(table.shape)}")
     labels = None if target is None else list(target)
     if labels is not None and len(labels) != table.shape[0]:
         raise DataError(f"{len(labels)} labels for {table.shape[0]} rows")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import Block
+from varifold.errors import DataError
 from varifold.streams.scenarios._apply_mask import occurring
 
 __all__ = ["Columns", "zscore"]
@@ -90,6 +91,8 @@ def zscore(block: Block) -> Block:
     This looks ahead in the stream: it is for repeating published experiments only. Observed values only;
     a constant feature becomes 0; indicators stay 0 or 1.
     """
+    if not isinstance(block, Block):
+        raise DataError(f"zscore() takes a Block, not {type(block).__name__}; to_block() makes one")
     size = block.vocabulary.size
     count = np.bincount(block.indices, minlength=size)
     divisor = np.maximum(count, 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import _masks as masks
-from varifold.streams.scenarios.segment import Segment
+from varifold.streams.scenarios.segment import MOST_PHASES, Segment
 
 __all__ = ["bursts", "outage", "rotating"]
 
@@ -35,8 +35,10 @@ def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
     The columns are dealt to the groups by the seed. From no paper: the hardest case, since consecutive spaces
     share nothing.
     """
-    if spaces < 1 or rounds < 1:
-        raise ParameterError(f"spaces and rounds must be >= 1. Got spaces={spaces}, rounds={rounds} instead.")
+    if spaces < 1 or not 1 <= rounds <= MOST_PHASES:
+        raise ParameterError(
+            f"spaces must be >= 1 and rounds from 1 to {MOST_PHASES:,}. Got spaces={spaces}, rounds={rounds} instead."
+        )
     width = segment.columns.width
     if spaces > width:
         raise ParameterError(f"spaces={spaces} is more than the {width} columns there are")
@@ -52,8 +54,10 @@ def bursts(segment: Segment, life: float = 0.5, zipf: float = 0.5) -> Segment:
     column of rank r is present in a row with probability r^-zipf. Ranks, births and spans come from the seed. From no
     paper.
     """
-    if life <= 0 or zipf < 0:
-        raise ParameterError(f"life must be above 0 and zipf >= 0. Got life={life}, zipf={zipf} instead.")
+    if not 0 < life <= MOST_PHASES or not 0 <= zipf < np.inf:
+        raise ParameterError(
+            f"life must be above 0 and at most {MOST_PHASES:,}, and zipf >= 0. Got life={life}, zipf={zipf} instead."
+        )
     n, width = segment.rows, segment.columns.width
     draw = np.random.default_rng(segment.seed)
     shown = np.power(1.0 + draw.permutation(width), -zipf, dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import _masks as masks
-from varifold.streams.scenarios.segment import Segment
+from varifold.streams.scenarios.segment import MOST_PHASES, Segment
 
 __all__ = ["capricious", "informative", "trapezoidal", "uninformative", "vfs"]
 
@@ -59,11 +59,11 @@ def trapezoidal(segment: Segment, chunks: int = 10) -> Segment:
     columns. The code of OLVF's predecessor and of OLIDS uses a width of floor((d + 1) / 10) c + 1, and OVFM's code 5
     chunks (``trapezoidal:5``) where its text has 10.
     """
-    if chunks < 1:
-        raise ParameterError(f"chunks must be a whole number >= 1. Got {chunks} instead.")
+    if not 1 <= chunks <= MOST_PHASES:
+        raise ParameterError(f"chunks must be a whole number >= 1 and at most {MOST_PHASES:,}. Got {chunks} instead.")
     d = segment.columns.width
-    phase = chunks * segment.row_numbers // max(segment.rows, 1)
-    widths = np.maximum(1, -(-d * np.arange(1, chunks + 1) // chunks))
+    phases, phase = np.unique(chunks * segment.row_numbers // max(segment.rows, 1), return_inverse=True)
+    widths = np.maximum(1, -(-d * (phases + 1) // chunks))
     return segment.masked(masks.Phased(np.arange(d) < widths[:, None], phase))
 
 

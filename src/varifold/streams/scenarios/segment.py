@@ -13,7 +13,10 @@ from varifold.streams.scenarios._apply_mask import masked
 from varifold.streams.scenarios._masks import Mask
 from varifold.streams.scenarios.columns import Columns
 
-__all__ = ["Segment"]
+__all__ = ["MOST_PHASES", "Segment"]
+
+MOST_PHASES = 1_000_000
+"""Parts with different columns that a scenario may cut a stream into."""
 
 
 @dataclass(frozen=True)
