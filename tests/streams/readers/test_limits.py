@@ -141,11 +141,10 @@ def test_lines_of_other_encodings_and_compressions_are_whole(tmp_path):
 
 
 def test_damaged_compression(tmp_path):
+    """A deflate block of a kind that does not exist: zlib raises its own error, not OSError."""
     path = tmp_path / "rows.jsonl.gz"
-    data = bytearray(
-        gzip.compress("".join(f'{{"a": {i * 7919 % 1009}, "y": {i % 2}}}\n' for i in range(50_000)).encode())
-    )
-    data[20_000:20_040] = bytes(40)
+    data = bytearray(gzip.compress(b'{"a": 1, "y": 0}\n' * 100, mtime=0))
+    data[10] = 0b111
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"rows\.jsonl\.gz cannot be read"):
         labels(streams.read(path, target="y"))
