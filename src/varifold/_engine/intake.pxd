@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._engine.binding cimport Binding
-from varifold._engine.block cimport Vocabulary
+from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
 from varifold._engine.scaler cimport Scaler

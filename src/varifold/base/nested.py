@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import numbers
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import numpy as np
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
 from varifold.base.registry import models
+from varifold.base.spec import parameters, parse_value, split_name
 from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"
@@ -44,9 +44,9 @@ def make_learner(given: Any) -> Any:
     """
     if not isinstance(given, str):
         return given.clone()
-    name, _, rest = given.partition(":")
+    name, rest = split_name(given)
     cls = models[name.strip()]
-    params = dict(_pair(part, given) for part in rest.replace(";", ",").split(",") if part.strip())
+    params = parameters(rest.replace(";", ","), given)
     params = current_names(cls, params)
     accepted = inspect.signature(cls).parameters
     for key in params:
@@ -54,20 +54,13 @@ def make_learner(given: Any) -> Any:
             raise ParameterError(
                 f"{cls.__name__} has no parameter {key!r} (in {given!r}){nearest(key, list(accepted))}"
             )
-    return cls(**params)
+    return cls(**{key: _value(text, accepted[key].default) for key, text in params.items()})
 
 
-def _pair(part: str, text: str) -> tuple[str, Any]:
-    key, equals, value = part.partition("=")
-    if not equals:
-        raise ParameterError(f"{part!r} in {text!r} is not of the form key=value")
-    value = value.strip()
-    if value.lower() in _WORDS:
-        return key.strip(), _WORDS[value.lower()]
-    try:
-        return key.strip(), ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return key.strip(), value
+def _value(text: str, default: Any) -> Any:
+    """The value of a parameter; true, false and none in any case, but the word where the parameter holds words."""
+    word = text.lower()
+    return _WORDS[word] if word in _WORDS and not isinstance(default, str) else parse_value(text)
 
 
 def pack_params(learner: Any) -> dict[str, Any]:

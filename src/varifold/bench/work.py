@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.base.spec import ModelSpec, parse_model
+from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
@@ -22,12 +22,8 @@ Failure = str
 def spec_of(cell: Cell) -> ModelSpec:
     """The learner of a cell, with what it is told where it takes that and does not say otherwise."""
     spec = parse_model(cell.model)
-    told = {k: v == "True" if v in ("True", "False") else v for k, _, v in _parts(cell.told)}
+    told = {key: parse_value(text) for key, text in parameters(cell.told, cell.told).items()}
     return spec.having(**{k: v for k, v in told.items() if spec.takes(k) and k not in dict(spec.params)})
-
-
-def _parts(told: str) -> list[tuple[str, str, str]]:
-    return [part.partition("=") for part in told.split(",") if part]
 
 
 def measure(cell: Cell) -> Outcome:

@@ -14,7 +14,7 @@ __all__ = ["synthetic"]
 def synthetic(rows: int = 2000, seed: int = 0) -> Block:
     """`rows` x 18: 6 Boolean (2 bins), 6 ordinal (5 bins), 6 continuous; the label is the sign of w x.
 
-    The correlation is W W^T scaled to a unit diagonal; bins are of equal probability. The paper fixes neither W, w nor
+    The correlation is W W^T scaled to a unit diagonal; bins are of equal probability. The paper does not give W, w or
     the bins; all come from the seed here.
     """
     draw = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from varifold.base.spec import parameters, split_name
 from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
@@ -249,7 +250,7 @@ def parameter_grid(other: Filled) -> Grid:
     setting = table.settings[0]
     rows = []
     for data in table.data:
-        given = dict(part.split("=") for part in method.by_data[data.name].partition(":")[2].split(","))
+        given = parameters(split_name(method.by_data[data.name])[1], method.by_data[data.name])
         printed = other.published(setting, data, method.name, "cer")
         numbers = [
             shown_number(other.number(setting, data, method.name, c), printed, "cer") for c in ("paper", "default")

@@ -1,4 +1,4 @@
-"""The stream of FESL, PAFE and CWFE: one feature space gives way to another."""
+"""The stream of FESL, PAFE and CWFE: one feature space replaces another."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from varifold._engine.block import Block
 from varifold._engine.vocabulary import Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
-from varifold.streams.scenarios.state import State
+from varifold.streams.scenarios.segment import Segment
 
 __all__ = ["evolvable"]
 
 
-def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
+def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7) -> Segment:
     """At half of the stream all columns are replaced by others that are linear in them.
 
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
     and every column is scaled to [0, 1] over the whole set (which looks ahead, and is part of the generator). The new
     space is X R with standard normal R and floor(ratio d) columns ``new1``, ``new2``, ...; in the last `overlap` rows
-    of the first half both spaces are there. Only rows after the switch count (`scored_from`). The authors' own second
-    spaces were to be downloaded once and are not public now; R comes from the seed here.
+    of the first half both spaces are there. Only rows after the switch count (`scored_from`). The authors'
+    second spaces are no longer public; R comes from the seed here.
     """
     if overlap < 0:
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")
     if not 0 < ratio <= 1:
         raise ParameterError(f"ratio must be a share above 0 and at most 1. Got {ratio} instead.")
-    columns = Columns(state.settled().block)
+    columns = Columns(segment.reordered().block)
     table = columns.dense()
     complete = ~np.isnan(table).any(axis=1)
     table = table[complete]
@@ -38,7 +38,7 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
         raise DataError(f"evolvable needs two complete rows or more; the set has {n} of them in {len(complete)} rows")
     low, high = table.min(axis=0), table.max(axis=0)
     old = (table - low) / np.where(high > low, high - low, 1.0)
-    new = old @ np.random.default_rng(state.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
+    new = old @ np.random.default_rng(segment.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
     switch = n // 2
     old[switch:] = np.nan
     new[: max(0, switch - overlap)] = np.nan
@@ -53,4 +53,4 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7) -> State:
         block.labels,
         None if weights is None else weights[complete],
     )
-    return replace(state.holding(made), scored_from=switch)
+    return replace(segment.with_block(made), scored_from=switch)
