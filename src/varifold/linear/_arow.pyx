@@ -46,10 +46,9 @@ cdef class AROWRule(BinaryRule):
     # ---------------------------------------------------------------- room
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        BinaryRule.grow(self, capacity)
         if not self.diagonal:
             self.covariance.reserve(self.problems, min(capacity, self.max_dense + 1))
-        return 0
+        return BinaryRule.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
         BinaryRule.reserve_class(self)

@@ -56,9 +56,8 @@ cdef class OCDSRule(BinaryRule):
     # ---------------------------------------------------------------- room
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        BinaryRule.grow(self, capacity)
         self.graph.reserve(self.problems, min(capacity, self.max_dense + 1))
-        return 0
+        return BinaryRule.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
         BinaryRule.reserve_class(self)

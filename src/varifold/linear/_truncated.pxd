@@ -9,7 +9,7 @@ cdef class TruncatedRule(BinaryRule):
     cdef Py_ssize_t heaps        # heaps whose memory is held
     cdef Py_ssize_t heap_room    # heaps there is room for
 
-    cdef int reserve_heaps(self, Py_ssize_t problems) except -1
+    cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1
     cdef void rebuild_heaps(self) noexcept nogil
     cdef Heap* heap_of(self, int c) noexcept nogil
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil

@@ -26,19 +26,18 @@ cdef class TruncatedRule(BinaryRule):
     # ---------------------------------------------------------------- room
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        BinaryRule.grow(self, capacity)
         if self.sparse:
-            self.reserve_heaps(self.problems)
-        return 0
+            self.reserve_heaps(self.problems, capacity)
+        return BinaryRule.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
         BinaryRule.reserve_class(self)
         if self.sparse and self.classes >= 2:
-            self.reserve_heaps(self.classes + 1)
+            self.reserve_heaps(self.classes + 1, self.capacity)
         return 0
 
-    cdef int reserve_heaps(self, Py_ssize_t problems) except -1:
-        """One heap per problem, each with room for every slot."""
+    cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1:
+        """One heap per problem, each with room for this many slots."""
         cdef Py_ssize_t c, room
         cdef Heap* h
         if problems > self.heap_room:
@@ -51,13 +50,12 @@ cdef class TruncatedRule(BinaryRule):
             self.heaps += 1
         for c in range(self.heaps):
             h = &self.heap[c]
-            if h.capacity >= self.capacity:
+            if h.capacity >= capacity:
                 continue
-            if (resize(<void**> &h.item, self.capacity * sizeof(int32_t)) < 0
-                    or resize_zeroed(<void**> &h.place, h.capacity * sizeof(int32_t),
-                                     self.capacity * sizeof(int32_t)) < 0):
+            if (resize(<void**> &h.item, capacity * sizeof(int32_t)) < 0
+                    or resize_zeroed(<void**> &h.place, h.capacity * sizeof(int32_t), capacity * sizeof(int32_t)) < 0):
                 raise MemoryError
-            h.capacity = self.capacity
+            h.capacity = capacity
         return 0
 
     cdef void split(self) noexcept nogil:
@@ -132,7 +130,7 @@ cdef class TruncatedRule(BinaryRule):
     def fill(self, dict arrays, Py_ssize_t capacity):
         BinaryRule.fill(self, arrays, capacity)
         if self.sparse:
-            self.reserve_heaps(self.problems)
+            self.reserve_heaps(self.problems, capacity)
             self.rebuild_heaps()
 
     def nbytes(self):
