@@ -19,15 +19,14 @@ cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
     def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
-        if max_binned < 1:
-            raise ValueError(f"max_binned is {max_binned}; it is at least 1")
         self.declare_rule(2 + 2 * BINS, 0)
         self.r = r
         self.max_binned = max_binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
-        self.arrays.declare("sample", <void**> &self.sample, SLOT, SAMPLE, FLOAT64, False, max_binned)
-        self.arrays.declare("edge", <void**> &self.edge, SLOT, BINS - 1, FLOAT64, False, max_binned)
-        self.arrays.declare("met", <void**> &self.count, SLOT, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
+        if max_binned > 0:    # otherwise the rule is linear and keeps no samples
+            self.arrays.declare("sample", <void**> &self.sample, SLOT, SAMPLE, FLOAT64, False, max_binned)
+            self.arrays.declare("edge", <void**> &self.edge, SLOT, BINS - 1, FLOAT64, False, max_binned)
+            self.arrays.declare("met", <void**> &self.count, SLOT, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b
