@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FLOAT64, INT64, SLOT
+from varifold._engine.state cimport FIXED, FLOAT64, INT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
 
@@ -19,14 +19,14 @@ cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
     def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
+        cdef int axis = SLOT if max_binned > 0 else FIXED    # FIXED: no entries, the rule is linear
         self.declare_rule(2 + 2 * BINS, 0)
         self.r = r
         self.max_binned = max_binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
-        if max_binned > 0:    # otherwise the rule is linear and keeps no samples
-            self.arrays.declare("sample", <void**> &self.sample, SLOT, SAMPLE, FLOAT64, False, max_binned)
-            self.arrays.declare("edge", <void**> &self.edge, SLOT, BINS - 1, FLOAT64, False, max_binned)
-            self.arrays.declare("met", <void**> &self.count, SLOT, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
+        self.arrays.declare("sample", <void**> &self.sample, axis, SAMPLE, FLOAT64, False, max_binned)
+        self.arrays.declare("edge", <void**> &self.edge, axis, BINS - 1, FLOAT64, False, max_binned)
+        self.arrays.declare("met", <void**> &self.count, axis, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b

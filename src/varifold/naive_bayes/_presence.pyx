@@ -76,13 +76,17 @@ cdef class PresenceModel(Model):
             present[y] += w
         self.counts[y] += w
 
+    def dump(self, Py_ssize_t size):
+        """Both arrays stand in one, `table`, without columns for no classes."""
+        arrays = Model.dump(self, size)
+        arrays["table"] = np.stack([arrays.pop("present"), arrays.pop("before")])[:, :, :self.classes].copy()
+        return arrays
+
     def fill(self, dict arrays, Py_ssize_t capacity):
-        if "table" in arrays:  # older files hold both arrays in one
-            table = checked_array(arrays, "table", "f", (2, None, None))
-            if table.shape[2] == 0:
-                table = np.zeros((2, table.shape[1], 1))
-            arrays = {**arrays, "present": table[0], "before": table[1]}
-        Model.fill(self, arrays, capacity)
+        table = checked_array(arrays, "table", "f", (2, None, None))
+        if table.shape[2] == 0:
+            table = np.zeros((2, table.shape[1], 1))
+        Model.fill(self, {**arrays, "present": table[0], "before": table[1]}, capacity)
         self.stride = self.arrays.classes
 
     def notes(self):
