@@ -34,7 +34,7 @@ cdef class AdditiveRule(BinaryRule):
         for slot in range(self.capacity):
             for b in range(BINS + 1):
                 s = at(self, <int32_t> slot, c) + 2 * b
-                s[0] = 0.0 - s[0]  # not -s[0]: a zero keeps its sign, so that unused slots are equal before and after loading
+                s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is: unused slots are equal in a loaded model
 
     cdef inline int bin_of(self, int32_t slot, double x) noexcept nogil:
         """The bin of a value, counted from 1; 0 while the feature has no bins."""

@@ -1,4 +1,4 @@
-"""FOBOS (Duchi, Singer 2009): a gradient step, then every weight shrunk towards zero by eta_t lam, with eta_t = eta / sqrt(t).
+"""FOBOS (Duchi, Singer 2009): a gradient step of rate eta_t = eta / sqrt(t), then every weight shrunk by eta_t lam.
 
 The weights of absent features are not touched: what all rounds since their last one shrink them by is applied when
 they are next needed.

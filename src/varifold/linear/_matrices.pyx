@@ -24,10 +24,10 @@ cdef class ProblemMatrices:
     cdef int add_problems(self, Py_ssize_t problems) except -1:
         """More matrices, half as many again, so that adding one at a time costs little."""
         cdef Py_ssize_t room = max(problems, self.problems + self.problems // 2)
-        cdef Py_ssize_t whole = self.side * self.side, c, i
+        cdef Py_ssize_t whole = self.side * self.side, bytes = whole * sizeof(double), c, i
         if problems <= self.problems:
             return 0
-        if resize_zeroed(<void**> &self.data, self.problems * whole * sizeof(double), room * whole * sizeof(double)) < 0:
+        if resize_zeroed(<void**> &self.data, self.problems * bytes, room * bytes) < 0:
             raise MemoryError
         for c in range(self.problems, room):
             for i in range(self.side):

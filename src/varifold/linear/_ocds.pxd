@@ -15,5 +15,7 @@ cdef class OCDSRule(BinaryRule):
     cdef inline Py_ssize_t in_use(self) noexcept nogil
     cdef void reconstruct(self, View* v, int c) noexcept nogil
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil
+    cdef void set_gradient(self, View* v, int c, double error) noexcept nogil
+    cdef void descend(self, View* v, int c, double error, double eta, double step) noexcept nogil
     cdef void smooth(self, int c) noexcept nogil
     cdef void truncate(self, View* v, int c) noexcept nogil

@@ -143,8 +143,6 @@ cdef class OCDSRule(BinaryRule):
         """One gradient step of w and G, both from the same state; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double* row
-        cdef double* gradient = self.gradient
         cdef double seen, reconstructed, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
         cdef Py_ssize_t i, j, side = self.in_use()
         self.reconstruct(v, c)
@@ -171,12 +169,6 @@ cdef class OCDSRule(BinaryRule):
         if not (norm_x < 1e280 and norm_psi < 1e280 and norm_w < 1e280):
             return f  # too large for a step that a double holds
 
-        # minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]
-        for j in range(side):
-            gradient[j] = error * at(self, <int32_t> j, c)[0]
-        for i in range(v.n):
-            if v.slot[i] < self.graph.side:
-                gradient[v.slot[i]] += self.alpha * (v.x[i] - self.psi[v.slot[i]])
         # both rates are lowered where a step of that size would overshoot
         step = eta
         if 4.0 * (self.alpha + norm_w) * norm_x * step > <double> v.n * v.n:
@@ -184,7 +176,32 @@ cdef class OCDSRule(BinaryRule):
         step *= 2.0 / v.n
         if 4.0 * norm_psi * eta > 1.0:
             eta = 1.0 / (4.0 * norm_psi)
+        self.set_gradient(v, c, error)
+        self.descend(v, c, error, eta, step)
+        if self.gamma < 1.0:
+            self.truncate(v, c)
+        if <Py_ssize_t> g[ROUNDS] % self.T == 0:
+            x = 8.0 * sqrt(1.0 / log(<double> self.T)) if self.T > 1 else sqrt(8.0 * log(2.0) / g[ROUNDS])
+            g[P] = sigmoid(x * g[LOSS_GAP]) - 0.5
+        return f
 
+    cdef void set_gradient(self, View* v, int c, double error) noexcept nogil:
+        """Minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
+        cdef double* gradient = self.gradient
+        cdef Py_ssize_t i, j
+        for j in range(self.in_use()):
+            gradient[j] = error * at(self, <int32_t> j, c)[0]
+        for i in range(v.n):
+            if v.slot[i] < self.graph.side:
+                gradient[v.slot[i]] += self.alpha * (v.x[i] - self.psi[v.slot[i]])
+
+    cdef void descend(self, View* v, int c, double error, double eta, double step) noexcept nogil:
+        """Move G by `step` and w by `eta` down their gradients."""
+        cdef double* gradient = self.gradient
+        cdef double* row
+        cdef double* s
+        cdef double x, psi
+        cdef Py_ssize_t i, j, side = self.in_use()
         memset(self.order, 0, side * sizeof(double))
         if self.beta2 > 0.0:
             self.smooth(c)
@@ -211,12 +228,6 @@ cdef class OCDSRule(BinaryRule):
                 if i == v.n or v.slot[i] != j:
                     s = at(self, <int32_t> j, c)
                     s[0] -= eta * self.beta1 * sign(s[0])
-        if self.gamma < 1.0:
-            self.truncate(v, c)
-        if <Py_ssize_t> g[ROUNDS] % self.T == 0:
-            x = 8.0 * sqrt(1.0 / log(<double> self.T)) if self.T > 1 else sqrt(8.0 * log(2.0) / g[ROUNDS])
-            g[P] = sigmoid(x * g[LOSS_GAP]) - 0.5
-        return f
 
     cdef void smooth(self, int c) noexcept nogil:
         """The Laplacian of the graph, absolute and made symmetric, times the weights, into `order`."""
@@ -262,7 +273,8 @@ cdef class OCDSRule(BinaryRule):
 
     def notes(self):
         if self.space is not None and self.space.size > self.max_dense + 1:
-            return [f"more than max_dense={self.max_dense} features: those that came later are not in the feature graph"]
+            return [f"more than max_dense={self.max_dense} features: those that came later are not in the feature "
+                    "graph"]
         return []
 
     def nbytes(self):

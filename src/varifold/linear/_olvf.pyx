@@ -29,6 +29,25 @@ cdef inline double floored(double p) noexcept nogil:
     return p if p > 1e-6 else 1e-6
 
 
+cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n) noexcept nogil:
+    """What w_bar of each feature present changes by, eqs. 4 and 7 to 10; `bar` is its sum over them.
+
+    With margin = sign bar and slope = sigmoid(-margin) it is sign slope min(cap, log(1 + e^-margin) / (slope^2 n)).
+    """
+    cdef double margin = sign * bar, slope, tau = cap
+    cdef bint bounded = cap * n > LEAST
+    if margin < -36.0:
+        slope = 1.0
+        if bounded:
+            tau = min(tau, -margin / n)
+    else:
+        slope = exp(-margin)
+        if bounded and margin < 36.0:
+            tau = min(tau, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
+        slope /= 1.0 + slope
+    return tau * sign * slope
+
+
 cdef class OLVFRule(TruncatedRule):
     """Per slot and problem: w (over SCALE) and w_bar."""
 
@@ -67,14 +86,14 @@ cdef class OLVFRule(TruncatedRule):
         """One round of the paper's algorithm 1; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = 0.0, bar = 0.0, sign, margin, slope, tau_bar, delta
+        cdef double f = 0.0, bar = 0.0, delta
         cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
         cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.stride
         cdef double* base = self.state + c * self.width
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef uint8_t* is_new = v.is_new
-        cdef bint sparse = self.sparse, bounded
+        cdef bint sparse = self.sparse
         cdef Heap* h = self.heap_of(c) if sparse else NULL
         for i in range(n):
             s = base + slot[i] * stride
@@ -92,21 +111,7 @@ cdef class OLVFRule(TruncatedRule):
         f *= g[SCALE]
         g[MASS] -= mass * g[SCALE]
 
-        # the step of w_bar, eqs. 4 and 7 to 10: `slope` is sigmoid(-margin), tau_bar = min(C_bar, loss / (slope^2 n))
-        sign = 1.0 if (f > 0.0) == (y > 0.0) else -1.0
-        margin = sign * bar
-        tau_bar = self.C_bar * w
-        bounded = tau_bar * n > LEAST
-        if margin < -36.0:
-            slope = 1.0
-            if bounded:
-                tau_bar = min(tau_bar, -margin / n)
-        else:
-            slope = exp(-margin)
-            if bounded and margin < 36.0:
-                tau_bar = min(tau_bar, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
-            slope /= 1.0 + slope
-        delta = tau_bar * sign * slope
+        delta = space_step(self.C_bar * w, 1.0 if (f > 0.0) == (y > 0.0) else -1.0, bar, n)
         # the step of w, eqs. 12 to 15: `old` and `new` are the squared norms of known and new features
         loss = 1.0 - y * f
         step_old = 0.0
