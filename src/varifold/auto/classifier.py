@@ -16,7 +16,7 @@ from varifold.copula._ovfm import OVFMModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 from varifold.naive_bayes._frequency import FrequencyModel
-from varifold.naive_bayes._naive_bayes import GaussianNBModel
+from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
 from varifold.neighbours._neighbours import NeighboursModel
 

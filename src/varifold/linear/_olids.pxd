@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t
 
-from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
+from varifold.linear._truncated cimport TruncatedRule
 
-cdef class OLIDSRule(SparseRule):
+cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
 
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil

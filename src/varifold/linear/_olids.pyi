@@ -1,6 +1,6 @@
-from varifold.linear._truncated import SparseRule
+from varifold.linear._truncated import TruncatedRule
 
-class OLIDSRule(SparseRule):
+class OLIDSRule(TruncatedRule):
     C: float
     theta: float
     lam: float
