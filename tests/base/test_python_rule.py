@@ -190,9 +190,13 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     learner = Shrunk()
     learner.learn_one({"a": 1.0}, "x")
     learner.learn_one({"a": -1.0}, "y")
-    with pytest.raises(ModelFileError, match="weights of the shape"):
+
+    def save_and_load() -> None:
         learner.save(tmp_path / "model")
         Shrunk.load(tmp_path / "model")
+
+    with pytest.raises(ModelFileError, match="weights of the shape"):
+        save_and_load()
 
 
 class Failing(Perceptron):
@@ -253,7 +257,7 @@ def test_what_a_rule_must_write_is_named() -> None:
 def test_inside_another_learner() -> None:
     learner, twin = OVFIV(base=Perceptron()), OVFIV(base=Perceptron())
     x, y = [x for x, _ in ROWS], [y for _, y in ROWS]
-    answers = [learner.predict_one(row) for row in ()]
+    answers = []
     for row, label in zip(x, y, strict=True):
         answers.append(learner.predict_one(row))
         learner.learn_one(row, label)
@@ -280,7 +284,7 @@ def test_an_interrupt_in_a_river_classifier_is_not_lost() -> None:
     assert learner.steps == 4
 
 
-MODULE = '''
+MODULE = """
 from varifold import PythonRule
 
 class Majority(PythonRule):
@@ -290,14 +294,18 @@ class Majority(PythonRule):
         self.counts[y] = self.counts.get(y, 0.0) + w
     def scores(self, x):
         return dict(self.counts)
-'''
+"""
 
 
 def test_run_and_bench_take_it(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODULE)
     rows = "".join(f"{i % 5},{i % 3},{'a' if i % 3 else 'b'}\n" for i in range(60))
     (tmp_path / "data.csv").write_text("f,g,y\n" + rows)
-    command = [sys.executable, "-m", "varifold", "run", "data.csv", "--target", "y", "--model", "mine:Majority"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "mine:Majority" in done.stdout
+    run = ["run", "data.csv", "--target", "y", "--model", "mine:Majority"]
+    bench = ["bench", "run", "--data", "data.csv", "--target", "y", "--models", "mine:Majority", "--repeats", "1"]
+    for command in (run, bench):
+        done = subprocess.run(
+            [sys.executable, "-m", "varifold", *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "mine:Majority" in done.stdout

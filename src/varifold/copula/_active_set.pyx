@@ -5,7 +5,7 @@ observed zeros; the first level seen is the reference of its column and gets no 
 
 When all nodes are taken, the recently most active features hold them. An observation counts 1 and decays by 1/e in
 `memory` learns. Instead of decaying old counts, new ones are scaled up (`Clock.unit`): a count changes only when its
-feature is observed, and then it grows. So the heap of nodes may hold old counts, and corrects the one on top when asked.
+feature is observed, and then it grows. So the heap of nodes may hold old counts, and corrects the top one when asked.
 """
 
 from libc.math cimport exp

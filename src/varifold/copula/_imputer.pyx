@@ -41,7 +41,7 @@ cdef class ImputerModel(Model):
         self.copula.learn(v, w)
 
     cdef double centre(self, Py_ssize_t node, double z, double sd) noexcept nogil:
-        """The imputed value of an absent feature: the most probable level, or the median or mean of a continuous one."""
+        """Imputed value of an absent feature: the most probable level, or the median or mean of a continuous one."""
         cdef int k
         cdef double total = 0.0
         if self.copula.marginals.ordinal(node):

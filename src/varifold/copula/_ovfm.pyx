@@ -396,7 +396,7 @@ cdef class OVFMModel(Model):
         found = [note for rule in self.rules() for note in rule.notes()]
         if self.copula.nodes - self.copula.idle == self.copula.max_dense:
             found.append(f"the copula is full: it covers the {self.copula.max_dense} recently most active features "
-                         "(max_dense); the others are known to the raw learner alone")
+                         "(max_dense); the others are known to the raw and presence learners only")
         return found
 
     def dump(self, Py_ssize_t size):

@@ -1,7 +1,7 @@
 """Normal scores of an instance: those of observed features from their windows, those of absent ones by regression.
 
-An observed node gets its normal score from its window: a point, or an interval for an ordinal feature. `sweeps` rounds of
-truncated-normal moments given the other nodes place the scores in their intervals, and the absent nodes follow by
+An observed node gets its normal score from its window: a point, or an interval for an ordinal feature. `sweeps` rounds
+of truncated-normal moments given the other nodes place the scores in their intervals, and the absent nodes follow by
 regression. This is the E-step of the copula (OVFM eq. 4 and 5). Nothing here allocates
 or changes the state: a prediction writes scratch only.
 """
@@ -95,7 +95,7 @@ cdef class Scores(ActiveSet):
     # ---------------------------------------------------------------- one instance
 
     cdef void gather(self, View* v) noexcept nogil:
-        """Write the observed nodes, ascending, and their values; the other levels of a column that is given are zeros."""
+        """Write the observed nodes, ascending, and their values; the other levels of a given column are zeros."""
         cdef Py_ssize_t i, k
         cdef int32_t slot
         cdef int64_t node, member
@@ -251,7 +251,7 @@ cdef class Scores(ActiveSet):
 
 
 cdef void truncated(const Place* place, double mean, double sd, double* z, double* v) noexcept nogil:
-    """Mean and variance of N(mean, sd^2) within the place's interval; with too little mass z stays and has no variance."""
+    """Mean and variance of N(mean, sd^2) within the place's interval; with too little mass z stays, without variance."""
     cdef double low = (place.low - mean) / sd, high = (place.high - mean) / sd
     cdef double mass = normal_mass(low, high), at_low = 0.0, at_high = 0.0, ratio, slope = 0.0
     if mass < SMALLEST_MASS:
