@@ -1,7 +1,7 @@
 """The Gaussian copula, online: the correlation of the scores, learned by expectation maximisation.
 
 The scores of `batch` instances (their E-step is `Scores`) are kept; when the batch is full the correlation moves
-towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the same observed nodes share one regression.
+towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the same observed nodes share a regression.
 """
 
 import numpy as np

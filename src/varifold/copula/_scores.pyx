@@ -251,7 +251,7 @@ cdef class Scores(ActiveSet):
 
 
 cdef void truncated(const Place* place, double mean, double sd, double* z, double* v) noexcept nogil:
-    """Mean and variance of N(mean, sd^2) within the place's interval; with too little mass z stays, without variance."""
+    """Mean and variance of N(mean, sd^2) in the place's interval; with too little mass z stays, without variance."""
     cdef double low = (place.low - mean) / sd, high = (place.high - mean) / sd
     cdef double mass = normal_mass(low, high), at_low = 0.0, at_high = 0.0, ratio, slope = 0.0
     if mass < SMALLEST_MASS:

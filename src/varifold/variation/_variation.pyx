@@ -91,6 +91,9 @@ cdef class VariationLearner:
         cdef Py_ssize_t i
         cdef int c
         cdef Proximal* row = self.cell(0, 0)
+        if self.problems == 1:
+            out[0] = self.score(0)
+            return
         for c in range(self.problems):
             out[c] = row[c].w
         for i in range(self.n_counted):
@@ -120,6 +123,10 @@ cdef class VariationLearner:
         cdef Proximal* row = self.cell(0, 0)
         for c in range(self.problems):
             proximal_step(&row[c], p, 0.0, self.gradient[c])
+        if self.problems == 1:
+            for i in range(self.n_counted):
+                proximal_step(self.cell(self.counted[i], 0), p, p.l1, self.gradient[0])
+            return
         for i in range(self.n_counted):
             row = self.cell(self.counted[i], 0)
             for c in range(self.problems):
