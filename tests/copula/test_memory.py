@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests._engine.test_out_of_memory import _all_succeed, test_learn_one_leaves_the_learner_as_it_was  # noqa: F401
+import pytest
+
+from tests._engine import test_out_of_memory
 from varifold._engine.classify import Engine
 from varifold.copula import CopulaImputer
 from varifold.copula._gaussian import GaussianModel
@@ -23,3 +25,8 @@ class Imputer(CopulaImputer):
 
     def predict_proba_one(self, x: Any) -> Any:
         return self.impute_one(x)
+
+
+@pytest.mark.parametrize("cls", [Gaussian, Imputer])
+def test_a_failed_allocation_changes_nothing(cls: Any) -> None:
+    test_out_of_memory.test_learn_one_leaves_the_learner_as_it_was(cls, {})
