@@ -84,11 +84,17 @@ ROWS = [({"a": float(i % 7), "b": float(-i % 5), "c": "xyz"[i % 3]}, "pqr"[i % 3
         pytest.param(learner, check, id=f"{type(learner).__name__}-{check.__name__}")
         for learner in (Perceptron(), Saved(rate=0.5, max_features=6, evict="lightest"))
         for check in varifold.checks.yield_checks(learner)
-        if type(learner) is Saved or check.__name__ != "check_saved"
     ],
 )
 def test_the_contract_holds(learner: Any, check: Any) -> None:
     check(learner)
+
+
+def test_only_a_rule_with_dump_and_fill_is_asked_for_files() -> None:
+    asked = {True: set(varifold.checks.FILES), False: set()}
+    for learner in (Perceptron(), Saved()):
+        assert set(varifold.checks.yield_checks(learner)) & set(varifold.checks.FILES) == asked[learner._saves()]
+    varifold.checks.check_learner(Perceptron())
 
 
 def test_parameters_are_the_annotated_attributes() -> None:
@@ -262,6 +268,8 @@ def test_inside_another_learner() -> None:
         answers.append(learner.predict_one(row))
         learner.learn_one(row, label)
     assert twin.predict_learn_many(x, y) == answers
+    with pytest.raises(ModelFileError, match="pickle the learner instead"):
+        learner.to_bytes()
     again = pickle.loads(pickle.dumps(learner))
     assert again.margins_one(x[0]) == learner.margins_one(x[0])
     assert again._engine.model.base.learner.weights == learner._engine.model.base.learner.weights

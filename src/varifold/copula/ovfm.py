@@ -73,8 +73,8 @@ class OVFM(VaryingClassifier):
     first level seen is the reference, which has no latent feature. Sample weights count in the correlation and in the
     learners; a window holds each value once.
 
-    *Cost.* O(present³ + present² absent + present absent²), absent being the absent features under the copula; instances
-    with the same features present share the inverse. O(max_dense²) memory.
+    *Cost.* O(present³ + present² absent + present absent²), absent being the absent features under the copula;
+    instances with the same features present share the inverse. O(max_dense²) memory.
 
     Examples
     --------
