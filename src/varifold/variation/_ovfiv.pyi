@@ -3,11 +3,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varifold._engine.model import Model
+from varifold.variation._variation import VariationLearner
 
 class OVFIVModel(Model):
     base: Model
-    presence: bool
-    auto: bool
+    variation: VariationLearner
+    @property
+    def presence(self) -> bool: ...
     def __init__(
         self, base: Model, rate: str, eta: float, L1: float, alpha: float, beta: float, L2: float, encode: str
     ) -> None: ...
