@@ -59,6 +59,7 @@ cdef class AutoModel(Model):
         self.k = len(self.models)
         self.sees_empty = True
         self.wants_columns = True
+        self.prepares = any(model.prepares for model in self.models)
         self.drift = drift
         self.floor = floor
         self.threshold = threshold
@@ -148,6 +149,13 @@ cdef class AutoModel(Model):
         self.met[self.classes - 1] = 0.0
         memset(self.usual + (self.classes - 1) * self.k, 0, self.k * sizeof(double))
         forget_last(&self.lenses)
+        return 0
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        cdef int e
+        for e in range(self.k):
+            if not self.aside[e]:
+                self.calls.prepare(self.inner[e], slots, n, n_new, y)
         return 0
 
     cdef int room_for_classes(self, int classes) except -1:
