@@ -40,8 +40,8 @@ class EvolvingClassifier(DeclaredClassifier):
 
     Notes
     -----
-    *Detected switches.* A column that was never seen in the first `settle` learns joins; from then on instances that show
-    joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
+    *Detected switches.* A column that was never seen in the first `settle` learns joins; from then on instances that
+    show joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
     likely than one in a million as the flicker they had shown before: all of them at once, or one by one. Columns
     that go and come back with nothing new beside them are an outage. Columns present in less than half of the
     instances say nothing by their absence. Without an overlap only the new model goes on (beside the old one if some

@@ -31,9 +31,10 @@ class AROWUpdate(EvolvingClassifier):
 class CWFE(Mixture, AROWUpdate):
     """Confidence-weighted learning through a switch of the feature space: an old model and a new one, mixed.
 
-    Choose it for sensors that are replaced. While old and new ones are both seen it learns how the old follow from the new;
-    afterwards the model that knows the old ones lives on with recovered values beside a new model, and their
-    mixture follows whichever errs less. The learner detects by itself when features join and go, as often as it happens.
+    Choose it for sensors that are replaced. While old and new ones are both seen it learns how the old follow from
+    the new; afterwards the model that knows the old ones continues with recovered values beside a new model, and their
+    mixture follows whichever errs less. The learner detects by itself when features join and go, as often as it
+    happens.
 
     Parameters
     ----------
