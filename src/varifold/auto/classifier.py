@@ -133,8 +133,8 @@ class AutoClassifier(VaryingClassifier):
 
 
 def _experts(budget: str) -> list[Expert]:
-    """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the stack,
-    variance of that part). Parts and variances are those of the stacks of the development streams.
+    """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the
+    stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
     if budget == "fast":
         return [
