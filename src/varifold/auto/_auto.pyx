@@ -48,9 +48,11 @@ cdef class AutoModel(ExpertPool):
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
                   double trust=4.0, double bias_prior=0.05, double temperature_prior=0.1, double threshold=0.5,
                   double guard=1.0):
-        cdef int e, k = self.k
+        cdef int e, k
         cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
         cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
+        self.add_experts(experts)
+        k = self.k
         self.drift = drift
         self.floor = floor
         self.threshold = threshold

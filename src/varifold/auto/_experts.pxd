@@ -24,6 +24,7 @@ cdef class ExpertPool(Model):
     cdef double* score             # [class]
     cdef InstanceViews views
 
+    cdef int add_experts(self, object experts) except -1
     cdef bint idle(self, int e, int64_t step) noexcept nogil
     cdef bint too_many_classes(self, int e) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil

@@ -22,9 +22,10 @@ cdef int MANY_CLASSES = 256        # costly experts are disabled beyond it: some
 
 
 cdef class ExpertPool(Model):
-    """Experts as (name, model, sees columns only, costly, most slots or 0, first temperature, ...)."""
+    """A subclass hands the experts to add_experts() when it is made."""
 
-    def __cinit__(self, experts, *args, **kwargs):
+    cdef int add_experts(self, object experts) except -1:
+        """Take experts given as (name, model, sees columns only, costly, most slots or 0, first temperature, ...)."""
         cdef int e, k
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -52,6 +53,7 @@ cdef class ExpertPool(Model):
             self.costly[e] = costly
             self.most[e] = most
             self.temperature[e].a = temperature
+        return 0
 
     def __dealloc__(self):
         free(self.inner)
