@@ -33,7 +33,7 @@ def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[
     """A method that reads the state in several steps: another thread's call in between gets `BusyLearnerError`."""
 
     @functools.wraps(method)
-    def guarded(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._engine:
             return method(self, *args, **kwargs)
 
