@@ -67,6 +67,8 @@ cdef class Scores(ActiveSet):
     cdef int make_room(self, Py_ssize_t room) except -1:
         """Room for this many nodes; new ones are uncorrelated. `self.room` changes last."""
         cdef Py_ssize_t i
+        for i in range(CACHED):
+            self.inverse[i].version = 0    # its rows stand side by side, not a stride apart: growth moves them
         self.squares.reserve_problems(room)
         self.stride = self.squares.problems
         self.squares.reserve_slots(room)
