@@ -14,16 +14,19 @@ from varifold.bench.cell import CURVE_POINTS, curve_ends
 from varifold.bench.compare import fill, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import rank
+from varifold.bench.study import define, study_table
 from varifold.report.figures import curve
 from varifold.report.grids import result_grid, short, time_grid
-from varifold.report.markdown import markdown
+from varifold.report.markdown import heading, markdown
 from varifold.report.page import page
 from varifold.report.svg import difference_diagram
 
 
 def outcome(cer: float, instances: int = 100, seconds: float = 0.01) -> Outcome:
     curve = np.full(len(curve_ends(instances)), cer, dtype="<f4").tobytes()
-    rest = dict.fromkeys(("balanced_accuracy", "log_loss", "brier", "calibration_error", "majority_cer"), 0.5)
+    rest = dict.fromkeys(
+        ("balanced_accuracy", "auroc", "auprc", "log_loss", "brier", "calibration_error", "majority_cer"), 0.5
+    )
     return Outcome(
         cer=cer,
         accuracy=1 - cer,
@@ -37,6 +40,7 @@ def outcome(cer: float, instances: int = 100, seconds: float = 0.01) -> Outcome:
         known=9,
         weighted=5,
         curve=curve,
+        loss_curve=curve,
         data_sha="d",
         stream_sha="s",
         seconds=seconds,
@@ -190,6 +194,26 @@ def test_the_page_is_whole_and_needs_nothing_else():
     assert checker.links <= checker.ids
     assert set(tables()) <= checker.ids
     assert text.count("<h2>") >= len(tables()) + 2
+
+
+@pytest.mark.parametrize("name", ["cwfe-3", "olvf-4", "orf3v-3"])
+def test_a_single_table_says_what_it_holds_and_counts_nothing_that_is_not_there(name):
+    one = fill(find_table(name), outcomes(name, repeats=2), repeats=2)
+    for text in (page([one]), markdown([one])):
+        assert "0 of 0" not in text
+        assert f"{one.table.title}, run again" in text
+        assert "In how many printed cells" not in text
+    two = [one, fill(find_table("olvf-2"), outcomes("olvf-2", repeats=2), repeats=2)]
+    assert "In how many printed cells" in page(two)
+
+
+def test_a_title_for_every_choice_of_tables():
+    filled = {name: fill(find_table(name), {}) for name in ("olvf-2", "olvf-5", "ovfm-2")}
+    own = fill(study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 2)), {})
+    assert heading([filled["olvf-2"], filled["olvf-5"]]) == "Tables of OLVF, run again"
+    assert heading(list(filled.values())) == "The papers’ tables, run again"
+    assert heading([own]) == "Learners on synthetic (vfs:0.5)"
+    assert heading([own, own]) == "Comparisons of learners"
 
 
 def test_markdown_tables_have_equal_columns():

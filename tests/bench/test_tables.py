@@ -94,7 +94,7 @@ def test_repeats_are_capped_where_the_table_says_so():
 
 
 def test_lengths_are_filled_in():
-    cells = [c for c in plan([find_table("cwfe-2")], 1) if c.model.startswith("cwfe:combine=c") and c.told]
+    cells = [c for c in plan([find_table("cwfe-2")], 1) if c.model.startswith("cwfe:combine=c") and c.overrides]
     diabetes = next(c for c in cells if c.data == "diabetes")
     assert diabetes.model == "cwfe:combine=c,switch=384,horizon=384,r=0.1"
 

@@ -18,7 +18,7 @@ from varifold.bench.table import Data, Method, Setting, Slot, Table
 
 __all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally"]
 
-HIGHER = ("accuracy", "f1", "balanced_accuracy")
+HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
 
 
 def lower_is_better(metric: str) -> bool:

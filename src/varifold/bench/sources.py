@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +18,7 @@ from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Prepared, prepare, zscore
 
-__all__ = ["FileData", "Stream", "file_name", "length", "minmax", "stream_of"]
+__all__ = ["FileData", "Stream", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
 
 SCALES = ("none", "zscore", "minmax")
 
@@ -45,10 +47,51 @@ class Stream:
     stream_sha: str
 
 
-def file_name(path: str, target: str) -> str:
-    """The name of a file in cells; holds the checksum of its content, so that a changed file is another data set."""
-    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
-    return f"file:{content}:{target}:{Path(path).absolute()}"
+@dataclass(frozen=True)
+class Files:
+    """Files that are read one after the other, with the options of `streams.read`."""
+
+    paths: tuple[str, ...]
+    target: str | None
+    reading: dict[str, Any]
+    content: str
+    """sha256 (16 digits) of what they hold."""
+
+
+def file_name(paths: Sequence[str], target: str | None, reading: Mapping[str, Any] | None = None) -> str:
+    """The name of files in cells; holds the checksum of their content, so that a changed file is another data set."""
+    facts = {
+        "content": _content(paths),
+        "target": target,
+        "reading": dict(reading or {}),
+        "paths": [str(Path(path).absolute()) for path in paths],
+    }
+    return f"file:{json.dumps(facts, sort_keys=True, ensure_ascii=False)}"
+
+
+def files_of(name: str) -> Files | None:
+    """The files behind a name in cells; None for a data set."""
+    if not name.startswith("file:"):
+        return None
+    text = name.removeprefix("file:")
+    if not text.startswith("{"):  # a study defined by an earlier version
+        content, target, path = text.split(":", 2)
+        return Files((path,), target, {}, content)
+    facts = json.loads(text)
+    return Files(tuple(facts["paths"]), facts["target"], facts["reading"], facts["content"])
+
+
+def short_name(name: str) -> str:
+    """A data set as a line of text has room for it."""
+    files = files_of(name)
+    return name if files is None else " ".join(Path(path).name for path in files.paths)
+
+
+def _content(paths: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def length(name: str) -> int:
@@ -66,9 +109,9 @@ def length(name: str) -> int:
 
 @lru_cache(maxsize=1)
 def _loaded(name: str) -> tuple[Any, str]:
-    if name.startswith("file:"):
-        _, content, target, path = name.split(":", 3)
-        found: Any = _file(path, target, content)
+    files = files_of(name)
+    if files is not None:
+        found: Any = _read(files)
     elif name.startswith("made:"):
         from varifold.bench.crowd import made
 
@@ -80,15 +123,17 @@ def _loaded(name: str) -> tuple[Any, str]:
     return found, checksum(found.block)
 
 
-def _file(path: str, target: str, content: str) -> FileData:
+def _read(files: Files) -> FileData:
     from varifold.streams import read
 
-    if hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] != content:
-        raise DataError(f"{path} has changed since the run was planned; start it again")
-    blocks = list(read([path], target=target).blocks())
+    name = " ".join(files.paths)
+    if _content(files.paths) != files.content:
+        raise DataError(f"{name} has changed since the run was planned; start it again")
+    options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in files.reading.items()}
+    blocks = list(read(list(files.paths), target=files.target, **options).blocks())
     if not blocks:
-        raise DataError(f"{path} has no instances")
-    return FileData(Path(path).name, concatenate(blocks))
+        raise DataError(f"{name} has no instances")
+    return FileData(name, concatenate(blocks))
 
 
 @lru_cache(maxsize=2)

@@ -165,7 +165,7 @@ class Table:
         return Slot(setting, data, method.name, column, cells, gap)
 
     def _treatment(self, method: Method, column: str) -> tuple[str, str]:
-        """Whole-set scaling of the values, and what the learner is told so that it does not scale again."""
+        """Whole-set scaling of the values, and the overrides that keep the learner from scaling again."""
         if column == "default":
             return "none", ""
         scale = self.scale if method.scale is None else method.scale

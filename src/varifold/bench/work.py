@@ -11,7 +11,8 @@ from varifold.base.spec import ModelSpec, parse_model
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
-from varifold.evaluate import Result, prequential
+from varifold.evaluate import prequential
+from varifold.evaluate.metrics import Floats
 
 __all__ = ["Failure", "attempt", "measure", "spec_of"]
 
@@ -20,14 +21,14 @@ Failure = str
 
 
 def spec_of(cell: Cell) -> ModelSpec:
-    """The learner of a cell, with what it is told where it takes that and does not say otherwise."""
+    """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself."""
     spec = parse_model(cell.model)
-    told = {k: v == "True" if v in ("True", "False") else v for k, _, v in _parts(cell.told)}
-    return spec.having(**{k: v for k, v in told.items() if spec.takes(k) and k not in dict(spec.params)})
+    given = {k: v == "True" if v in ("True", "False") else v for k, _, v in _parts(cell.overrides)}
+    return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
 
 
-def _parts(told: str) -> list[tuple[str, str, str]]:
-    return [part.partition("=") for part in told.split(",") if part]
+def _parts(overrides: str) -> list[tuple[str, str, str]]:
+    return [part.partition("=") for part in overrides.split(",") if part]
 
 
 def measure(cell: Cell) -> Outcome:
@@ -43,7 +44,8 @@ def measure(cell: Cell) -> Outcome:
         errors=result.errors,
         known=known,
         weighted=weighted,
-        curve=_packed(result),
+        curve=_packed(result.curve.cer),
+        loss_curve=_packed(result.curve.log_loss),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
         wall=perf_counter() - started,
@@ -55,6 +57,8 @@ _COPIED = (
     "accuracy",
     "f1",
     "balanced_accuracy",
+    "auroc",
+    "auprc",
     "log_loss",
     "brier",
     "calibration_error",
@@ -72,8 +76,8 @@ def _positive(stream: Stream) -> Any:
     return stream.positive if stream.positive in stream.prepared.block.labels.values else None
 
 
-def _packed(result: Result) -> bytes:
-    return result.curve.cer.astype("<f4").tobytes()
+def _packed(curve: Floats) -> bytes:
+    return curve.astype("<f4").tobytes()
 
 
 def _size(learner: Any) -> tuple[int | None, int | None]:
@@ -86,7 +90,7 @@ def _size(learner: Any) -> tuple[int | None, int | None]:
 
 
 def attempt(cell: Cell) -> tuple[Cell, Outcome | Failure]:
-    """Run it; what a learner or its data can be at fault for is told rather than raised, so that others go on."""
+    """Run it; an error of the learner or of its data is returned, not raised, so that other cells go on."""
     try:
         return cell, measure(cell)
     except (VarifoldError, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:

@@ -21,6 +21,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
     source.add_argument("--target", metavar="COL", help="column that holds the label (svmlight files bring theirs)")
     source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
+    add_reading_options(parser)
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Declare how files are read."""
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
         "--types", type=_types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
@@ -53,7 +58,7 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
-def _reading(args: argparse.Namespace) -> dict[str, Any]:
+def reading_options(args: argparse.Namespace) -> dict[str, Any]:
     """Options of `streams.read` that were given."""
     given = {
         "types": args.types,
@@ -114,8 +119,8 @@ def check(args: argparse.Namespace) -> None:
     own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)
     if args.files and not args.target and not own_labels:
         raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
-    if args.data and (args.target or _reading(args)):
-        option = "target" if args.target else next(iter(_reading(args))).replace("_", "-")
+    if args.data and (args.target or reading_options(args)):
+        option = "target" if args.target else next(iter(reading_options(args))).replace("_", "-")
         raise ParameterError(f"--{option} is for files; a data set knows its own")
 
 
@@ -127,4 +132,4 @@ def open_source(args: argparse.Namespace) -> Source:
         return Source(args.data, whole=load(args.data))
     from varifold.streams import read
 
-    return Source(" ".join(args.files), stream=read(args.files, target=args.target, **_reading(args)))
+    return Source(" ".join(args.files), stream=read(args.files, target=args.target, **reading_options(args)))

@@ -20,6 +20,8 @@ METRIC = {
     "accuracy": "accuracy",
     "f1": "F-measure",
     "balanced_accuracy": "balanced accuracy",
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
     "log_loss": "log loss",
     "seconds": "time",
 }
@@ -286,20 +288,28 @@ def _rated(number: Number, metric: str) -> float:
     return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
-def summary_grid(by_paper: dict[str, list[Filled]]) -> Grid:
-    """Per paper: printed cells, and in how many ours is at least as good."""
+def summary_grid(filled: list[Filled]) -> Grid | None:
+    """Per paper: printed cells, and in how many ours is at least as good; None where nothing can be compared."""
+    by_paper: dict[str, list[Filled]] = {}
+    for one in filled:
+        by_paper.setdefault(one.table.paper, []).append(one)
+    if len(by_paper) > 1:
+        by_paper["all"] = filled
     kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours"}
     rows = []
-    for paper, filled in by_paper.items():
-        counted = tally(filled)
+    for paper, ones in by_paper.items():
+        counted = tally(ones)
+        if not counted.counts["best"]["compared"]:
+            continue
         cells = [Shown(f"{counted.printed}")]
         for kind in kinds:
             counts = counted.counts[kind]
             share = counts["+"] / counts["compared"] if counts["compared"] else math.nan
+            text = f"{counts['+']} of {counts['compared']}" if counts["compared"] else "–"
             cells += [
-                Shown(f"{counts['+']} of {counts['compared']}", tone="better" if share >= 0.5 else ""),
-                Shown(f"{counts['~']}", tone="quiet"),
+                Shown(text, tone="better" if share >= 0.5 else ""),
+                Shown(f"{counts['~']}" if counts["compared"] else "–", tone="quiet"),
             ]
         rows.append((paper, cells))
     spans = [("", 1), *((name, 2) for name in kinds.values())]
-    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows)
+    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows) if rows else None

@@ -21,6 +21,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
+from varifold.report.markdown import heading
 from varifold.report.ranks import ranking, sentence, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
 from varifold.report.svg import difference_diagram
@@ -49,7 +50,7 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
     by_name = {f.table.name: f for f in filled}
     papers = [f for f in filled if not f.table.own]
-    title = "The papers’ tables, run again" if papers else "A comparison of learners"
+    title = escape(heading(filled))
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>varifold: {title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -68,8 +69,9 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
 def _lead(papers: list[Filled]) -> str:
     if not papers:
         return '<p class="lead">Every learner on the same permutations and masks, predicted before learned.</p>'
+    what = "every result table of five papers" if len({f.table.paper for f in papers}) > 1 else "a paper’s numbers"
     return (
-        '<p class="lead">Online learning from features that appear and vanish: every result table of five papers, the '
+        f'<p class="lead">Online learning from features that appear and vanish: {what}, the '
         "printed numbers beside ours, on the same protocol and once more with the library’s defaults.</p>"
     )
 
@@ -80,13 +82,12 @@ def _contents(filled: list[Filled]) -> str:
 
 
 def _summary(papers: list[Filled]) -> str:
-    by_paper: dict[str, list[Filled]] = {}
-    for one in papers:
-        by_paper.setdefault(one.table.paper, []).append(one)
-    by_paper["all"] = papers
+    grid = summary_grid(papers)
+    if grid is None:
+        return ""
     return (
         '<section id="summary"><h2>In how many printed cells ours is at least as good</h2>'
-        f"{html_table(summary_grid(by_paper), 'paper')}</section>"
+        f"{html_table(grid, 'paper')}</section>"
     )
 
 
