@@ -191,7 +191,8 @@ def _outcome(row: tuple[Any, ...]) -> Outcome:
     """SQLite keeps NaN as NULL; a store of an earlier format has no loss curves."""
     named = zip(fields(Outcome), row, strict=True)
     empty: dict[str, Any] = {"float": math.nan, "bytes": b""}
-    return Outcome(**{f.name: empty.get(str(f.type)) if v is None else v for f, v in named})
+    found: dict[str, Any] = {f.name: empty.get(str(f.type)) if v is None else v for f, v in named}
+    return Outcome(**found)
 
 
 def _now() -> str:

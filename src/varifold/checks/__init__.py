@@ -47,6 +47,7 @@ ALWAYS: tuple[Check, ...] = (
     spaces.check_extreme_values,
     spaces.check_finite_state,
     spaces.check_numpy_types,
+    spaces.check_string_columns,
     doors.check_copies,
 )
 

@@ -5,7 +5,16 @@ from varifold._engine.view cimport View
 
 cdef class OLIDSRule(SparseRule):
     cdef readonly double C, theta, lam, B
+    cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
+    cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1
 
+    cdef inline bint is_level(self, int32_t slot) noexcept nogil
+    cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil
+    cdef double value(self, View* v, Py_ssize_t i, int c, double w) noexcept nogil
+    cdef double variance(self, int32_t slot, int c) noexcept nogil
+    cdef double next_variance(self, int32_t slot, int c, double x, double w) noexcept nogil
+    cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil
+    cdef void sum_up(self, int c) noexcept nogil
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
     cdef double confidence(self, View* v, int c, double w) noexcept nogil
     cdef double step(self, View* v, int c, double y, double w) noexcept nogil

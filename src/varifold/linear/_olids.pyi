@@ -5,4 +5,8 @@ class OLIDSRule(SparseRule):
     theta: float
     lam: float
     B: float
-    def __init__(self, C: float, theta: float, lam: float, B: float) -> None: ...
+    by_column: bool
+    clip: float
+    def __init__(
+        self, C: float, theta: float, lam: float, B: float, by_column: bool = ..., clip: float = ...
+    ) -> None: ...

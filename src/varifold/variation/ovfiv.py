@@ -156,11 +156,14 @@ class OVFIV(VaryingClassifier):
             "intercept": (self.fit_intercept, base.fit_intercept if native else False),
             "clip": (self.clip, base.clip if native else 3.0),
         }
+        used = {name: theirs if own is None else own for name, (own, theirs) in inherited.items()}
+        if native:  # a rule may look at how its values are scaled
+            base.scale, base.clip = used["scale"], used["clip"]
         return Engine(
             self._around(_upright(base._model()) if native else ForeignModel(base)),
             max_features=self.max_features,
             evict=self.evict,
-            **{name: theirs if own is None else own for name, (own, theirs) in inherited.items()},
+            **used,
         )
 
     def _around(self, base: Model) -> OVFIVModel:
