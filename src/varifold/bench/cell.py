@@ -18,7 +18,8 @@ class Cell:
     scenario: str
     shuffle: bool
     scale: str
-    """Scaling over the whole set before the stream starts: none, zscore or minmax (both look ahead)."""
+    """What is done to the whole set before the stream starts, steps joined by ``+``: codes or filecodes (numbers for
+    string values), zscore or minmax (all of these look ahead), positive=LABEL (what F is about); none for nothing."""
     model: str
     overrides: str
     """Parameters set where the learner has them and `model` does not, so that it does not scale again."""

@@ -18,6 +18,7 @@ from varifold.bench.table import Data, Method, Setting, Slot, Table
 
 __all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally"]
 
+KINDS = ("paper", "default", "auto", "best", "variants")
 HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
 
 
@@ -82,6 +83,10 @@ class Filled:
         found = self.printed.get((setting.name, data.name, method, metric))
         return found if found is not None and found.mean is not None else None
 
+    def doubt(self, cell: Published) -> str:
+        """What speaks against a printed number; empty where nothing does."""
+        return next((doubt.why for doubt in self.table.doubts if doubt.covers(cell)), "")
+
     def at(self, setting: Setting, data: Data) -> dict[tuple[str, str], Number]:
         """Numbers of a data set in a setting by method and column."""
         return {key[2:]: n for key, n in self.numbers.items() if key[:2] == (setting.name, data.name) and n}
@@ -94,12 +99,12 @@ class Filled:
         return math.nan
 
     def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
-        """The best of all numbers of ours there that were not tuned on the stream: method, column, number."""
+        """The best of our numbers there, method, column and number; neither tuned ones nor variants of a protocol."""
         sign = 1 if lower_is_better(metric) else -1
         found = [
             (sign * n.mean(metric), method, column, n)
             for (method, column), n in self.at(setting, data).items()
-            if n.tried == 1 and not math.isnan(n.mean(metric))
+            if n.tried == 1 and not math.isnan(n.mean(metric)) and self.table.variant(column) is None
         ]
         return min(found, key=lambda f: f[0])[1:] if found else None
 
@@ -199,12 +204,17 @@ class Tally:
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By column (paper, default, auto, best): compared, good, near."""
+    """By column (paper, default, auto, best, variants): compared, good, near."""
+    doubted: int = 0
+    """Printed cells that another figure speaks against."""
 
 
 def tally(filled: Iterable[Filled]) -> Tally:
-    """Count over tables: as in the paper, library defaults, the default learner, and the best of ours."""
-    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in ("paper", "default", "auto", "best")})
+    """Count over tables: as in the paper, library defaults, the default learner, the best of ours.
+
+    Variants of a protocol are counted apart; of several the better one counts.
+    """
+    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in KINDS})
     for one in filled:
         table = one.table
         if table.stand_in or table.relative_to:
@@ -213,6 +223,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if printed.mean is None:
                 continue
             found.printed += 1
+            found.doubted += bool(one.doubt(printed))
             setting, data = _place(table, setting_name, data_name)
             numbers: dict[str, Any] = {
                 "paper": one.number(setting, data, method, "paper"),
@@ -222,6 +233,11 @@ def tally(filled: Iterable[Filled]) -> Tally:
             best = one.best(setting, data, metric)
             if best is not None:
                 numbers["best"] = best[2]
+            by_name = next(m for m in table.methods if m.name == method)
+            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name)[2:]]
+            if any(tried):
+                sign = 1 if lower_is_better(metric) else -1
+                numbers["variants"] = min((n for n in tried if n), key=lambda n: sign * n.mean(metric))
             for column, number in numbers.items():
                 verdict = mark(number, printed, metric) if number else None
                 if verdict is not None:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import concatenate
-from varifold.base import Block
+from varifold.base import Block, Vocabulary
 from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Prepared, prepare, zscore
 
-__all__ = ["FileData", "Stream", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
+__all__ = ["FileData", "Stream", "coded", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
 
-SCALES = ("none", "zscore", "minmax")
+SCALES = ("none", "codes", "filecodes", "zscore", "minmax")
 
 
 @dataclass(frozen=True)
@@ -137,20 +137,33 @@ def _read(files: Files) -> FileData:
 
 
 @lru_cache(maxsize=2)
-def _scaled(name: str, scale: str) -> tuple[Any, str]:
+def _treated(name: str, steps: str) -> tuple[Any, str]:
+    """A data set after the steps of `Cell.scale`."""
     found, sha = _loaded(name)
-    if scale == "none":
-        return found, sha
-    if scale not in SCALES:
-        raise ParameterError(f"scale must be one of {', '.join(SCALES)}. Got {scale!r} instead.")
-    return replace(found, block=zscore(found.block) if scale == "zscore" else minmax(found.block)), sha
+    block = found.block
+    for step in steps.split("+"):
+        if step.startswith("positive="):
+            continue
+        if step not in SCALES:
+            raise ParameterError(f"scale must be one of {', '.join(SCALES)}. Got {step!r} instead.")
+        if step in ("codes", "filecodes"):
+            block = coded(block, alphabetical=step == "codes")
+        elif step != "none":
+            block = zscore(block) if step == "zscore" else minmax(block)
+    return (found if block is found.block else replace(found, block=block)), sha
+
+
+def _positive(steps: str, usual: Any) -> Any:
+    """The label that F-measures are about: the data set's, or the one that the steps name."""
+    named = [step.partition("=")[2] for step in steps.split("+") if step.startswith("positive=")]
+    return named[-1] if named else usual
 
 
 @lru_cache(maxsize=2)
 def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> Stream:
-    found, sha = _scaled(data, scale)
+    found, sha = _treated(data, scale)
     prepared = prepare(found, scenario, seed=seed, shuffle=shuffle)
-    return Stream(prepared, found.positive, sha, checksum(prepared.block))
+    return Stream(prepared, _positive(scale, found.positive), sha, checksum(prepared.block))
 
 
 def stream_of(cell: Cell) -> Stream:
@@ -164,6 +177,25 @@ def checksum(block: Block) -> str:
     for part in (block.indptr, block.indices, block.values, block.codes):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]
+
+
+def coded(block: Block, *, alphabetical: bool = True) -> Block:
+    """String columns as numbers 0, 1, ..., in alphabetical order of their values or in the order of the file."""
+    old, new = block.vocabulary, Vocabulary()
+    ids = np.zeros(old.size, dtype=block.indices.dtype)
+    codes = np.full(old.size, np.nan)
+    levels: dict[Any, list[tuple[str, int]]] = {}
+    for i in np.unique(block.indices).tolist():
+        column, level = old.level_of(i) if old.is_indicator(i) else (old.name_of(i), None)
+        ids[i] = new.add(column)
+        if level is not None:
+            levels.setdefault(column, []).append((level, i))
+    for found in levels.values():
+        order = sorted(found) if alphabetical else sorted(found, key=lambda pair: pair[1])
+        for code, (_, i) in enumerate(order):
+            codes[i] = code
+    values = np.where(np.isnan(codes[block.indices]), block.values, codes[block.indices])
+    return Block(new, block.indptr, ids[block.indices], values, block.codes, block.labels, block.weights)
 
 
 def minmax(block: Block) -> Block:

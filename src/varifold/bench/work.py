@@ -73,7 +73,8 @@ _COPIED = (
 
 
 def _positive(stream: Stream) -> Any:
-    return stream.positive if stream.positive in stream.prepared.block.labels.values else None
+    values = stream.prepared.block.labels.values
+    return stream.positive if stream.positive in values or str(stream.positive) in map(str, values) else None
 
 
 def _packed(curve: Floats) -> bytes:

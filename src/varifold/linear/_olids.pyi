@@ -1,3 +1,5 @@
+from typing import Any
+
 from varifold.linear._truncated import SparseRule
 
 class OLIDSRule(SparseRule):
@@ -10,3 +12,4 @@ class OLIDSRule(SparseRule):
     def __init__(
         self, C: float, theta: float, lam: float, B: float, by_column: bool = ..., clip: float = ...
     ) -> None: ...
+    def fill(self, arrays: dict[str, Any], capacity: int) -> None: ...

@@ -10,7 +10,7 @@ import numpy as np
 from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
-from varifold.bench.table import Data, Method, Setting
+from varifold.bench.table import Data, Method, Setting, Table
 
 __all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
 
@@ -64,11 +64,18 @@ def _spread(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"±{short(value)}"
 
 
-def shown_printed(printed: Published | None) -> Shown:
-    """A printed number."""
+def shown_printed(printed: Published | None, doubt: str = "") -> Shown:
+    """A printed number, with a question mark where another figure speaks against it."""
     if printed is None or printed.mean is None:
         return Shown("–", tone="gap", tip="not printed")
-    return Shown(short(printed.mean), _spread(printed.std), tone="printed", tip=printed.note)
+    tip = ". ".join(text for text in (printed.note, doubt) if text)
+    return Shown(short(printed.mean), _spread(printed.std), tone="printed", flag="?" if doubt else "", tip=tip)
+
+
+def column_title(table: Table, column: str) -> str:
+    """The header of one of our columns."""
+    variant = table.variant(column)
+    return COLUMN[column] if variant is None else variant.name
 
 
 def shown_number(number: Number, printed: Published | None, metric: str, compared: bool = True) -> Shown:
@@ -96,18 +103,18 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
     """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
     table = filled.table
     methods = filled.methods(group, setting)
-    columns = ("default",) if table.own else ("paper", "default")
-    per_method = ([] if table.own else ["printed"]) + [COLUMN[c] for c in columns]
-    spans = [(m.name, len(per_method)) for m in methods] + [("", len(table.also) + 2)]
-    header = per_method * len(methods) + [*table.also, "majority", "best of ours"]
+    printed_column = [] if table.own else ["printed"]
+    headers = [[*printed_column, *(column_title(table, c) for c in table.columns(setting, m))] for m in methods]
+    spans = [(m.name, len(header)) for m, header in zip(methods, headers, strict=True)] + [("", len(table.also) + 2)]
+    header = [name for names in headers for name in names] + [*table.also, "majority", "best of ours"]
     rows = []
     for data in filled.data_in(setting):
         cells: list[Shown] = []
         for method in methods:
             printed = filled.published(setting, data, method.name, metric)
             if not table.own:
-                cells.append(shown_printed(printed))
-            for column in columns:
+                cells.append(shown_printed(printed, filled.doubt(printed) if printed else ""))
+            for column in table.columns(setting, method):
                 number = filled.number(setting, data, method.name, column)
                 shown = shown_number(number, printed, metric, not table.stand_in)
                 cells.append(_tested(shown, filled, setting, data, methods, method, column, metric))
@@ -170,7 +177,9 @@ def _rank_rows(
     """Average ranks among the methods of a group, within print and within each column of ours."""
     from varifold.bench.statistics import average_ranks
 
-    kinds = ("default",) if filled.table.own else ("printed", "paper", "default")
+    table = filled.table
+    by_method = [(*(() if table.own else ("printed",)), *table.columns(setting, m)) for m in methods]
+    kinds = [k for k in by_method[0] if all(k in own for own in by_method)] if methods else []
     if len(methods) < 2:
         return []
     found: dict[str, list[str]] = {}
@@ -182,7 +191,11 @@ def _rank_rows(
                 scores.append([v if lower_is_better(metric) else -v for v in row])
         ranks = average_ranks(np.array(scores)).tolist() if scores else [math.nan] * len(methods)
         found[kind] = ["–" if math.isnan(r) else f"{r:.2f}" for r in ranks]
-    cells = [Shown(found[kind][i], tone="quiet") for i in range(len(methods)) for kind in kinds]
+    cells = [
+        Shown(found[kind][i] if kind in found else "", tone="quiet")
+        for i, own in enumerate(by_method)
+        for kind in own
+    ]
     return [("average rank", cells + [Shown("")] * beside)]
 
 
@@ -196,13 +209,9 @@ def _value(filled: Filled, setting: Setting, data: Data, method: str, kind: str,
 def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
     """Weights held and features known at the end, and microseconds per instance."""
     table = filled.table
-    entries = [
-        (m.name, c)
-        for m in filled.methods(group, setting)
-        for c in (("default",) if table.own else ("paper", "default"))
-    ]
+    entries = [(m.name, c) for m in filled.methods(group, setting) for c in table.columns(setting, m)]
     entries += [(name, "default") for name in table.also]
-    spans = [(f"{m}, {COLUMN[c]}" if m not in table.also and not table.own else m, 2) for m, c in entries]
+    spans = [(f"{m}, {column_title(table, c)}" if m not in table.also and not table.own else m, 2) for m, c in entries]
     rows = []
     for data in filled.data_in(setting):
         cells: list[Shown] = []
@@ -295,7 +304,7 @@ def summary_grid(filled: list[Filled]) -> Grid | None:
         by_paper.setdefault(one.table.paper, []).append(one)
     if len(by_paper) > 1:
         by_paper["all"] = filled
-    kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours"}
+    kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours", "variants": "variants"}
     rows = []
     for paper, ones in by_paper.items():
         counted = tally(ones)

@@ -19,7 +19,7 @@ from varifold.report.grids import (
     time_grid,
 )
 from varifold.report.ranks import ranking, sentence, win_grid
-from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
+from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
 
@@ -33,7 +33,8 @@ worse by no more than one standard deviation; `−` worse. `*` the best of sever
 them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired t-test, 5 %), \
 `◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one, but \
 picked afterwards) are marked against the best printed number of the row; the count above compares them with every \
-printed cell."""
+printed cell. `?` behind a printed number: another figure, given above the table, speaks against it. *Variants* are \
+other readings of a protocol than the text's, run beside it and counted apart."""
 
 
 def markdown(
@@ -96,7 +97,7 @@ def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
     parts = [f"## {table.title}", "", f"{table.caption}.", ""]
     if table.stand_in:
         parts += [f"**{table.stand_in}**", ""]
-    parts += [f"- {note}" for note in table.notes]
+    parts += [f"- {note}" for note in (*table.notes, *readings(one))]
     if not table.parameters:
         parts += [f"- {line}" for line in (coverage(one), capped(one)) if line]
         parts += [f"- {line}" for line in gap_lines(one)]

@@ -23,7 +23,7 @@ from varifold.report.grids import (
 )
 from varifold.report.markdown import heading
 from varifold.report.ranks import ranking, sentence, win_grid
-from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
+from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.svg import difference_diagram
 
 __all__ = ["page"]
@@ -41,7 +41,8 @@ _LEGEND = """
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
-number of the row; the count above compares them with every printed cell. Hover over a number for the learner
+number of the row; the count above compares them with every printed cell. <b>?</b> behind a printed number: another
+figure, given with the table, speaks against it. Variants are other readings of a protocol, counted apart. Hover over a number for the learner
 behind it.</p>"""
 
 
@@ -96,7 +97,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     parts = [f'<section id="{escape(table.name)}"><h2>{escape(table.title)}</h2>', f"<p>{escape(table.caption)}.</p>"]
     if table.stand_in:
         parts.append(f'<p class="warn">{escape(table.stand_in)}</p>')
-    notes = list(table.notes)
+    notes = [*table.notes, *(line.replace("*", "") for line in readings(one))]
     if not table.parameters:
         notes += [line for line in (coverage(one), capped(one)) if line]
     parts.append('<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")

@@ -11,7 +11,7 @@ from varifold.bench.compare import Filled
 from varifold.bench.sources import files_of
 from varifold.bench.table import Data, Setting, Table
 
-__all__ = ["gap_lines", "made_with", "recipes"]
+__all__ = ["gap_lines", "made_with", "readings", "recipes"]
 
 
 def recipes(filled: Filled) -> list[str]:
@@ -74,6 +74,18 @@ def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str
 def gap_lines(filled: Filled) -> list[str]:
     """What is missing, and why."""
     return [f"{count} number{'s' if count > 1 else ''}: {reason}" for reason, count in filled.gaps().most_common()]
+
+
+def readings(filled: Filled) -> list[str]:
+    """Variants of the protocol, and printed cells that another figure speaks against."""
+    table = filled.table
+    lines = [f"Variant *{variant.name}*: {variant.why}" for variant in table.variants]
+    for doubt in table.doubts:
+        cells = [p for p in filled.printed.values() if doubt.covers(p)]
+        if cells:
+            which = ", ".join(f"{p.method} {p.mean:.3f}".replace(" 0.", " .") for p in cells)
+            lines.append(f"Printed cells marked ?: {doubt.data}, {which}. {doubt.why}")
+    return lines
 
 
 def coverage(filled: Filled) -> str:
