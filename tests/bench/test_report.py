@@ -74,11 +74,11 @@ def test_marks_at_the_precision_of_print():
 
 
 def test_the_best_of_a_search_is_shown_and_said_to_be_tuned():
-    found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:C=0.01,C_bar=0.001" else 0.4)
+    found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:variant=printed,C=0.01,C_bar=0.001" else 0.4)
     filled = fill(find_table("olvf-2"), found)
     setting, data = next(filled.table.places())
     number = filled.number(setting, data, "OLVF", "paper")
-    assert (number.text, number.tried) == ("olvf:C=0.01,C_bar=0.001", 15)
+    assert (number.text, number.tried) == ("olvf:variant=printed,C=0.01,C_bar=0.001", 15)
     assert number.mean("cer") == pytest.approx(0.2)
     best = filled.best(setting, data, "cer")
     assert best is not None
@@ -90,7 +90,7 @@ def test_the_best_of_a_search_is_shown_and_said_to_be_tuned():
 
 def test_a_candidate_with_fewer_repeats_does_not_win():
     found = outcomes("olvf-2", lambda c: 0.2)
-    lucky = [c for c in found if c.model == "olvf:C=1,C_bar=0.1"]
+    lucky = [c for c in found if c.model == "olvf:variant=printed,C=1,C_bar=0.1"]
     found = {c: outcome(0.0) if c in lucky else o for c, o in found.items() if c not in lucky or c.seed == 0}
     filled = fill(find_table("olvf-2"), found)
     setting, data = next(filled.table.places())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,19 @@ from varifold.bench.published import Published, read_published
 from varifold.bench.sources import length
 from varifold.errors import UnknownNameError
 
-__all__ = ["COLUMNS", "Data", "Doubt", "Method", "Setting", "Slot", "Table", "Variant", "find_table", "table_names", "tables"]
+__all__ = [
+    "COLUMNS",
+    "Data",
+    "Doubt",
+    "Method",
+    "Setting",
+    "Slot",
+    "Table",
+    "Variant",
+    "find_table",
+    "table_names",
+    "tables",
+]
 
 COLUMNS = ("paper", "default")
 """Our two columns beside a printed cell: as the paper did it, and with the library's defaults."""
@@ -69,7 +82,7 @@ class Variant:
     methods: tuple[str, ...] = ()
     """Methods it is run for; all when empty."""
     parameters: str = ""
-    """Put behind the as-paper specification."""
+    """``key=value,...`` set in the as-paper specification."""
 
     def applies(self, setting: Setting, method: Method) -> bool:
         """Whether there is such a number."""
@@ -105,8 +118,10 @@ class Method:
     group: str
     default: tuple[str, ...]
     paper: tuple[str, ...]
-    by_data: dict[str, str] = field(default_factory=dict)
-    """As-paper specification by "data set" or "setting/data set", where the authors give one."""
+    by_data: dict[str, str | list[str]] = field(default_factory=dict)
+    """As-paper specification, or several, by "data set" or "setting/data set", where the authors give one."""
+    by_setting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Candidates of a setting in which the paper searched."""
     scale: str | None = None
     intercept: bool | None = None
     gap: str = ""
@@ -120,8 +135,9 @@ class Method:
             return self.default
         for key in (f"{setting}/{data}", data):
             if key in self.by_data:
-                return (self.by_data[key],)
-        return self.paper
+                found = self.by_data[key]
+                return (found,) if isinstance(found, str) else tuple(found)
+        return self.by_setting.get(setting, self.paper)
 
 
 @dataclass(frozen=True)
@@ -218,9 +234,7 @@ class Table:
         named = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
         scenario = _filled("+".join(s for s in (data.before, named) if s), data)
         for candidate in () if gap else method.candidates(column, setting.name, data.name):
-            text = candidate
-            if variant is not None and variant.parameters:
-                text += f"{',' if ':' in text else ':'}{variant.parameters}"
+            text = candidate if variant is None else _with(candidate, variant.parameters)
             scale, given = self._treatment(method, data, column)
             cells[text] = tuple(
                 Cell(data.load + setting.variant, scenario, setting.shuffle, scale, _filled(text, data), given, seed)
@@ -248,6 +262,16 @@ def _filled(text: str, data: Data) -> str:
     return text.format(n=n, switch=n // 2, rest=n - n // 2)
 
 
+def _with(text: str, parameters: str) -> str:
+    """A specification with these parameters, in the place of those it has or behind them."""
+    for pair in parameters.split(",") if parameters else []:
+        key = pair.partition("=")[0]
+        text, found = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)
+        if not found:
+            text += f"{',' if ':' in text else ':'}{pair}"
+    return text
+
+
 def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
     """The candidates of a method: a specification, several, or one with a grid of parameters."""
     texts = (raw,) if isinstance(raw, str) else tuple(raw)
@@ -260,8 +284,17 @@ def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
 def _method(raw: dict[str, Any]) -> Method:
     raw = dict(raw)
     default = _spread(raw.pop("default"), None)
-    paper = _spread(raw.pop("paper", default), raw.pop("grid", None))
-    return Method(name=raw.pop("name"), group=raw.pop("group", ""), default=default, paper=paper, **raw)
+    given = raw.pop("paper", default)
+    paper = _spread(given, raw.pop("grid", None))
+    searched = {setting: _spread(given, grid) for setting, grid in raw.pop("grids", {}).items()}
+    return Method(
+        name=raw.pop("name"),
+        group=raw.pop("group", ""),
+        default=default,
+        paper=paper,
+        by_setting=searched,
+        **raw,
+    )
 
 
 def _variant(raw: dict[str, Any]) -> Variant:

@@ -47,7 +47,6 @@ ALWAYS: tuple[Check, ...] = (
     spaces.check_extreme_values,
     spaces.check_finite_state,
     spaces.check_numpy_types,
-    spaces.check_string_columns,
     doors.check_copies,
 )
 
@@ -78,6 +77,8 @@ def yield_checks(learner: Any) -> Iterator[Check]:
     for check, abilities in WHERE_ABLE:
         if all(hasattr(learner, ability) for ability in abilities):
             yield check
+    if getattr(getattr(learner, "traits", None), "uses_values", True):
+        yield spaces.check_string_columns
     if spaces.takes_bound(learner):
         yield spaces.check_bounded_memory
 

@@ -253,15 +253,11 @@ def takes_bound(learner: Any) -> bool:
 
 
 def check_string_columns(learner: Any) -> None:
-    """String columns are learned about as well as a column of 0 and 1 for each of their values, made by hand.
-
-    For a learner that looks at presence alone, a value that does not hold is absent instead of 0.
-    """
-    zeros = getattr(getattr(learner, "traits", None), "uses_values", True)
+    """String columns are learned about as well as a column of 0 and 1 for each of their values, made by hand."""
     strings, by_hand = learner.clone(), learner.clone()
     errors, errors_by_hand, total = 0, 0, 0
     for t, (x, y) in enumerate(string_stream(400)):
-        made = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS if zeros or v == x[column]}
+        made = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS}
         if t >= 100:
             errors += strings.predict_one(x) != y
             errors_by_hand += by_hand.predict_one(made) != y

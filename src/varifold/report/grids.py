@@ -186,20 +186,19 @@ def _rank_rows(
     for kind in kinds:
         scores = []
         for data in filled.data_in(setting):
-            row = [_value(filled, setting, data, m.name, kind, metric) for m in methods]
+            row = [value_of(filled, setting, data, m.name, kind, metric) for m in methods]
             if not any(math.isnan(v) for v in row):
                 scores.append([v if lower_is_better(metric) else -v for v in row])
         ranks = average_ranks(np.array(scores)).tolist() if scores else [math.nan] * len(methods)
         found[kind] = ["–" if math.isnan(r) else f"{r:.2f}" for r in ranks]
     cells = [
-        Shown(found[kind][i] if kind in found else "", tone="quiet")
-        for i, own in enumerate(by_method)
-        for kind in own
+        Shown(found[kind][i] if kind in found else "", tone="quiet") for i, own in enumerate(by_method) for kind in own
     ]
     return [("average rank", cells + [Shown("")] * beside)]
 
 
-def _value(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+def value_of(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+    """A mean: the printed one, or that of one of our columns; NaN where there is none."""
     if kind == "printed":
         printed = filled.published(setting, data, method, metric)
         return math.nan if printed is None or printed.mean is None else printed.mean
@@ -242,12 +241,12 @@ def time_grid(filled: Filled, setting: Setting) -> Grid:
         cells = []
         for method in methods:
             for kind in ("printed", "paper", "default"):
-                mine = _value(filled, setting, data, method.name, kind, "seconds")
-                unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+                mine = value_of(filled, setting, data, method.name, kind, "seconds")
+                unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
                 ratio = mine / unit if unit > 0 else math.nan
                 cells.append(Shown("–" if math.isnan(ratio) else f"{ratio:.2f}", tone="printed" * (kind == "printed")))
         for kind in ("printed", "default"):
-            unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+            unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
             cells.append(Shown("–" if math.isnan(unit) else f"{1e3 * unit:.1f}", tone="printed" * (kind == "printed")))
         rows.append((data.name, cells))
     return Grid(spans, ["printed", "as paper", "defaults"] * len(methods) + ["printed", "ours"], rows)

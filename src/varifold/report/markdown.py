@@ -18,7 +18,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.ranks import ranking, sentence, win_grid
+from varifold.report.ranks import group_sentences, ranking, sentence, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
@@ -136,6 +136,8 @@ def _results(one: Filled, setting: Setting, group: str, sizes: bool) -> list[str
     if found is not None:
         order = sorted(zip(found.ranks, found.names, strict=True))
         parts += [sentence(found) + " Average ranks: " + ", ".join(f"{n} {r:.2f}" for r, n in order) + ".", ""]
+    parts += [f"- {line}" for line in group_sentences(one, setting, group, metric)]
+    parts.append("")
     if sizes:
         parts += _wins(one, setting, group, metric)
         table = pipe_table(size_grid(one, setting, group), "data set")

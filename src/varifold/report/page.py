@@ -22,7 +22,7 @@ from varifold.report.grids import (
     time_grid,
 )
 from varifold.report.markdown import heading
-from varifold.report.ranks import ranking, sentence, win_grid
+from varifold.report.ranks import group_sentences, ranking, sentence, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.svg import difference_diagram
 
@@ -42,7 +42,8 @@ _LEGEND = """
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
 number of the row; the count above compares them with every printed cell. <b>?</b> behind a printed number: another
-figure, given with the table, speaks against it. Variants are other readings of a protocol, counted apart. Hover over a number for the learner
+figure, given with the table, speaks against it. Variants are other readings of a protocol, counted apart.
+Hover over a number for the learner
 behind it.</p>"""
 
 
@@ -149,6 +150,9 @@ def _results(one: Filled, setting: Setting, group: str, unfolded: bool) -> str:
             f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by {METRIC[metric]}. '
             f"{escape(sentence(found))} Bars join what does not differ.</figcaption></figure>"
         )
+    among = "".join(f"<li>{escape(line)}</li>" for line in group_sentences(one, setting, group, metric))
+    if among:
+        parts.append(_fold("The methods of the group among themselves", f'<ul class="notes">{among}</ul>'))
     drawn = charts(one, setting, group)
     if drawn:
         picture = f'{legend(one, setting, group)}<div class="charts">{"".join(drawn)}</div>'

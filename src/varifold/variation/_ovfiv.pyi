@@ -8,8 +8,20 @@ class OVFIVModel(Model):
     base: Model
     presence: bool
     auto: bool
+    bias: bool
+    alone: bool
     def __init__(
-        self, base: Model, rate: str, eta: float, L1: float, alpha: float, beta: float, L2: float, encode: str
+        self,
+        base: Model,
+        rate: str,
+        eta: float,
+        L1: float,
+        alpha: float,
+        beta: float,
+        L2: float,
+        encode: str,
+        bias: bool = ...,
+        alone: bool = ...,
     ) -> None: ...
     def weights(self) -> tuple[float, float]: ...
     def nonzero(self) -> int: ...

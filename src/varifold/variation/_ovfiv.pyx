@@ -38,8 +38,10 @@ cdef class OVFIVModel(Model):
     """Scores are 2 p - 1, p being the mixed probability of the class."""
 
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
-                  str encode):
+                  str encode, bint bias=True, bint alone=False):
         self.base = base
+        self.bias = bias
+        self.alone = alone
         self.wants_columns = True
         self.sees_empty = True
         self.penalty.slowness = 1.0 / alpha
@@ -47,7 +49,7 @@ cdef class OVFIVModel(Model):
         self.penalty.l1 = L1
         self.penalty.l2 = L2
         self.presence = encode == "presence"
-        self.auto = encode == "auto"
+        self.auto = encode == "auto" and bias  # the other encoding of a function needs a bias
         self.problems = 1
         if experts_make(&self.experts, 2, RATES[rate], eta, 0.0) < 0:
             raise MemoryError
@@ -190,6 +192,8 @@ cdef class OVFIVModel(Model):
                 total += self.own_proba[c]
             for c in range(k):
                 self.own_proba[c] = self.own_proba[c] / total if total > 0.0 else 1.0 / k
+        if self.alone:
+            return 0.0
         experts_weights(&self.experts, weights)
         return weights[VALUES]
 
@@ -274,7 +278,8 @@ cdef class OVFIVModel(Model):
         cdef Py_ssize_t i, slot
         cdef uint8_t* kind = self.space.kind
         cdef Penalty* p = &self.penalty
-        proximal_step(self.cell(0, c), p, 0.0, gradient)
+        if self.bias:
+            proximal_step(self.cell(0, c), p, 0.0, gradient)
         if self.presence:
             for i in range(v.columns):
                 proximal_step(self.cell(v.column[i], c), p, p.l1, gradient)
@@ -381,6 +386,8 @@ cdef class OVFIVModel(Model):
     def weights(self):
         """Weights of the learner on values and the learner on variation in the round to come."""
         cdef double[::1] out = np.zeros(2)
+        if self.alone:
+            return 0.0, 1.0
         experts_weights(&self.experts, &out[0])
         return float(out[0]), float(out[1])
 

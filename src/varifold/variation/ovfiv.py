@@ -48,6 +48,9 @@ class OVFIV(VaryingClassifier):
         ``"absence"`` gives weights to the columns absent, as the paper, at O(known) a round; ``"presence"`` to those
         present, the same functions at O(present); ``"auto"`` starts with absence and goes over to presence, without a
         change in what is learned so far, once less than a tenth of the known columns are present.
+    bias
+        Whether the variation learner has an unpenalised bias; the paper's has none. Without it ``encode="auto"`` stays
+        with absence.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
     max_features, evict
@@ -95,6 +98,7 @@ class OVFIV(VaryingClassifier):
         "beta": Real(0),
         "L2": Real(0),
         "encode": OneOf("auto", "absence", "presence"),
+        "bias": Boolean(),
         "scale": AnyOf(OneOf("standard", "minmax", "none"), None),
         "fit_intercept": AnyOf(Boolean(), None),
         "clip": AnyOf(Real(0, open_low=True), None),
@@ -112,6 +116,7 @@ class OVFIV(VaryingClassifier):
         beta: float = 1.0,
         L2: float = 0.0,
         encode: str = "auto",
+        bias: bool = True,
         *,
         scale: str | None = None,
         fit_intercept: bool | None = None,
@@ -127,6 +132,7 @@ class OVFIV(VaryingClassifier):
         self.beta = beta
         self.L2 = L2
         self.encode = encode
+        self.bias = bias
         super().__init__(
             scale=scale,  # type: ignore[arg-type]  # None, the base learner's, is allowed here
             fit_intercept=fit_intercept,  # type: ignore[arg-type]
@@ -139,6 +145,7 @@ class OVFIV(VaryingClassifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
         yield {"base": "arow:r=1", "encode": "presence", "eta": 0.05}
+        yield {"bias": False}
         yield {"eta": "optimal", "horizon": 500, "encode": "absence", "lam": 0.0}
 
     def _make_engine(self) -> Engine:
@@ -171,7 +178,7 @@ class OVFIV(VaryingClassifier):
             rate, eta = _RATES[self.eta], float(self.horizon or 0)
         else:
             rate, eta = "fixed", self.eta
-        return OVFIVModel(base, rate, eta, self.lam, self.alpha, self.beta, self.L2, self.encode)
+        return OVFIVModel(base, rate, eta, self.lam, self.alpha, self.beta, self.L2, self.encode, self.bias)
 
     def _mixture(self) -> OVFIVModel:
         model = self._engine.model
