@@ -9,7 +9,7 @@ import pytest
 from tests.bench.test_report import outcomes
 from varifold import Block, datasets
 from varifold.bench import Cell, find_table
-from varifold.bench.compare import fill, tally
+from varifold.bench.compare import fill, tally, won
 from varifold.bench.sources import coded, stream_of
 from varifold.bench.work import measure
 from varifold.report.grids import result_grid
@@ -120,3 +120,31 @@ def test_ovfm_as_in_its_paper_knows_the_length_of_the_stream(name):
     models = {c.model for s in find_table(name).slots(1) if s.column == "paper" for cs in s.cells.values() for c in cs}
     assert all("horizon=" in m for m in models if "ovfm:" in m)
     assert all("variant=printed" in m for m in models if m.startswith("olvf"))
+
+
+def test_the_survey_beside_ours():
+    table = find_table("survey")
+    assert [m.name for m in table.methods if m.gap] == ["FAE", "DynFo", "AuxNet", "AuxDrop"]
+    places = list(table.places())
+    assert len([s for s, d in places if s.scenario != "none"]) == 39
+    best = {"auto": 0.999, "varifold.bench.balanced:Balanced:base=auto": 1.0}
+    found = {c: replace(o, balanced_accuracy=best.get(c.model, 0.0)) for c, o in outcomes("survey").items()}
+    found |= {
+        c: replace(next(iter(found.values())), balanced_accuracy=0.999)
+        for s in table.slots(2)
+        if s.method == "auto"
+        for cells in s.cells.values()
+        for c in cells
+    }
+    one = fill(table, found)
+    counts, total = won(one)
+    assert counts == {"auto": total, "auto, balanced": total}
+    assert total == len(places) == 40
+    grid = result_grid(one, table.settings[0], "", "balanced_accuracy")
+    assert "auto, balanced" in grid.columns
+    assert [name for name, width in grid.spans if width == 1] == ["FAE", "DynFo", "AuxNet", "AuxDrop"], "printed alone"
+    assert "printed" not in result_grid(one, table.settings[0], "", "auroc").columns
+    text = markdown([one, fill(find_table("olvf-2"), outcomes("olvf-2"))])
+    assert f"Places of {total} in which ours is above the best printed number" in text
+    row = next(line for line in text.splitlines() if line.startswith("| all |"))
+    assert row.split("|")[2].strip() == "27", "the survey is not counted among the papers"

@@ -20,7 +20,7 @@ from varifold.streams.scenarios.spec import parse
 
 NAMES = [
     *("olvf-2", "olvf-3", "olvf-4", "olvf-5", "ovfm-2", "orf3v-2", "orf3v-3", "cwfe-2", "cwfe-3"),
-    *("ovfiv-2", "ovfiv-3", "ovfiv-4", "ovfiv-5"),
+    *("ovfiv-2", "ovfiv-3", "ovfiv-4", "ovfiv-5", "survey"),
 ]
 
 

@@ -19,7 +19,7 @@ from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.registry import models
 from varifold.base.traits import Feature, Traits
-from varifold.errors import ModelFileError, UnknownNameError
+from varifold.errors import ModelFileError, ParameterError, UnknownNameError
 
 Name = str | int
 Instance = Mapping[Any, Any]
@@ -66,6 +66,8 @@ class VaryingClassifier(river_base.Classifier):
     _uses_values: ClassVar[bool] = True
     _before: ClassVar[dict[str, Any]] = {}  # parameters younger than some model files, as those files mean them
 
+    _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
+
     def __init__(
         self,
         *,
@@ -82,6 +84,22 @@ class VaryingClassifier(river_base.Classifier):
         self.evict = evict
         validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
+
+    @classmethod
+    def as_in_paper(cls, **params: Any) -> Self:
+        """The method as its paper has it, with these parameters: nothing that the library adds.
+
+        Values are not scaled, there is no intercept unless the paper has one, and no majority bias or presence learner.
+        Scale the data as the paper does. A method that is of no paper refuses.
+        """
+        return cls(**{**cls._paper_params(), **params})
+
+    @classmethod
+    def _paper_params(cls) -> dict[str, Any]:
+        own = [parent.__dict__["_paper"] for parent in reversed(cls.__mro__) if parent.__dict__.get("_paper")]
+        if not own:
+            raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+        return {name: value for part in own for name, value in part.items()}
 
     @classmethod
     def _constraints(cls) -> dict[str, Constraint]:

@@ -39,6 +39,7 @@ def make_learner(given: Any) -> Any:
         return given.clone()
     name, _, rest = given.partition(":")
     cls = models[name.strip()]
+    is_paper, rest = without_paper(rest)
     params = dict(_pair(part, given) for part in rest.replace(";", ",").split(",") if part.strip())
     accepted = inspect.signature(cls).parameters
     for key in params:
@@ -46,7 +47,21 @@ def make_learner(given: Any) -> Any:
             raise ParameterError(
                 f"{cls.__name__} has no parameter {key!r} (in {given!r}){nearest(key, list(accepted))}"
             )
-    return cls(**params)
+    return cls(**{**(paper_params(cls) if is_paper else {}), **params})
+
+
+def without_paper(rest: str) -> tuple[bool, str]:
+    """Whether the parameters of a specification start with the word ``paper``, and the parameters after it."""
+    first, _, others = rest.partition(",")
+    return (True, others) if first.strip() == "paper" else (False, rest)
+
+
+def paper_params(cls: type[Any]) -> dict[str, Any]:
+    """The parameters that make a method as its paper has it; refused where there is no paper."""
+    if not hasattr(cls, "_paper_params"):
+        raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+    found: dict[str, Any] = cls._paper_params()
+    return found
 
 
 def _pair(part: str, text: str) -> tuple[str, Any]:

@@ -1,4 +1,7 @@
-"""Learners as text: ``name:key=value,...`` or ``package.module:Class:key=value,...``."""
+"""Learners as text: ``name:key=value,...`` or ``package.module:Class:key=value,...``.
+
+The word ``paper`` before the parameters, ``olvf:paper,C=0.1``, takes the method as its paper has it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 
 from varifold.base import models
 from varifold.base.nearest import nearest
+from varifold.base.nested import paper_params, without_paper
 from varifold.errors import ParameterError, UnknownNameError
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
@@ -65,12 +69,13 @@ def parse_model(text: str) -> ModelSpec:
         name, rest = f"{head}:{attribute}", after
     spec = ModelSpec(name, text)
     params: dict[str, Any] = {}
+    is_paper, rest = without_paper(rest)
     for key, value in _pairs(rest, text):
         if key in params:
             raise ParameterError(f"{key!r} is given twice in {text!r}")
         params[key] = _value(value)
     _check(spec.cls, params, text)
-    spec = spec.having(**params)
+    spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
     spec()
     return spec
 

@@ -16,7 +16,7 @@ from varifold.bench.runner import missing_model
 from varifold.bench.statistics import Floats
 from varifold.bench.table import Data, Method, Setting, Slot, Table
 
-__all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally"]
+__all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally", "won"]
 
 KINDS = ("paper", "default", "auto", "best", "variants")
 HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
@@ -127,7 +127,7 @@ class Filled:
 
     def methods(self, group: str, setting: Setting) -> list[Method]:
         """The methods of a group that the table has in a setting."""
-        there = {key[2] for key in self.numbers if key[0] == setting.name}
+        there = {key[2] for key in (*self.numbers, *self.printed) if key[0] == setting.name}
         return [m for m in self.table.in_group(group) if m.name in there]
 
 
@@ -234,7 +234,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if best is not None:
                 numbers["best"] = best[2]
             by_name = next(m for m in table.methods if m.name == method)
-            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name)[2:]]
+            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name) if table.variant(c)]
             if any(tried):
                 sign = 1 if lower_is_better(metric) else -1
                 numbers["variants"] = min((n for n in tried if n), key=lambda n: sign * n.mean(metric))
@@ -244,6 +244,29 @@ def tally(filled: Iterable[Filled]) -> Tally:
                     found.counts[column]["compared"] += 1
                     found.counts[column][verdict.sign] += 1
     return found
+
+
+def won(filled: Filled) -> tuple[dict[str, int], int]:
+    """By learner of ours, in how many places it is above the best printed number; and the places.
+
+    "best single method" is the best of ours in each place, ensembles over all of them (auto) left out.
+    """
+    counts: dict[str, int] = {}
+    places = 0
+    metric = filled.table.metrics[0]
+    sign = -1 if lower_is_better(metric) else 1
+    for setting, data in filled.table.places():
+        printed = [p.mean for p in filled.printed.values() if (p.setting, p.data) == (setting.name, data.name)]
+        there = {name: n.mean(metric) for (name, _), n in filled.at(setting, data).items()}
+        best = max((sign * value for value in printed if value is not None), default=math.nan)
+        if math.isnan(best) or not there:
+            continue
+        places += 1
+        single = [sign * value for name, value in there.items() if not name.startswith("auto")]
+        beaten = {name for name, value in there.items() if sign * value > best}
+        for name in (*beaten, *(["best single method"] if single and max(single) > best else [])):
+            counts[name] = counts.get(name, 0) + 1
+    return counts, places
 
 
 def _place(table: Table, setting: str, data: str) -> tuple[Setting, Data]:

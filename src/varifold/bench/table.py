@@ -177,6 +177,12 @@ class Table:
     stand_in: str = ""
     """Why the data are not the paper's: printed numbers are then shown, not compared with."""
     own: bool = False
+    apart: bool = False
+    """Whether its printed cells stay out of the counts over all papers."""
+    also_as: dict[str, str] = field(default_factory=dict)
+    """Learners beside the methods under another name than their specification."""
+    shown: tuple[str, ...] = COLUMNS
+    """The columns that are run for each method."""
     codes: str | None = None
     """How the as-paper columns turn string columns into numbers: codes or filecodes; None leaves them."""
     variants: tuple[Variant, ...] = ()
@@ -186,7 +192,9 @@ class Table:
         """Our columns beside a method's printed numbers in a setting."""
         if self.own:
             return ("default",)
-        return (*COLUMNS, *(v.name for v in self.variants if v.applies(setting, method)))
+        if method.gap:
+            return ()
+        return (*self.shown, *(v.name for v in self.variants if v.applies(setting, method)))
 
     def variant(self, column: str) -> Variant | None:
         """The variant of a column; None for the usual ones."""
@@ -224,8 +232,9 @@ class Table:
                     continue
                 for column in self.columns(setting, method):
                     yield self._slot(setting, data, method, column, repeats)
-            for model in self.also:
-                yield self._slot(setting, data, Method(model, "", (model,), ()), "default", repeats)
+            for name in self.also:
+                spec = self.also_as.get(name, name)
+                yield self._slot(setting, data, Method(name, "", (spec,), ()), "default", repeats)
 
     def _slot(self, setting: Setting, data: Data, method: Method, column: str, repeats: int | None) -> Slot:
         gap = data.gap or method.gap or method.gaps.get(data.name, "")
@@ -322,14 +331,15 @@ def table_from(name: str, raw: dict[str, Any]) -> Table:
         metrics=metrics,
         published=printed,
         notes=tuple(raw.pop("notes", ())),
-        also=tuple(raw.pop("also", ())),
+        also=(*raw.pop("also", ()), *raw.get("also_as", {})),
+        shown=tuple(raw.pop("columns", COLUMNS)),
         variants=tuple(map(_variant, raw.pop("variant", ()))),
         doubts=tuple(Doubt(**doubt) for doubt in raw.pop("doubt", ())),
         **raw,
     )
 
 
-_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv")
+_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
 
 
 @cache

@@ -114,6 +114,12 @@ class OVFM(VaryingClassifier):
         "presence": Boolean(),
         "max_dense": Integer(1, 8192),
     }
+    _paper: ClassVar[dict[str, Any]] = {
+        "base": "ftrladp",
+        "presence": False,
+        "scale": "none",
+        "fit_intercept": False,
+    }
     _cost = "O(present^3 + present known^2) up to max_dense features"
 
     def __init__(

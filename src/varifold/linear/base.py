@@ -28,6 +28,7 @@ class LinearClassifier(DeclaredClassifier):
 
     _parameters: ClassVar[dict[str, Constraint]] = {"lean": Boolean()}
     _before: ClassVar[dict[str, Any]] = {"lean": False}
+    _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
 
     lean: bool = True
 

@@ -72,6 +72,7 @@ class OLVF(LinearClassifier):
         "B": Real(0, 1, open_low=True),
         "variant": OneOf("kkt", "printed"),
     }
+    _paper: ClassVar[dict[str, Any]] = {"variant": "printed"}
 
     C: float = 0.01
     C_bar: float = 1e-3

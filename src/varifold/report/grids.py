@@ -103,7 +103,9 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
     """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
     table = filled.table
     methods = filled.methods(group, setting)
-    printed_column = [] if table.own else ["printed"]
+    has_printed = any(key[3] == metric for key in filled.printed)
+    printed_column = ["printed"] if has_printed else []
+    methods = [m for m in methods if has_printed or table.columns(setting, m)]
     headers = [[*printed_column, *(column_title(table, c) for c in table.columns(setting, m))] for m in methods]
     spans = [(m.name, len(header)) for m, header in zip(methods, headers, strict=True)] + [("", len(table.also) + 2)]
     header = [name for names in headers for name in names] + [*table.also, "majority", "best of ours"]
@@ -112,7 +114,7 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
         cells: list[Shown] = []
         for method in methods:
             printed = filled.published(setting, data, method.name, metric)
-            if not table.own:
+            if has_printed:
                 cells.append(shown_printed(printed, filled.doubt(printed) if printed else ""))
             for column in table.columns(setting, method):
                 number = filled.number(setting, data, method.name, column)
@@ -178,7 +180,8 @@ def _rank_rows(
     from varifold.bench.statistics import average_ranks
 
     table = filled.table
-    by_method = [(*(() if table.own else ("printed",)), *table.columns(setting, m)) for m in methods]
+    first = ("printed",) if any(key[3] == metric for key in filled.printed) else ()
+    by_method = [(*first, *table.columns(setting, m)) for m in methods]
     kinds = [k for k in by_method[0] if all(k in own for own in by_method)] if methods else []
     if len(methods) < 2:
         return []
@@ -302,7 +305,7 @@ def summary_grid(filled: list[Filled]) -> Grid | None:
     for one in filled:
         by_paper.setdefault(one.table.paper, []).append(one)
     if len(by_paper) > 1:
-        by_paper["all"] = filled
+        by_paper["all"] = [one for one in filled if not one.table.apart]
     kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours", "variants": "variants"}
     rows = []
     for paper, ones in by_paper.items():

@@ -82,6 +82,7 @@ def plain(one: Filled) -> str:
     else:
         parts = [f"{table.title}: {table.caption}", ""]
         parts += _tables(one, {table.name: one}, sizes=False)
+        parts += [f"- {line}" for line in readings(one)]
     return "\n".join([*parts, *gap_lines(one)]).rstrip()
 
 
@@ -120,7 +121,7 @@ def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
         for setting in table.settings:
             parts += [*pipe_table(time_grid(one, setting), "data set"), ""]
     else:
-        for setting in table.settings:
+        for setting in [s for s in table.settings if one.data_in(s)]:
             for group in table.groups():
                 parts += _results(one, setting, group, sizes)
     return parts

@@ -114,7 +114,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     elif table.relative_to:
         parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
     else:
-        for setting in table.settings:
+        for setting in [s for s in table.settings if one.data_in(s)]:
             parts.append(f"<h3>{escape(setting.title)}</h3>")
             parts += [
                 _results(one, setting, group, setting is table.settings[0] and group == table.groups()[0])

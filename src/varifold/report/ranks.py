@@ -17,11 +17,11 @@ __all__ = ["entries", "group_sentences", "ranking", "win_grid"]
 def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
     """(label, method, column) of everything of ours in a group."""
     table = filled.table
-    columns = ("default",) if table.own else ("paper", "default")
     found = [
         (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c)
         for m in filled.methods(group, setting)
-        for c in columns
+        for c in table.columns(setting, m)
+        if table.variant(c) is None
     ]
     return found + [(name, name, "default") for name in table.also]
 
@@ -51,14 +51,16 @@ def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -
     if filled.table.own or len(methods) < 3:
         return []
     sign = 1 if lower_is_better(metric) else -1
-    common = [c for c in filled.table.columns(setting, methods[0]) if _in_all(filled, setting, methods, c)]
+    ours = [m for m in methods if filled.table.columns(setting, m)]
+    common = [c for c in filled.table.columns(setting, ours[0]) if _in_all(filled, setting, ours, c)] if ours else []
     found = []
     for kind in ("printed", *common):
-        rows = [[value_of(filled, setting, d, m.name, kind, metric) for m in methods] for d in filled.data_in(setting)]
+        among = methods if kind == "printed" else ours
+        rows = [[value_of(filled, setting, d, m.name, kind, metric) for m in among] for d in filled.data_in(setting)]
         rows = [row for row in rows if not any(math.isnan(v) for v in row)]
         if len(rows) < 2:
             continue
-        ranked = rank([m.name for m in methods], sign * np.array(rows))
+        ranked = rank([m.name for m in among], sign * np.array(rows))
         title = kind if kind == "printed" else column_title(filled.table, kind)
         ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
         found.append(f"{title}: {sentence(ranked)} Average ranks: {ranks}.")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from varifold.bench.compare import Filled
+from varifold.bench.compare import Filled, won
 from varifold.bench.sources import files_of
 from varifold.bench.table import Data, Setting, Table
 
@@ -80,6 +80,10 @@ def readings(filled: Filled) -> list[str]:
     """Variants of the protocol, and printed cells that another figure speaks against."""
     table = filled.table
     lines = [f"Variant *{variant.name}*: {variant.why}" for variant in table.variants]
+    counts, places = won(filled) if table.apart else ({}, 0)
+    if counts:
+        shown = ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1]))
+        lines.append(f"Places of {places} in which ours is above the best printed number: {shown}.")
     for doubt in table.doubts:
         cells = [p for p in filled.printed.values() if doubt.covers(p)]
         if cells:

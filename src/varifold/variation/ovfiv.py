@@ -103,6 +103,11 @@ class OVFIV(VaryingClassifier):
         "fit_intercept": AnyOf(Boolean(), None),
         "clip": AnyOf(Real(0, open_low=True), None),
     }
+    _paper: ClassVar[dict[str, Any]] = {
+        "base": "ftrladp:paper",
+        "encode": "absence",
+        "bias": False,
+    }
     _cost = "the base learner's; with encode='absence' O(known), with 'presence' O(present) more"
     _uses_absence = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold.base.declared import DeclaredClassifier
 from varifold.base.params import Constraint, OneOf, Real
@@ -61,6 +61,7 @@ class Variation(DeclaredClassifier):
         "L2": Real(0),
         "encode": OneOf("auto", "absence", "presence"),
     }
+    _paper: ClassVar[dict[str, Any]] = {"encode": "absence", "fit_intercept": False}
     _cost = "with encode='absence' O(known), with 'presence' O(present)"
     _uses_absence = True
     _uses_values = False
