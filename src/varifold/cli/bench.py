@@ -41,10 +41,11 @@ def add_parser(subparsers: Any) -> None:
         description="Run the papers' tables again, or compare learners on your own data, and write a report.",
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report")
+    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|figures")
     listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
     ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
     told = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
+    _add_figures(commands)
     for each in (listed, ran, told):
         each.add_argument("--store", default=STORE, metavar="FILE", help=f"where outcomes are kept (default {STORE})")
     ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
@@ -68,6 +69,26 @@ def add_parser(subparsers: Any) -> None:
         each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
 
 
+def _add_figures(commands: Any) -> None:
+    drawn = commands.add_parser("figures", help="draw every figure of a paper from runs of ours", allow_abbrev=False)
+    drawn.add_argument("paper", metavar="PAPER", help="olvf, ovfm, orf3v, cwfe or ovfiv")
+    drawn.add_argument("--out", default=".", metavar="FOLDER", help="where the pictures go (default: here)")
+    drawn.add_argument("--repeats", type=positive, default=3, metavar="N", help="streams behind each curve (default 3)")
+    drawn.add_argument("--format", choices=["png", "svg", "pdf"], default="png", help="of the pictures")
+
+
+def _figures(args: argparse.Namespace) -> int:
+    from varifold.report.papers import figures
+
+    Path(args.out).mkdir(parents=True, exist_ok=True)
+    for figure in figures(args.paper):
+        path = str(Path(args.out) / f"{args.paper}-{figure.number}.{args.format}")
+        check_picture(path)
+        figure.draw(path, args.repeats)
+        print(f"{path}: {figure.title}")
+    return 0
+
+
 def _add_own_data(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("your own data instead of a table (with --models)")
     own.add_argument("--data", nargs="+", metavar="FILE|NAME", help="files, read in this order, or a data set by name")
@@ -83,7 +104,7 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked for."""
-    return {"list": _list, "run": _run, "report": _report}[args.bench](args)
+    return {"list": _list, "run": _run, "report": _report, "figures": _figures}[args.bench](args)
 
 
 def _list(args: argparse.Namespace) -> int:
