@@ -28,7 +28,7 @@ def curve(number: Number) -> tuple[Floats, Floats, Floats]:
 
 def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str, str, bool]]:
     """(label, method, column, colour, dashed): one colour a method, as-paper dashed."""
-    found = []
+    found: list[tuple[str, str, str, str, bool]] = []
     methods = filled.methods(group, setting)
     for i, method in enumerate(methods):
         there = filled.table.columns(setting, method)

@@ -262,7 +262,8 @@ def parameter_grid(other: Filled) -> Grid:
     setting = table.settings[0]
     rows = []
     for data in table.data:
-        given = dict(part.split("=") for part in method.by_data[data.name].partition(":")[2].split(","))
+        spec = method.candidates("paper", setting.name, data.name)[0]
+        given = dict(part.split("=") for part in spec.partition(":")[2].split(","))
         printed = other.published(setting, data, method.name, "cer")
         numbers = [
             shown_number(other.number(setting, data, method.name, c), printed, "cer") for c in ("paper", "default")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from varifold import datasets, streams
 from varifold.bench.table import find_table
+from varifold.datasets import load
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
 from varifold.report.presence import plot_presence
 from varifold.report.style import write
+from varifold.streams import prepare
 from varifold.streams.presence import presence
 
 __all__ = ["FIGURES"]
@@ -15,7 +16,7 @@ __all__ = ["FIGURES"]
 
 def draw_spaces(path: str, repeats: int) -> None:
     """Which features are there when: the old space, ten rows of both, the new space."""
-    block = streams.prepare(datasets.load("diabetes"), "evolvable", seed=0).block
+    block = prepare(load("diabetes"), "evolvable", seed=0).block
     plot_presence(presence(block, stretches=96), path, title="Two feature spaces and ten rows of both (diabetes)")
 
 

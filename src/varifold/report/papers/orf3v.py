@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from varifold import datasets, streams
 from varifold.base import Block
+from varifold.datasets import load
 from varifold.errors import MissingExtraError
 from varifold.forest import ORF3V
 from varifold.report.papers import Figure
 from varifold.report.style import GREY, LINES, pyplot, quiet, write
+from varifold.streams import prepare
 
 __all__ = ["FIGURES"]
 
@@ -22,7 +23,7 @@ RATIOS = (0.0, 0.25, 0.5, 0.75)
 
 def draw_digests(path: str, repeats: int) -> None:
     """Empirical distribution by label as a line, the digest's centroids as marks: after 50 rows, and after all."""
-    block = streams.prepare(datasets.load("wdbc"), "none", seed=0).block
+    block = prepare(load("wdbc"), "none", seed=0).block
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
     labels = list(block.labels.values)
@@ -78,9 +79,9 @@ def draw_weights(path: str, repeats: int) -> None:
         X, y = _additive(4000, seed)
         found["decision tree"].append(_tree(X, y, seed))
         rows = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in X]
-        block = streams.prepare(Block.from_dicts(rows, [bool(v) for v in y]), "none", seed=seed).block
+        block = prepare(Block.from_dicts(rows, [bool(v) for v in y]), "none", seed=seed).block
         for ratio in RATIOS:
-            thinned = streams.prepare(block, f"vfs:{ratio}", seed=seed, shuffle=False).block
+            thinned = prepare(block, f"vfs:{ratio}", seed=seed, shuffle=False).block
             model = ORF3V.as_in_paper(alpha=0.01)
             model.learn_many(thinned)
             weights = model.weights()

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from varifold import datasets, streams
 from varifold.bench.table import find_table
+from varifold.datasets import load
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
 from varifold.report.style import BLUE, GREEN, GREY, ORANGE, pyplot, write
+from varifold.streams import prepare
 from varifold.streams.scenarios.columns import Columns
 
 __all__ = ["FIGURES"]
@@ -115,7 +116,7 @@ def draw_gradients(path: str, repeats: int) -> None:
     """Averaged cumulative gradients of original values and of latent ones, discrete and continuous features apart."""
     panels = {}
     for name in ("credit-a", "german"):
-        block = streams.prepare(datasets.load(name), "capricious:mode=pairs", seed=0).block
+        block = prepare(load(name), "capricious:mode=pairs", seed=0).block
         columns = Columns(block)
         table = columns.dense()
         y = (block.codes == 1).astype(float)
