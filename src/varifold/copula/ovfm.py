@@ -34,8 +34,8 @@ class OVFM(VaryingClassifier):
     c, gamma_min
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
-        Rule of the two linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
-        (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (logistic loss, step 1/√t).
+        Rule of the two linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors'
+        code (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (step 1/√t).
     r
         See `AROW`.
     decay, kappa, LP
