@@ -8,7 +8,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci $(wildcard benchmarks)
 
-.PHONY: demo test test-core lint format bench fuzz clean
+.PHONY: demo test test-core lint format listings bench fuzz clean
 
 demo: .venv/installed
 	$(BIN)/varifold demo
@@ -28,6 +28,10 @@ lint: .venv/ready
 format: .venv/ready
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
+
+# What follows from the registry: the stub of the package and the table in README.md.
+listings: .venv/installed
+	$(BIN)/python .ci/listings.py
 
 bench: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed

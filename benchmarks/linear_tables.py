@@ -148,7 +148,7 @@ def misses(args: argparse.Namespace) -> None:
         rates = [rate(params) for params in SEARCHED[method]]
         return f"{min(rates):.3f} to {max(rates):.3f}"
 
-    constant = {"fit_intercept": True, "lean": False}
+    constant = {"fit_intercept": True, "majority_bias": False}
     print(f"{args.repeats} streams; no intercept, whole-set z-scores unless said; * beyond 2 sd of the published")
     heads = ["searched      ", "with intercept", "range scaled  ", "with intercept", "as given, int."]
     print(f"{'table':<9}{'scenario':<13}{'set':<11}{'method':<7}{'published':>15}{'ours':>8} " + f"{'':2}".join(heads))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import json
+import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ def learner_round_trip(folder: Path) -> None:
             model.learn_one({"pressure": step % 2, f"part {step % 5}": 1.0, "valve": "open"}, bool(step % 2))
         model.save(folder / name)
         again = varifold.load(folder / name)
+        assert again.to_bytes() == model.to_bytes(), name
         x = {"pressure": 1.0, "unheard of": 3.0}
         assert again.predict_proba_one(x) == model.predict_proba_one(x), name
 
@@ -48,12 +51,27 @@ def command_line(folder: Path) -> None:
     assert "zero" in command("demo", "--model", "arow", folder=folder)
 
 
+def sub_packages() -> None:
+    import varifold
+
+    for found in pkgutil.walk_packages(varifold.__path__, "varifold."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    said = "a picture was drawn without matplotlib"
+    try:
+        importlib.import_module("varifold.report.copula").plot_correlation(["a"], [[1.0]], "a.png")
+    except varifold.errors.MissingExtraError as error:
+        said = str(error)
+    assert "varifold[plot]" in said, said
+
+
 def main() -> None:
     present = [name for name in EXTRAS if importlib.util.find_spec(name)]
     assert not present, f"extras are installed here, so this proves nothing: {present}"
     with tempfile.TemporaryDirectory() as folder:
         learner_round_trip(Path(folder))
         command_line(Path(folder))
+    sub_packages()
     print("the core runs without extras")
 
 

@@ -192,7 +192,7 @@ def test_check_learner_names_the_check_and_what_the_learner_raised() -> None:
     with pytest.raises(AssertionError, match="check_cold_start fails: the learner raised ZeroDivisionError") as caught:
         checks.check_learner(Fragile())
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    with pytest.raises(AssertionError, match=r"check_predict_is_pure fails: .* \(Asking changes nothing"):
+    with pytest.raises(AssertionError, match=r"check_predict_is_pure fails: .* \(Predicting changes nothing"):
         checks.check_learner(Mutating())
 
 

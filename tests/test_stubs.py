@@ -15,7 +15,7 @@ import varifold
 
 FOLDER = Path(varifold.__file__).parent
 EXTENSIONS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.pyx"))
-SPECIAL = {"__len__", "__contains__", "__getitem__", "__iter__"}
+SPECIAL = {"__len__", "__contains__", "__getitem__", "__iter__", "__enter__", "__exit__"}
 Signature = list[tuple[str, bool]]
 
 

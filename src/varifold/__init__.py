@@ -10,35 +10,64 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
+
+if "t" in getattr(sys, "abiflags", ""):
+    raise ImportError(
+        "varifold does not support free-threaded Python (builds without the GIL): use the ordinary build of Python "
+        f"{sys.version_info.major}.{sys.version_info.minor}"
+    )
 
 from varifold import errors
-from varifold.base import Block, VaryingClassifier, Vocabulary, load, models, to_block
+from varifold._version import __version__
+from varifold.base import Block, VaryingClassifier, Vocabulary, from_bytes, load, models, to_block
 from varifold.base.nearest import nearest
+from varifold.base.registry import transformers
 
-__version__ = "0.1.0"
-__all__ = ["Block", "VaryingClassifier", "Vocabulary", "__version__", "errors", "load", "models", "to_block"]
-
-if TYPE_CHECKING:
-    import varifold.checks as checks
-    import varifold.datasets as datasets
-    import varifold.evaluate as evaluate
-    import varifold.streams as streams
-
-_MODULES = ("checks", "datasets", "evaluate", "streams")
+_MODULES = (
+    "auto",
+    "bench",
+    "checks",
+    "copula",
+    "datasets",
+    "evaluate",
+    "evolving",
+    "forest",
+    "linear",
+    "naive_bayes",
+    "neighbours",
+    "report",
+    "streams",
+    "variation",
+)
+__all__ = [
+    "Block",
+    "VaryingClassifier",
+    "Vocabulary",
+    "__version__",
+    "errors",
+    "from_bytes",
+    "load",
+    "models",
+    "to_block",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Learner classes and the larger modules, imported when first used."""
+    """Classes and sub-packages, imported when first used; `__init__.pyi` lists them for type checkers."""
     if name in _MODULES:
         return importlib.import_module(f"varifold.{name}")
-    registered = models.class_names().get(name)
-    if registered is not None:
-        return models[registered]
-    raise AttributeError(
-        f"module 'varifold' has no attribute {name!r}{nearest(name, [*models.class_names(), *_MODULES])}"
-    )
+    for registry in (models, transformers):
+        registered = registry.class_names().get(name)
+        if registered is not None:
+            return registry[registered]
+    raise AttributeError(f"module 'varifold' has no attribute {name!r}{nearest(name, _lazy_names())}")
+
+
+def _lazy_names() -> list[str]:
+    return [*models.class_names(), *transformers.class_names(), *_MODULES]
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES, *models.class_names()])
+    return sorted({*globals(), *_lazy_names()})

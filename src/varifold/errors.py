@@ -1,12 +1,15 @@
-"""Every exception the library raises on purpose; each is also the built-in a caller would expect."""
+"""Every exception that the library raises; each is also the built-in exception that a caller would expect."""
 
 __all__ = [
+    "BusyLearnerError",
     "DataError",
+    "EntryPointError",
     "FeatureNameError",
     "FeatureValueError",
     "LabelError",
     "MissingExtraError",
     "ModelFileError",
+    "OutOfMemoryError",
     "ParameterError",
     "UnknownNameError",
     "VarifoldError",
@@ -15,15 +18,15 @@ __all__ = [
 
 
 class VarifoldError(Exception):
-    """Root of the tree: ``except varifold.errors.VarifoldError`` catches all of ours and nothing else."""
+    """Base of all errors of the library: ``except varifold.errors.VarifoldError`` catches these and no others."""
 
 
 class FeatureNameError(VarifoldError, TypeError):
-    """A feature name is neither str nor int, or it collides with an indicator's name."""
+    """A feature name is neither str nor int, or equals the name ``feature=value`` of an indicator."""
 
 
 class FeatureValueError(VarifoldError, ValueError):
-    """A feature value is infinite or of a kind that has no number."""
+    """A feature value is infinite or of a type that is neither a number nor a str."""
 
 
 class LabelError(VarifoldError, ValueError):
@@ -35,7 +38,7 @@ class ParameterError(VarifoldError, ValueError):
 
 
 class ModelFileError(VarifoldError, ValueError):
-    """A model file is damaged, foreign, or of a newer format."""
+    """A model file (or its bytes) is damaged, of another program or a newer format; or a state cannot be saved."""
 
 
 class DataError(VarifoldError, ValueError):
@@ -49,9 +52,28 @@ class UnknownNameError(VarifoldError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class EntryPointError(VarifoldError, ImportError):
+    """A model that another package registers by an entry point cannot be imported, or is no learner."""
+
+
 class MissingExtraError(VarifoldError, ImportError):
     """An optional dependency is not installed; the message holds the install line."""
 
 
 class VarifoldWarning(UserWarning):
-    """The library fell back to a cheaper form or ignored something, and says so."""
+    """The library switched to a cheaper method or ignored part of the input."""
+
+
+class BusyLearnerError(VarifoldError, RuntimeError):
+    """A learner was used while another call on it was still running."""
+
+
+class OutOfMemoryError(VarifoldError, MemoryError):
+    """No memory was left; the learner is as after the last instance it learned whole.
+
+    `learned` says how many instances of the call were learned before.
+    """
+
+    def __init__(self, message: str, learned: int = 0) -> None:
+        super().__init__(message)
+        self.learned = learned

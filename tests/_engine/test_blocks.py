@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 import varifold
-from varifold import to_block
+from varifold import Block, Vocabulary, to_block
+from varifold._engine.vocabulary import Labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 
@@ -35,7 +36,7 @@ def test_a_frame_with_a_name_twice_is_refused():
 @pytest.mark.parametrize("y", ["a", b"a", {"a": 1}, pd.DataFrame({"label": ["a"]})])
 def test_labels_are_a_sequence(y):
     model = varifold.OLVF()
-    with pytest.raises(DataError, match="one an instance"):
+    with pytest.raises(DataError, match="one per instance"):
         model.learn_many([{"f": 1.0}], y)
     assert model.classes == []
 
@@ -69,3 +70,70 @@ def test_of_equal_labels_the_one_that_is_learned_is_kept():
     many.learn_many(rows, y, w)
     assert [type(label) for label in many.predict_proba_one({})] == [bool, int]
     assert repr(many.predict_proba_one({})) == repr(one.predict_proba_one({}))
+
+
+def test_codes_beyond_the_labels_are_refused() -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("a")
+    with pytest.raises(DataError, match="label codes"):
+        Block(vocabulary, [0, 1, 2], [1, 1], [1.0, 2.0], codes=[0, 50_000_000])
+    with pytest.raises(DataError, match="label codes"):
+        Block(vocabulary, [0, 1], [1], [1.0], codes=[-2], labels=Labels(["x"]))
+
+
+@pytest.mark.parametrize("indptr", [[0, 2, 1, 2], [0, 10**12, 2, 2], [0, -5, 2, 2]])
+def test_an_indptr_that_falls_is_refused_before_it_is_walked(indptr: list[int]) -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("a")
+    with pytest.raises(DataError, match="must not fall"):
+        Block(vocabulary, indptr, [1, 1], [1.0, 2.0])
+
+
+def test_what_was_checked_stays_as_it_was() -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("a")
+    indices, values = np.array([1, 1], dtype=np.int32), np.array([1.0, 2.0])
+    block = Block(vocabulary, [0, 1, 2], indices, values)
+    indices[0] = 1_000_000
+    values[0] = np.inf
+    assert block.row(0) == {"a": 1.0}
+    for array in (block.indptr, block.indices, block.values, block.codes, block[1:].values, block.take([1]).indices):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+def test_no_block_is_no_crash() -> None:
+    learner = varifold.OLVF()
+    with pytest.raises(DataError):
+        learner.run_block(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        learner._engine.run(None)  # type: ignore[arg-type]
+    with pytest.raises(DataError):
+        Block(None, [0], [], [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("i", [-1, 0, 2, 10**9])
+def test_ids_that_are_not_there(i: int) -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("a")
+    with pytest.raises(IndexError):
+        vocabulary.is_indicator(i)
+    with pytest.raises(IndexError):
+        vocabulary.level_of(i)
+    learner = varifold.OLVF()
+    learner.learn_one({"a": 1.0}, "y")
+    if not 0 <= i < 2:
+        with pytest.raises(IndexError):
+            learner._engine.magnitude(i)
+        with pytest.raises(IndexError):
+            learner._engine.role(i)
+    with pytest.raises(IndexError):
+        learner._engine.labels_of(np.array([10**6], dtype=np.int32))
+    with pytest.raises(IndexError):
+        learner._engine.explain_one({"a": 1.0}, 10**6)
+
+
+def test_only_an_indicator_has_a_level() -> None:
+    vocabulary = Vocabulary()
+    with pytest.raises(ValueError, match="not the string value"):
+        vocabulary.level_of(vocabulary.add("a"))

@@ -71,7 +71,7 @@ def test_the_combination_follows_the_oracle(labels):
     rows, y = stream(500, labels)
     model = varifold.AutoClassifier(budget="fast")
     experts = [
-        (varifold.AROW(lean=False), rows),
+        (varifold.AROW(majority_bias=False), rows),
         (varifold.Additive(), rows),
         (varifold.Additive(memory=300.0), rows),
         (varifold.GaussianNB(scale="standard"), rows),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import fractions
 import json
 import os
 import pickle
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +20,7 @@ import safetensors.numpy
 
 import varifold
 from varifold.base import files
-from varifold.errors import ModelFileError
+from varifold.errors import DataError, ModelFileError
 
 FORMAT_1 = Path(__file__).parents[1] / "data" / "format1_olvf.safetensors"
 
@@ -241,3 +246,224 @@ def test_a_hundred_thousand_names(tmp_path: Path) -> None:
     assert len(again.features) == 100_000
     x = {99_996: 1.0, "word 99999": 1.0}
     assert again.margins_one(x) == model.margins_one(x)
+
+
+# ---------------------------------------------------------------- bytes in memory
+
+
+def test_bytes_are_the_file(saved: Path) -> None:
+    model = varifold.OLVF.load(saved)
+    assert model.to_bytes() == saved.read_bytes()
+    again = varifold.from_bytes(model.to_bytes())
+    assert isinstance(again, varifold.OLVF)
+    assert again.to_bytes() == model.to_bytes()
+    taught(again, 20)
+    taught(model, 20)
+    assert again.to_bytes() == model.to_bytes()
+
+
+def test_bytes_are_checked_as_a_file_is(saved: Path) -> None:
+    data = saved.read_bytes()
+    for place in range(0, len(data), 7):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << (place % 8)
+        with pytest.raises(ModelFileError, match=r"the data \("):
+            varifold.from_bytes(bytes(damaged))
+    with pytest.raises(ModelFileError, match="truncated"):
+        varifold.from_bytes(data[:-1])
+    with pytest.raises(ModelFileError, match="OLVF, not a AROW"):
+        varifold.AROW.from_bytes(data)
+
+
+@pytest.mark.parametrize("given", [None, "text", 3, Path("model")])
+def test_other_things_than_bytes_are_refused(given: Any) -> None:
+    with pytest.raises(DataError, match="from_bytes takes the bytes"):
+        varifold.from_bytes(given)
+
+
+def test_a_file_names_the_version_that_wrote_it(saved: Path) -> None:
+    assert files.read(saved)[0]["version"] == varifold.__version__
+
+
+def test_what_another_version_wrote_and_this_one_cannot_read_names_both(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "__version__", "99.0.0")
+    rewritten(saved, lambda h, a: h["params"].update(speed=3))
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=f"speed.*written by varifold 99.0.0, this is {varifold.__version__}"):
+        varifold.load(saved)
+
+
+def test_the_base_class_in_a_file_is_refused(saved: Path) -> None:
+    place = f"{varifold.VaryingClassifier.__module__}:VaryingClassifier"
+    rewritten(saved, lambda h, a: h.update(method=place, params={}))
+    with pytest.raises(ModelFileError):
+        varifold.load(saved)
+
+
+# ---------------------------------------------------------------- what load would refuse, save refuses
+
+
+class Spoiled:
+    """An engine whose arrays are changed on the way out."""
+
+    def __init__(self, engine: Any, change: Any) -> None:
+        self._engine, self._change = engine, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def dump(self) -> Any:
+        names, labels, arrays = self._engine.dump()
+        self._change(arrays)
+        return names, labels, arrays
+
+
+SPOILS: dict[str, Any] = {
+    "NaN": lambda a: a["model.state"].fill(np.nan),
+    "infinity": lambda a: a["counts"].fill(np.inf),
+    "a negative step": lambda a: a["step"].fill(-1),
+    "a missing array": lambda a: a.pop("scaler"),
+}
+
+
+@pytest.mark.parametrize("change", SPOILS.values(), ids=SPOILS)
+def test_a_state_that_load_refuses_is_not_saved_and_the_good_file_stays(saved: Path, change: Any) -> None:
+    good = saved.read_bytes()
+    model: Any = varifold.load(saved)
+    model._engine = Spoiled(model._engine, change)
+    with pytest.raises(ModelFileError, match="this OLVF was not saved, because it could not be loaded again"):
+        model.save(saved)
+    with pytest.raises(ModelFileError, match="not saved"):
+        model.to_bytes()
+    assert saved.read_bytes() == good
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_a_parameter_changed_to_nonsense_is_not_saved(saved: Path) -> None:
+    model: Any = varifold.load(saved)
+    for nonsense in (-1.0, object()):
+        model.C = nonsense
+        with pytest.raises(ModelFileError, match="not saved"):
+            model.save(saved)
+    assert varifold.OLVF.load(saved).C == varifold.OLVF().C
+
+
+def test_parameters_of_any_numeric_type_are_saved() -> None:
+    numpy_scalars: dict[str, Any] = {"max_features": np.int64(30), "majority_bias": np.bool_(False), "C": np.float32(2)}
+    model = varifold.OLVF(**numpy_scalars)
+    again = varifold.from_bytes(taught(model).to_bytes())
+    assert again._get_params() == model._get_params()
+    assert type(again.max_features) is int
+    exact: Any = fractions.Fraction(1, 4)
+    assert varifold.OLVF.from_bytes(varifold.OLVF(C=exact).to_bytes()).C == 0.25
+
+
+# ---------------------------------------------------------------- temporary files of killed processes
+
+_SAVE_FOR_EVER = """
+import sys, varifold
+model = varifold.OLVF()
+model.learn_one({f"word {i}": 1.0 for i in range(2000)}, "a")
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+def parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.part"))
+
+
+def test_the_next_save_removes_what_a_killed_process_left(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    left = 0
+    for _ in range(40):
+        child = subprocess.Popen([sys.executable, "-c", _SAVE_FOR_EVER, path], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + 10.0
+        while not parts(tmp_path) and time.monotonic() < deadline:
+            pass
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        left = len(parts(tmp_path))
+        if left:
+            break
+    assert left, "no process was killed while it wrote"
+    varifold.OLVF().save(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_of_a_process_that_is_writing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One save starts while another is about to rename its file."""
+    path = tmp_path / "model"
+    replace, seen = os.replace, []
+
+    def other_saves_first(source: Any, target: Any) -> None:
+        monkeypatch.setattr(os, "replace", replace)
+        taught(varifold.OLVF(), 5).save(path)
+        seen.extend(parts(tmp_path))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", other_saves_first)
+    taught(varifold.AROW(), 5).save(path)
+    assert len(seen) == 1, "the second save removed the file of the first"
+    assert isinstance(varifold.load(path), varifold.AROW)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_only_files_of_its_own_pattern_are_removed(tmp_path: Path) -> None:
+    stale = tmp_path / "model.varifold-0123abcd.part"
+    others = [
+        tmp_path / name
+        for name in (
+            "model.part",
+            "model.mine.part",
+            "model2.varifold-0123abcd.part",
+            "model.varifold-0123abcd",
+            "model.varifold-0123abcd.part.old",
+            "other.varifold-0123abcd.part",
+        )
+    ]
+    folder = tmp_path / "model.varifold-ffffffff.part"
+    folder.mkdir()
+    link = tmp_path / "model.varifold-eeeeeeee.part"
+    link.symlink_to(others[0])
+    for file in (stale, *others):
+        file.write_bytes(b"content")
+    varifold.OLVF().save(tmp_path / "model")
+    assert not stale.exists()
+    assert sorted(p for p in tmp_path.iterdir() if p.name != "model") == sorted([*others, folder, link])
+
+
+def test_two_threads_save_to_one_path(tmp_path: Path) -> None:
+    """Each with its own learner: every save ends well, and one of the two files is there."""
+    path = tmp_path / "model"
+    models = [taught(varifold.OLVF()), taught(varifold.AROW())]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(lambda m: [m.save(path) for _ in range(50)], model) for model in models]:
+            done.result()
+    assert path.read_bytes() in {model.to_bytes() for model in models}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_folder_is_opened_where_that_cannot_be_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    real = os.open
+
+    def watched(path: Any, *rest: Any, **more: Any) -> int:
+        opened.append(Path(path))
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", watched)
+    varifold.OLVF().save(tmp_path / "durable")
+    assert tmp_path in opened
+    opened.clear()
+    monkeypatch.setattr(sys, "platform", "win32")
+    varifold.OLVF().save(tmp_path / "model")
+    monkeypatch.undo()
+    assert tmp_path not in opened
+    assert isinstance(varifold.load(tmp_path / "model"), varifold.OLVF)

@@ -9,6 +9,7 @@ import pytest
 from river import compose, linear_model, preprocessing
 from scipy.special import ndtr
 
+import varifold
 from tests.oracles.copula import PlainCopula
 from varifold import OLVF
 from varifold.base import to_block
@@ -160,3 +161,41 @@ def test_wrong_parameters_and_files_are_refused(tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="not a CopulaImputer"):
         CopulaImputer.load(tmp_path / "model")
+
+
+def test_bytes_continue_and_are_checked(tmp_path):
+    imputer = CopulaImputer(window=50, max_features=np.int64(20))
+    rows = [machine(np.random.default_rng(t)) for t in range(90)]
+    for x in rows[:60]:
+        imputer.learn_one(x)
+    again = CopulaImputer.from_bytes(imputer.to_bytes())
+    assert again._get_params() == imputer._get_params()
+    for x in rows[60:]:
+        imputer.learn_one(x)
+        again.learn_one(x)
+    assert again.impute_one({"heat": 0.5}) == imputer.impute_one({"heat": 0.5})
+    assert again.to_bytes() == imputer.to_bytes()
+    with pytest.raises(ModelFileError, match="damaged or truncated"):
+        CopulaImputer.from_bytes(imputer.to_bytes()[:-3])
+    with pytest.raises(ModelFileError, match="CopulaImputer, not a VaryingClassifier"):
+        varifold.from_bytes(imputer.to_bytes())
+    with pytest.raises(ModelFileError, match="OLVF, not a CopulaImputer"):
+        CopulaImputer.from_bytes(OLVF().to_bytes())
+
+
+def test_it_tells_its_steps_features_and_size_as_learners_do():
+    imputer = CopulaImputer()
+    imputer.learn_many([{"a": 1.0, "b": "x"}, {"a": 2.0}])
+    assert imputer.steps == 2
+    assert {name: feature.count for name, feature in imputer.features.items()} == {"a": 2, "b=x": 1}
+    assert sum(imputer.state_bytes().values()) > 0
+
+
+def test_a_pandas_frame_keeps_its_index():
+    frame = pd.DataFrame([{"a": float(t), "b": None if t % 3 == 0 else 2.0 * t} for t in range(40)], index=range(7, 47))
+    imputer = CopulaImputer()
+    imputer.learn_many(frame)
+    filled = imputer.transform_many(frame)
+    assert list(filled.index) == list(frame.index)
+    assert not filled["b"].isna().any()
+    assert filled["b"][8] == 2.0

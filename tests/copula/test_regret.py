@@ -35,6 +35,6 @@ def test_the_risk_is_within_the_bound(seed):
     common = {"scale": "minmax", "fit_intercept": True}
     ensemble = risk(OVFM.as_in_paper(horizon=len(pairs), **common), pairs)
     latent = risk(OVFM.as_in_paper(latent_only=True, **common), pairs)
-    observed = risk(FTRLADP(per_coordinate=True, lean=False, **common), pairs)
+    observed = risk(FTRLADP(per_coordinate=True, majority_bias=False, **common), pairs)
     assert ensemble <= min(observed, latent) + math.sqrt(2 * len(pairs) * math.log(2))
     assert ensemble < 0.7 * len(pairs), "a bound that anything would keep says nothing"

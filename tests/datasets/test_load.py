@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from varifold import datasets, streams
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.scenarios.columns import Columns
 
 HERE = "VARIFOLD_DATA" in os.environ
@@ -120,3 +120,10 @@ def test_the_copies_of_scikit_learn_are_the_same_rows(name, monkeypatch, tmp_pat
     assert sorted(zip(ours.y, map(str, ours.rows()), strict=True)) == sorted(
         zip(theirs.y, map(str, theirs.rows()), strict=True)
     )
+
+
+@pytest.mark.parametrize("name", [None, 3, ["german"], b"german", {}])
+@pytest.mark.parametrize("call", [datasets.load, datasets.find, datasets.fetch])
+def test_a_name_is_a_string(call, name):
+    with pytest.raises(ParameterError, match="the name of a data set is a string"):
+        call(name)

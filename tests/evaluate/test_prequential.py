@@ -278,3 +278,9 @@ def test_pipeline_keeps_what_its_own_steps_do():
     pairs = [({"word": "spam" if i % 3 else "ham", "n": float(i)}, i % 3 > 0) for i in range(60)]
     model = compose.Select("word") | preprocessing.OneHotEncoder() | linear_model.LogisticRegression()
     assert prequential(model, pairs).cer < 0.2
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, "3"])
+def test_the_first_scored_instance_is_a_whole_number(given):
+    with pytest.raises(ParameterError, match="scored_from"):
+        prequential(varifold.OLVF(), [({"a": 1.0}, 1)], scored_from=given)

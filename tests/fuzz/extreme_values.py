@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import varifold
-from varifold._engine.block import Labels
+from varifold._engine.vocabulary import Labels
 from varifold.checks.material import arrays, state
 from varifold.errors import VarifoldError
 

@@ -20,7 +20,7 @@ def test_follows_the_equations(form, setting):
     whole = {"alpha": 1.0, "beta1": 0.0, "beta2": 0.0, "gamma": 1.0, "T": 16, "max_dense": 512, **form}
     known = []
     walk(
-        lambda **kw: OCDS(**form, lean=False, **kw),  # margins of 1e-12 occur: whose sign is rounding
+        lambda **kw: OCDS(**form, majority_bias=False, **kw),  # margins of 1e-12 occur: whose sign is rounding
         lambda: PlainOCDS(**whole, intercept=ONE, known=known),
         setting,
         n=110,

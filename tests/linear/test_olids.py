@@ -42,7 +42,7 @@ class Strings:
     def __init__(self, learner, strings):
         self.learner, self.strings = learner, strings
         self.scale, self.clip, self.fit_intercept = learner.scale, learner.clip, learner.fit_intercept
-        self.lean = learner.lean
+        self.majority_bias = learner.majority_bias
 
     def margins_one(self, x):
         return self.learner.margins_one(self.strings[id(x)])

@@ -20,8 +20,12 @@ def test_follows_the_equations(form, setting):
     if form["B"] < 1:
         setting = {**setting, "scale": "none"}  # scaled, the first values of all features are equal: truncation ties
     known = set()
-    lean = form["lam"] != 0.5  # there two weights cancel at the third step: the sign of what is left is rounding
-    walk(lambda **kw: OLSF(**form, lean=lean, **kw), lambda: PlainOLSF(**form, intercept=ONE, known=known), setting)
+    bias = form["lam"] != 0.5  # there two weights cancel at the third step: the sign of what is left is rounding
+    walk(
+        lambda **kw: OLSF(**form, majority_bias=bias, **kw),
+        lambda: PlainOLSF(**form, intercept=ONE, known=known),
+        setting,
+    )
 
 
 def test_keeps_a_share_of_the_weights_and_projects():

@@ -78,7 +78,7 @@ class Reference:
         self.make, self.problems, self.labels = make, [make()], []
         self.scaler = Scaler(learner.scale, learner.clip)
         self.intercept = learner.fit_intercept
-        self.leaning = Leaning() if learner.lean and learner.fit_intercept else None
+        self.leaning = Leaning() if learner.majority_bias and learner.fit_intercept else None
         self.bound, self.evict = learner.max_features, learner.evict
         self.slots = Slots()
         self.last: dict[Any, int] = {}

@@ -97,7 +97,7 @@ def follow(learner, twin, instances, rtol=1e-9, atol=1e-9):
     known, compared = set(), 0
     intercept = {ONE: 1.0} if learner.fit_intercept else {}
     met = False
-    leaning = Leaning() if intercept and getattr(learner, "lean", False) else None
+    leaning = Leaning() if intercept and getattr(learner, "majority_bias", False) else None
     for step, (x, y, w) in enumerate(instances):
         old = {name: value for name, value in x.items() if name in known}
         if old and met:

@@ -1,13 +1,15 @@
 """Scenarios against what they say, cell by cell."""
 
+import io
 import math
 
 import numpy as np
 import pytest
 
-from varifold import Block, streams
+from varifold import OLVF, Block, datasets, evaluate, streams
 from varifold._engine.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.streams.scenarios import _apply_mask
 from varifold.streams.scenarios import _masks as masks
 from varifold.streams.scenarios.columns import Columns
 
@@ -261,13 +263,13 @@ def texts(n, words=3000):
 def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, block):
     columns = Columns(block)
     position, d = columns.position, columns.width
-    whole = masks.thinned(block, mask(300, d, 7), position, d)
+    whole = _apply_mask.masked(block, mask(300, d, 7), position, d)
     starts = range(0, 300, 77)
-    parts = [masks.thinned(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
+    parts = [_apply_mask.masked(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
     assert same(concatenate(parts), whole)
     order = np.random.default_rng(0).permutation(300)
-    assert same(masks.thinned(block, mask(300, d, 7), position, d, order),
-                masks.thinned(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
+    assert same(_apply_mask.masked(block, mask(300, d, 7), position, d, order),
+                _apply_mask.masked(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [table, texts])
@@ -276,7 +278,7 @@ def test_rates_hold_for_rows_of_many_and_of_few_columns(make, share):
     block = make(3000)
     columns = Columns(block)
     shown = np.linspace(0, 1, columns.width)
-    masked = masks.thinned(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
+    masked = _apply_mask.masked(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
                            columns.width)  # fmt: skip
     for low in (0.0, share):
         chosen = (shown >= low) & (shown <= low + 0.15)
@@ -291,3 +293,41 @@ def test_exact_draws_every_subset_alike():
     subsets, counts = np.unique(seen @ (1 << np.arange(5)), return_counts=True)
     assert len(subsets) == 10
     assert np.abs(counts - 2000).max() < 4.5 * math.sqrt(2000)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(ParameterError, match="seed must be a whole number >= 0"):
+        streams.prepare(table(10), "none", seed=seed)
+
+
+def test_a_scenario_is_a_string():
+    with pytest.raises(ParameterError, match="a scenario is a string"):
+        streams.prepare(table(10), None)
+
+
+def test_what_is_prepared_is_a_stream():
+    prepared = streams.prepare(table(10), "delay:3")
+    assert isinstance(prepared, streams.Stream)
+    assert [block is prepared.block for block in prepared.blocks()] == [True]
+    assert (prepared.delay, prepared.scored_from, prepared.once) == (3, 0, False)
+
+
+@pytest.mark.parametrize(
+    "spec", ["trapezoidal:10000000000", "rotating:1,99999999999999999999", "bursts:inf", "bursts:0.5,nan", "bursts:nan"]
+)
+def test_parameters_without_bound_are_refused(spec):
+    with pytest.raises(ParameterError, match="must be"):
+        streams.prepare(table(10), spec)
+
+
+def test_more_chunks_than_rows_and_columns():
+    prepared = streams.prepare(table(10), "trapezoidal:1000000", shuffle=False)
+    assert [len(x) for x in prepared.block.rows()] == sorted(len(x) for x in prepared.block.rows())
+
+
+@pytest.mark.parametrize("call", [streams.zscore, lambda given: datasets.export(given, io.StringIO()),
+                                  lambda given: evaluate.repeat(OLVF, given, scale="paper")])  # fmt: skip
+def test_what_takes_a_block_says_so(call):
+    with pytest.raises(DataError, match="takes a Block"):
+        call(None)

@@ -8,7 +8,7 @@ import pytest
 
 from varifold import streams
 from varifold._engine.block import concatenate
-from varifold.errors import ParameterError
+from varifold.errors import DataError, ParameterError
 
 ROW_WISE = ["none", "delay:3", "vfs:0.5", "vfs:0.5,min=1", "capricious", "uninformative", "vfs:0.3+delay:2"]
 MEASURED = ["vfs:0.5,mode=exact", "capricious:mode=pairs", "trapezoidal", "informative", "outage", "rotating", "bursts",
@@ -39,16 +39,41 @@ def test_block_by_block_is_as_in_one_piece(file, spec):
 
 
 @pytest.mark.parametrize("spec", ["balanced", "mixed", "evolvable", "mixed+vfs:0.5"])
-def test_what_needs_all_values_is_left_to_prepare(file, spec):
-    assert streams.vary(streams.read(file, target="y"), spec) is None
+def test_what_needs_all_values_reads_the_whole_stream(file, spec):
+    whole = concatenate(list(streams.read(file, target="y").blocks()))
+    wanted = streams.prepare(whole, spec, seed=4, shuffle=False)
+    varied = streams.vary(streams.read(file, target="y", block_rows=64), spec, seed=4)
+    got = concatenate(list(varied.blocks()))
+    assert (varied.scored_from, varied.delay) == (wanted.scored_from, wanted.delay)
+    for part in ("indptr", "indices", "values", "codes"):
+        assert np.array_equal(getattr(got, part), getattr(wanted.block, part))
 
 
 def test_standard_input_is_read_once(monkeypatch):
     text = io.TextIOWrapper(io.BytesIO(b"a,y\n1,0\n2,1\n"))
     monkeypatch.setattr(sys, "stdin", text)
-    assert streams.vary(streams.read("-", target="y"), "trapezoidal") is None
-    varied = streams.vary(streams.read("-", target="y"), "vfs:0.0")
-    assert [len(block) for block in varied.blocks()] == [2]
+    stream = streams.read("-", target="y")
+    assert [len(block) for block in streams.vary(stream, "vfs:0.0").blocks()] == [2]
+    with pytest.raises(DataError, match="only once"):
+        stream.blocks()
+
+
+def test_standard_input_is_held_where_it_would_be_read_twice(monkeypatch):
+    text = io.TextIOWrapper(io.BytesIO(b"a,b,y\n1,3,0\n2,4,1\n"))
+    monkeypatch.setattr(sys, "stdin", text)
+    varied = streams.vary(streams.read("-", target="y"), "trapezoidal:2")
+    assert [list(block.rows()) for block in varied.blocks()] == [[{"a": 1.0}, {"a": 2.0, "b": 4.0}]]
+
+
+def test_an_empty_stream_cannot_be_held():
+    with pytest.raises(DataError, match="no instances"):
+        streams.vary(streams.read([]), "balanced")
+
+
+@pytest.mark.parametrize("given", [None, [{"a": 1.0}], "file.csv"])
+def test_only_a_stream_varies(given):
+    with pytest.raises(DataError, match="takes a Stream"):
+        streams.vary(given)
 
 
 def test_a_seed_is_not_negative(file):

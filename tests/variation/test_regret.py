@@ -36,7 +36,7 @@ def test_the_loss_is_within_the_bound(seed, eta):
     n = len(pairs)
     horizon = {"horizon": n} if eta == "optimal" else {}
     ensemble = square_losses(OVFIV(eta=eta, encode="absence", **horizon), pairs)
-    values = square_losses(FTRLADP(lean=False), pairs)
+    values = square_losses(FTRLADP(majority_bias=False), pairs)
     variation = square_losses(Variation(encode="absence"), pairs)
     if eta == "optimal":
         bound = math.sqrt(n * math.log(2) / 2)

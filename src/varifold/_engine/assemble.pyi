@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.block import Vocabulary
+from varifold._engine.vocabulary import Vocabulary
 
 def assemble(
     n: int, columns: list[tuple[Any, Any]], vocabulary: Vocabulary

@@ -6,8 +6,8 @@ from libc.math cimport isinf, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from varifold._engine.block cimport Vocabulary
-from varifold._engine.names cimport value_error
+from varifold._engine.vocabulary cimport Vocabulary
+from varifold._engine.reading cimport value_error
 
 
 def assemble(Py_ssize_t n, columns, Vocabulary vocabulary):

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.block cimport Vocabulary
+from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.space cimport Space
 
 

@@ -1,4 +1,4 @@
-from varifold._engine.block import Vocabulary
+from varifold._engine.vocabulary import Vocabulary
 
 class Binding:
     def __init__(self, vocabulary: Vocabulary) -> None: ...

@@ -1,12 +1,14 @@
 """Where the ids of a block's vocabulary live in a learner's space."""
 
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
-from varifold._engine.block cimport Vocabulary
-from varifold._engine.names cimport INDICATOR, NUMERIC, conflict_error
+from varifold._engine.vocabulary cimport Vocabulary
+from varifold._engine.names cimport INDICATOR, NUMERIC
+from varifold._engine.reading cimport conflict_error
 from varifold._engine.space cimport Space
+from varifold._numeric.memory cimport resize_zeroed
 
 
 cdef class Binding:
@@ -25,15 +27,13 @@ cdef class Binding:
         cdef int32_t s
         cdef bint stale = self.evictions != space.evictions
         if self.vocabulary.size > self.ids:
-            self.slot = <int32_t*> realloc(self.slot, self.vocabulary.size * sizeof(int32_t))
-            if self.slot == NULL:
+            if resize_zeroed(<void**> &self.slot, self.ids * sizeof(int32_t),
+                             self.vocabulary.size * sizeof(int32_t)) < 0:
                 raise MemoryError
-            memset(self.slot + self.ids, 0, (self.vocabulary.size - self.ids) * sizeof(int32_t))
         if space.capacity > self.slots:
-            self.source = <int32_t*> realloc(self.source, space.capacity * sizeof(int32_t))
-            if self.source == NULL:
+            if resize_zeroed(<void**> &self.source, self.slots * sizeof(int32_t),
+                             space.capacity * sizeof(int32_t)) < 0:
                 raise MemoryError
-            memset(self.source + self.slots, 0, (space.capacity - self.slots) * sizeof(int32_t))
             self.slots = space.capacity
         if stale:
             memset(self.slot, 0, self.vocabulary.size * sizeof(int32_t))

@@ -1,11 +1,10 @@
-from varifold._engine.names cimport NameTable
+from varifold._engine.vocabulary cimport Labels, Vocabulary
 
-cdef class Vocabulary(NameTable):
-    pass
-
-cdef class Labels:
-    cdef readonly list values
-    cdef dict index
+cdef extern from *:
+    """
+    #define VARIFOLD_LARGEST_WEIGHT 1e9
+    """
+    const double LARGEST_WEIGHT "VARIFOLD_LARGEST_WEIGHT"   # heavier instances count as this heavy: sums stay finite
 
 cdef class Block:
     cdef readonly Vocabulary vocabulary
@@ -16,4 +15,5 @@ cdef class Block:
     cdef readonly object codes       # int32[n], -1 without a label
     cdef readonly object weights     # float64[n] or None
 
+cdef int freeze(Block b) except -1
 cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights)

@@ -1,19 +1,10 @@
-from varifold._engine.intake cimport Intake
+from varifold._engine.answers cimport Answers
+from varifold._engine.block cimport Block
 
 
-cdef class Engine(Intake):
-    cdef readonly list labels
-    cdef dict label_index
-    cdef double* counts          # weight learned by label
-    cdef bint listens            # the model calls out to Python and may meet exceptions there
-    cdef double* out             # scores by label
-    cdef double* probs
-    cdef Py_ssize_t out_room
-
-    cdef int add_label(self, object y) except -1
-    cdef int hear(self) except -1
-    cdef void learn_view(self, int y, double w) noexcept nogil
-    cdef void note(self, int y, double w) noexcept nogil
-    cdef int best(self) noexcept nogil
-    cdef int answer(self) noexcept nogil
-    cdef int decide(self) noexcept nogil
+cdef class Engine(Answers):
+    cdef int learn(self, object x, object y, double w) except -1
+    cdef int ask(self, object x, bint probabilities) except -2
+    cdef tuple explain(self, object x, int c)
+    cdef int ready_row(self, int c, Py_ssize_t unknown) except -1 nogil
+    cdef tuple walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint probabilities)

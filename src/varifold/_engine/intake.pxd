@@ -1,14 +1,16 @@
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._engine.binding cimport Binding
-from varifold._engine.block cimport Vocabulary
+from varifold._engine.vocabulary cimport Vocabulary
+from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
 from varifold._engine.scaler cimport Scaler
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
 
-cdef class Intake:
+cdef class Intake(Guard):
     cdef readonly Space space
     cdef readonly Scaler scaler
     cdef readonly Model model
@@ -29,22 +31,20 @@ cdef class Intake:
     cdef double* dense           # for ordering pairs in a small space
     cdef uint64_t* marks         # for ordering rows of blocks
     cdef int32_t* places
+    cdef Py_ssize_t places_room   # slots of the space that `places` was made for
     cdef bint ordered            # the pairs are in slot order
-    cdef bint admitted           # the instance may hold fresh slots
-    cdef uint8_t* fresh
-    cdef int32_t* heads          # columns of the indicators present
-    cdef Py_ssize_t n_heads
+    cdef bint admitted           # the instance may hold new slots
+    cdef uint8_t* is_new
+    cdef int32_t* indicator_columns          # columns of the indicators present
+    cdef Py_ssize_t n_indicator_columns
     cdef int32_t* columns
 
     cdef int reserve(self, Py_ssize_t n) except -1
     cdef int fit_places(self) except -1
     cdef int append(self, int32_t slot, double value) except -1
     cdef list gather(self, object given)
+    cdef list gather_items(self, list items)
+    cdef list gather_pair(self, PyObject* key, PyObject* value, list pending)
     cdef int bind(self, Vocabulary vocabulary) except -1
     cdef Py_ssize_t gather_row(self, const int32_t* idx, const double* val, Py_ssize_t m) noexcept nogil
-    cdef int admit(self, list pending) except -1
-    cdef int admit_row(self, const int32_t* idx, const double* val, Py_ssize_t m) except -1 with gil
-    cdef int make_room(self, Py_ssize_t needed) except -1
-    cdef int drop(self, int32_t slot) except -1
-    cdef int settle(self) except -1 with gil
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil

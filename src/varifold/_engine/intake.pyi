@@ -1,11 +1,9 @@
-from typing import Any
-
+from varifold._engine.guard import Guard
 from varifold._engine.model import Model
-from varifold._engine.names import Name
 from varifold._engine.scaler import Scaler
 from varifold._engine.space import Space
 
-class Intake:
+class Intake(Guard):
     space: Space
     scaler: Scaler
     model: Model
@@ -20,5 +18,3 @@ class Intake:
         max_features: int | None = None,
         evict: str = "oldest",
     ) -> None: ...
-
-def pending_order(entry: tuple[Name, Any, Any, float]) -> tuple[bool, Name]: ...

@@ -1,7 +1,6 @@
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
 cdef extern from "Python.h":
     ctypedef struct PyASCIIObject:
@@ -14,13 +13,6 @@ cdef enum Kind:
     COLUMN = 2       # has string levels, each an indicator id of its own
     INDICATOR = 4    # 'column=level', value 1.0
     RESERVED = 8     # id 0: the intercept
-
-# What a value turned out to be.
-cdef enum Read:
-    BAD = -1
-    ABSENT = 0
-    NUMBER = 1
-    LEVEL = 2
 
 cdef class NameTable:
     cdef PyObject** key           # id -> name object, owned
@@ -44,18 +36,13 @@ cdef class NameTable:
     cdef int32_t ensure_level(self, object column_name, object level) except -2
     cdef int remove(self, int32_t i) except -1
     cdef int rehash(self, Py_ssize_t slots) except -1
-    cdef void erase(self, int32_t i)
-
-cdef object canonical_name(object name)
-cdef dict plain_dict(object x, int64_t step)
-cdef int read_value(PyObject* value, double* out) except -3
-cdef object name_error(object name, int64_t step)
-cdef object value_error(object name, object value, int64_t step)
-cdef object conflict_error(object name, int64_t step)
+    cdef int erase(self, int32_t i) except -1
+    cdef int reserve(self, Py_ssize_t names) except -1
+    cdef Py_ssize_t room(self, Py_ssize_t names)
 
 
 cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
-    """find(), with the usual case (a str object met before, at its first place) in line."""
+    """find(), with the usual case (the same str object as before, at its first place) in line."""
     cdef Py_hash_t h
     cdef int32_t e
     if PyUnicode_CheckExact(<object> name):
@@ -65,12 +52,3 @@ cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:
             if e > 0 and table.key[e - 1] == name:
                 return e - 1
     return table.find(name)
-
-
-cdef inline int quick_read(PyObject* value, double* out) except -3:
-    """read_value(), with an ordinary float in line."""
-    if PyFloat_CheckExact(<object> value):
-        out[0] = PyFloat_AS_DOUBLE(<object> value)
-        if -1e150 <= out[0] <= 1e150:
-            return NUMBER
-    return read_value(value, out)

@@ -1,27 +1,18 @@
 """Names to dense ids, walked in C: the one table behind a learner's space and a block's vocabulary."""
 
-import decimal
-from collections.abc import Mapping
-
 import numpy as np
 
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
 from cpython.object cimport PyObject, PyObject_Hash, PyObject_RichCompareBool, Py_EQ
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from cpython.unicode cimport PyUnicode_Check, PyUnicode_CheckExact, PyUnicode_Compare
-from libc.math cimport isfinite, isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Compare
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free
 
-from varifold.errors import DataError, FeatureNameError, FeatureValueError
+from varifold._engine.reading cimport canonical_name
+from varifold._numeric.memory cimport allocate, resize_zeroed
 
-cdef extern from "Python.h":
-    int PyBool_Check(object)
-
-DEF_CAPACITY = 16
-cdef double LARGEST = 1e150  # beyond it squares overflow; larger magnitudes are clamped here
+cdef enum:
+    FIRST_CAPACITY = 16
 
 
 cdef inline Py_hash_t hash_of(PyObject* name) except? -1:
@@ -44,111 +35,6 @@ cdef inline bint same_name(PyObject* stored, PyObject* name) except -1:
     if PyUnicode_CheckExact(<object> name):
         return False
     return PyObject_RichCompareBool(<object> stored, <object> name, Py_EQ)
-
-
-cdef object name_error(object name, int64_t step):
-    return FeatureNameError(
-        f"feature name {name!r} is of type {type(name).__name__} at step {step:,}; "
-        "use a str or an int as the key"
-    )
-
-
-cdef object conflict_error(object name, int64_t step):
-    return FeatureNameError(
-        f"feature {name!r} at step {step:,} is at once a feature of its own and the indicator of a string value; "
-        "rename one of the two"
-    )
-
-
-cdef object value_error(object name, object value, int64_t step):
-    if isinstance(value, (float, int, decimal.Decimal, np.generic)):
-        shown = "inf" if not isinstance(value, int) or isinstance(value, bool) else "an int too large for a float"
-        try:
-            shown = "-inf" if value < 0 and shown == "inf" else shown
-        except TypeError:
-            shown = f"{value!r} of type {type(value).__name__}"
-        if isinstance(value, (np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
-            shown = f"{value!r} of type {type(value).__name__}"
-        return FeatureValueError(
-            f"feature {name!r} is {shown} at step {step:,}; drop the key or pass None for \"not observed\""
-        )
-    shown = repr(value)
-    if len(shown) > 60:
-        shown = shown[:57] + "..."
-    return FeatureValueError(
-        f"feature {name!r} is {shown} of type {type(value).__name__} at step {step:,}; "
-        "pass a number, a bool, a str (a category), or None for \"not observed\""
-    )
-
-
-cdef object canonical_name(object name):
-    """The exact str or int behind a name, or None when it is neither."""
-    if PyUnicode_CheckExact(name) or PyLong_CheckExact(name):
-        return name
-    if PyUnicode_Check(name):
-        return str(name)
-    if PyBool_Check(name) or isinstance(name, np.bool_):
-        return None
-    if PyLong_Check(name) or isinstance(name, np.integer):
-        return int(name)
-    return None
-
-
-cdef dict plain_dict(object x, int64_t step):
-    """The dict behind any mapping of names to values."""
-    if not isinstance(x, Mapping) and not hasattr(x, "keys"):
-        raise DataError(f"the instance at step {step:,} is of type {type(x).__name__}; pass a mapping of feature names to "
-                        "values, such as a dict, or many at once to learn_many")
-    return dict(x)
-
-
-cdef int read_other(object value, double* out) except -3:
-    """Everything but an exact float: bool, int, None, str, numpy scalars, Decimal, pandas' NA."""
-    if value is None:
-        return ABSENT
-    if PyUnicode_Check(value):
-        return LEVEL
-    if PyLong_Check(value):
-        try:
-            out[0] = PyLong_AsDouble(value)
-        except OverflowError:
-            return BAD
-    elif isinstance(value, np.generic):
-        if isinstance(value, (np.floating, np.integer, np.bool_)):
-            out[0] = float(value)
-        elif isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
-            return ABSENT
-        else:
-            return BAD
-    elif isinstance(value, (float, decimal.Decimal)):
-        if isinstance(value, decimal.Decimal) and value.is_snan():
-            return ABSENT
-        out[0] = float(value)
-    elif type(value).__name__ in ("NAType", "NaTType"):
-        return ABSENT
-    else:
-        return BAD
-    if isfinite(out[0]):
-        return NUMBER
-    return ABSENT if isnan(out[0]) else BAD
-
-
-cdef int read_value(PyObject* value, double* out) except -3:
-    cdef int found
-    if PyFloat_CheckExact(<object> value):
-        out[0] = PyFloat_AS_DOUBLE(<object> value)
-        if isfinite(out[0]):
-            found = NUMBER
-        else:
-            return ABSENT if isnan(out[0]) else BAD
-    else:
-        found = read_other(<object> value, out)
-    if found == NUMBER:
-        if out[0] > LARGEST:
-            out[0] = LARGEST
-        elif out[0] < -LARGEST:
-            out[0] = -LARGEST
-    return found
 
 
 cdef inline Py_ssize_t roomier(Py_ssize_t capacity) noexcept:
@@ -190,8 +76,8 @@ cdef class NameTable:
         self.capacity = 0
         self.levels = {}
         self.free_ids = []
-        self.grow(DEF_CAPACITY)
-        self.rehash(4 * DEF_CAPACITY)
+        self.grow(FIRST_CAPACITY)
+        self.rehash(4 * FIRST_CAPACITY)
         self.size = 1
         self.kind[0] = RESERVED
         self.column[0] = 0
@@ -211,23 +97,31 @@ cdef class NameTable:
         cdef Py_ssize_t old = self.capacity
         if capacity <= old:
             return 0
-        self.key = <PyObject**> realloc(self.key, capacity * sizeof(PyObject*))
-        self.column = <int32_t*> realloc(self.column, capacity * sizeof(int32_t))
-        self.kind = <uint8_t*> realloc(self.kind, capacity)
-        if self.key == NULL or self.column == NULL or self.kind == NULL:
+        if (resize_zeroed(<void**> &self.key, old * sizeof(PyObject*), capacity * sizeof(PyObject*)) < 0
+                or resize_zeroed(<void**> &self.column, old * sizeof(int32_t), capacity * sizeof(int32_t)) < 0
+                or resize_zeroed(<void**> &self.kind, old, capacity) < 0):
             raise MemoryError
-        memset(self.key + old, 0, (capacity - old) * sizeof(PyObject*))
-        memset(self.column + old, 0, (capacity - old) * sizeof(int32_t))
-        memset(self.kind + old, 0, capacity - old)
         self.capacity = capacity
         return 0
 
+    cdef int reserve(self, Py_ssize_t names) except -1:
+        """Room for so many more names: insert() then takes no memory."""
+        cdef Py_ssize_t needed = self.size + names - len(self.free_ids), capacity = self.capacity
+        while capacity < needed:
+            capacity = roomier(capacity)
+        self.grow(capacity)
+        if 2 * (self.filled + names) > self.mask + 1:
+            self.rehash(self.room(names))
+        return 0
+
     cdef int rehash(self, Py_ssize_t slots) except -1:
+        """Lay the table out again with this many slots, a power of two."""
         cdef Py_ssize_t i, j
-        free(self.table)
-        self.table = <int32_t*> calloc(slots, sizeof(int32_t))
-        if self.table == NULL:
+        cdef int32_t* table = <int32_t*> allocate(slots * sizeof(int32_t))
+        if table == NULL:
             raise MemoryError
+        free(self.table)
+        self.table = table
         self.mask = slots - 1
         self.filled = 0
         for i in range(1, self.size):
@@ -262,15 +156,12 @@ cdef class NameTable:
         """A new id for a canonical name that is not in the table; column -1 means itself."""
         cdef int32_t i
         cdef Py_ssize_t j
+        self.reserve(1)
         if self.free_ids:
             i = self.free_ids.pop()
         else:
-            if self.size == self.capacity:
-                self.grow(roomier(self.capacity))
             i = <int32_t> self.size
             self.size += 1
-        if 2 * (self.filled + 1) > self.mask + 1:
-            self.rehash(self.room())
         j = hash_of(<PyObject*> name) & self.mask
         while self.table[j] > 0:
             j = (j + 1) & self.mask
@@ -286,10 +177,10 @@ cdef class NameTable:
         self.indicators += kind == INDICATOR
         return i
 
-    def room(self):
-        """Table slots to rehash into: a power of two, at most half full afterwards."""
+    cdef Py_ssize_t room(self, Py_ssize_t names):
+        """Table slots to rehash into before so many more names: a power of two, at most half full afterwards."""
         cdef Py_ssize_t slots = 64
-        while slots < 4 * (self.size - len(self.free_ids)):
+        while slots < 4 * (self.size - len(self.free_ids) + names):
             slots *= 2
         return slots
 
@@ -318,6 +209,7 @@ cdef class NameTable:
         name = f"{column_name}={level}"
         if self.find(<PyObject*> name) >= 0:
             return -1
+        self.reserve(2 if c < 0 else 1)
         if c < 0:
             c = self.insert(column_name, COLUMN, -1)
         self.kind[c] |= COLUMN
@@ -347,7 +239,8 @@ cdef class NameTable:
                 self.erase(i)
         return 0
 
-    cdef void erase(self, int32_t i):
+    cdef int erase(self, int32_t i) except -1:
+        """Make an id free; the next new name takes it."""
         cdef Py_ssize_t j = hash_of(self.key[i]) & self.mask
         while self.table[j] != i + 1:
             j = (j + 1) & self.mask
@@ -357,6 +250,7 @@ cdef class NameTable:
         self.kind[i] = FREE
         self.column[i] = i
         self.free_ids.append(i)
+        return 0
 
     def __len__(self):
         return self.features
@@ -407,7 +301,7 @@ cdef class NameTable:
         if self.size != 1:
             raise ValueError("fill() needs an empty table")
         check_flat(names, kinds, columns, free_ids)
-        self.grow(max(DEF_CAPACITY, len(names)))
+        self.grow(max(FIRST_CAPACITY, len(names)))
         self.size = len(names)
         for i in range(1, self.size):
             name = names[i]
@@ -425,4 +319,4 @@ cdef class NameTable:
                 column_name = <object> self.key[c]
                 self.levels.setdefault(c, {})[(<object> self.key[i])[len(str(column_name)) + 1:]] = <int32_t> i
         self.free_ids = [int(i) for i in free_ids]
-        self.rehash(self.room())
+        self.rehash(self.room(0))

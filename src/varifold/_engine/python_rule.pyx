@@ -13,7 +13,7 @@ from varifold.errors import DataError
 cdef class ForeignModel(Model):
     """Scores are logarithms of the classifier's probabilities.
 
-    What the classifier raises is kept and told by trouble(): the compiled loop cannot pass it on. Its state is a Python
+    What the classifier raises is kept and told by pending_error(): the compiled loop cannot pass it on. Its state is a Python
     object of its own, which dump() leaves out; whoever copies the learner copies it.
     """
 
@@ -57,10 +57,10 @@ cdef class ForeignModel(Model):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.teach(v, y, w)
 
-    def calls_out(self):
+    def calls_python(self):
         return True
 
-    def trouble(self):
+    def pending_error(self):
         error, self.failed = self.failed, None
         return error
 

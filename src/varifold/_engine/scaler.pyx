@@ -3,8 +3,10 @@
 import numpy as np
 
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
+
+from varifold._numeric.memory cimport resize_zeroed
 
 KINDS = {"none": NONE, "standard": STANDARD, "minmax": MINMAX}
 
@@ -22,10 +24,8 @@ cdef class Scaler:
     cdef int grow(self, Py_ssize_t capacity) except -1:
         if self.kind == NONE or capacity <= self.capacity:
             return 0
-        self.stat = <Stat*> realloc(self.stat, capacity * sizeof(Stat))
-        if self.stat == NULL:
+        if resize_zeroed(<void**> &self.stat, self.capacity * sizeof(Stat), capacity * sizeof(Stat)) < 0:
             raise MemoryError
-        memset(self.stat + self.capacity, 0, (capacity - self.capacity) * sizeof(Stat))
         self.capacity = capacity
         return 0
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from varifold._engine.names cimport NameTable
+from varifold._numeric.memory cimport resize_zeroed
 
 
 cdef class Space(NameTable):
@@ -14,22 +15,17 @@ cdef class Space(NameTable):
 
     def __cinit__(self):
         # a base class's __cinit__ sees its own grow() only, so the first room is made here
-        self.seen = <Seen*> calloc(self.capacity, sizeof(Seen))
-        if self.seen == NULL:
-            raise MemoryError
+        self.grow(self.capacity)
 
     def __dealloc__(self):
         free(self.seen)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t old = self.capacity
-        if capacity <= old:
-            return 0
         NameTable.grow(self, capacity)
-        self.seen = <Seen*> realloc(self.seen, capacity * sizeof(Seen))
-        if self.seen == NULL:
-            raise MemoryError
-        memset(self.seen + old, 0, (capacity - old) * sizeof(Seen))
+        if capacity > self.seen_room:
+            if resize_zeroed(<void**> &self.seen, self.seen_room * sizeof(Seen), capacity * sizeof(Seen)) < 0:
+                raise MemoryError
+            self.seen_room = capacity
         return 0
 
     cdef int remove(self, int32_t i) except -1:
@@ -37,9 +33,10 @@ cdef class Space(NameTable):
         self.evictions += 1
         return 0
 
-    cdef void erase(self, int32_t i):
+    cdef int erase(self, int32_t i) except -1:
         NameTable.erase(self, i)
         memset(&self.seen[i], 0, sizeof(Seen))
+        return 0
 
     def seen_table(self):
         """(first, last, count) by slot, as an int64 array of three columns."""

@@ -1,7 +1,9 @@
+"""Sigmoid, softmax and the logistic loss, each without overflow."""
+
 from libc.math cimport exp, log1p
 
 cdef inline double sigmoid(double f) noexcept nogil:
-    """1 / (1 + e^-f), without overflow."""
+    """1 / (1 + e^-f)."""
     cdef double e
     if f >= 0.0:
         return 1.0 / (1.0 + exp(-f))
@@ -9,5 +11,26 @@ cdef inline double sigmoid(double f) noexcept nogil:
     return e / (1.0 + e)
 
 cdef inline double log_loss(double f) noexcept nogil:
-    """log(1 + e^-f), without overflow: the logistic loss of a signed margin f."""
+    """log(1 + e^-f): the logistic loss of a signed margin f."""
     return log1p(exp(-f)) if f > 0.0 else log1p(exp(f)) - f
+
+cdef inline void softmax(int k, const double* z, double* out) noexcept nogil:
+    """out_c = e^z_c / sum of e^z; z and out may be the same array."""
+    cdef int c
+    cdef double top = z[0], total = 0.0
+    for c in range(1, k):
+        if z[c] > top:
+            top = z[c]
+    for c in range(k):
+        out[c] = exp(z[c] - top)
+        total += out[c]
+    for c in range(k):
+        out[c] /= total
+
+cdef inline int argmax(int k, const double* z) noexcept nogil:
+    """The place of the largest number, the first among equals."""
+    cdef int c, best = 0
+    for c in range(1, k):
+        if z[c] > z[best]:
+            best = c
+    return best

@@ -29,7 +29,7 @@ from varifold.auto._stacking cimport (
 )
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double SHARPEST = 8.0     # largest logit an expert may bring
 cdef double DOZES = 0.05       # a costly expert whose log loss is lately so much above the mixture's is put to sleep,
@@ -424,7 +424,7 @@ cdef class AutoModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int e
         cdef Py_ssize_t i
-        cdef double[::1] kept = expect(arrays, "weights", "f", (None,))
+        cdef double[::1] kept = checked_array(arrays, "weights", "f", (None,))
         Model.fill(self, arrays, capacity)
         if kept.shape[0] != experts_size(&self.weights):
             raise ValueError("the arrays belong to other experts")
@@ -432,13 +432,13 @@ cdef class AutoModel(Model):
         for name, shape in (("met", (self.classes,)), ("heat", (self.k, 2)), ("lag", (self.k,)), ("use", (self.k,)),
                             ("usual", (self.k * self.classes,)), ("stack.mean", (d,)),
                             ("stack.cov", (d * d,)), ("watch", (4,))):
-            expect(arrays, name, "f", shape)
-        expect(arrays, "asleep", "i", (self.k,), 0, 1)
-        expect(arrays, "aside", "i", (self.k,), 0, 1)
-        expect(arrays, "leads", "f", (3,))
-        expect(arrays, "history.every", "i", (1,), 1, 1 << 53)
-        held = len(expect(arrays, "history.step", "i", (None,), 0))
-        expect(arrays, "history.weights", "f", (held, self.k + 1))
+            checked_array(arrays, name, "f", shape)
+        checked_array(arrays, "asleep", "i", (self.k,), 0, 1)
+        checked_array(arrays, "aside", "i", (self.k,), 0, 1)
+        checked_array(arrays, "leads", "f", (3,))
+        checked_array(arrays, "history.every", "i", (1,), 1, 1 << 53)
+        held = len(checked_array(arrays, "history.step", "i", (None,), 0))
+        checked_array(arrays, "history.weights", "f", (held, self.k + 1))
         if held > HISTORY:
             raise ValueError(f"{held} rows of history")
         experts_fill(&self.weights, &kept[0])
@@ -474,11 +474,11 @@ cdef class AutoModel(Model):
         self.right_lead, self.loss_lead, self.behind = arrays["leads"].tolist()
         AutoModel.grow(self, capacity)
 
-    def calls_out(self):
-        return any(model.calls_out() for model in self.models)
+    def calls_python(self):
+        return any(model.calls_python() for model in self.models)
 
-    def trouble(self):
-        found = [error for error in [model.trouble() for model in self.models] if error is not None]
+    def pending_error(self):
+        found = [error for error in [model.pending_error() for model in self.models] if error is not None]
         return found[0] if found else None
 
     def notes(self):

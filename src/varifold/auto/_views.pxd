@@ -16,7 +16,7 @@ cdef struct Lenses:
     View last              # a copy of the instance seen last
     int32_t* slots         # [4][room]: of columns, of known, of last, columns of last
     double* numbers        # [5][room]: ones, x and raw of known, x and raw of last
-    uint8_t* fresh         # [room] zeros
+    uint8_t* is_new         # [room] zeros
 
 
 cdef inline int lenses_room(Lenses* l, Py_ssize_t room) noexcept nogil:
@@ -33,13 +33,13 @@ cdef inline int lenses_room(Lenses* l, Py_ssize_t room) noexcept nogil:
     if p == NULL:
         return -1
     l.numbers = <double*> p
-    p = realloc(l.fresh, room)
+    p = realloc(l.is_new, room)
     if p == NULL:
         return -1
-    l.fresh = <uint8_t*> p
+    l.is_new = <uint8_t*> p
     for i in range(room):
         l.numbers[i] = 1.0
-    memset(l.fresh, 0, room)
+    memset(l.is_new, 0, room)
     l.room = room
     l.last.n = -1
     return 0
@@ -48,7 +48,7 @@ cdef inline int lenses_room(Lenses* l, Py_ssize_t room) noexcept nogil:
 cdef inline void lenses_free(Lenses* l) noexcept nogil:
     free(l.slots)
     free(l.numbers)
-    free(l.fresh)
+    free(l.is_new)
 
 
 cdef inline View* as_columns(Lenses* l, View* v) noexcept nogil:
@@ -61,7 +61,7 @@ cdef inline View* as_columns(Lenses* l, View* v) noexcept nogil:
     p.n = v.columns + 1
     p.x = l.numbers
     p.raw = l.numbers
-    p.fresh = l.fresh
+    p.is_new = l.is_new
     return p
 
 
@@ -70,7 +70,7 @@ cdef inline View* without_fresh(Lenses* l, View* v) noexcept nogil:
     cdef Py_ssize_t i, n = 0
     cdef View* p = &l.known
     for i in range(v.n):
-        if v.fresh[i] and v.slot[i] != 0:
+        if v.is_new[i] and v.slot[i] != 0:
             break
     else:
         return v
@@ -78,9 +78,9 @@ cdef inline View* without_fresh(Lenses* l, View* v) noexcept nogil:
     p.slot = l.slots + l.room
     p.x = l.numbers + l.room
     p.raw = l.numbers + 2 * l.room
-    p.fresh = l.fresh
+    p.is_new = l.is_new
     for i in range(v.n):
-        if v.fresh[i] and v.slot[i] != 0:
+        if v.is_new[i] and v.slot[i] != 0:
             continue
         p.slot[n] = v.slot[i]
         p.x[n] = v.x[i]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 from varifold.auto._auto import AutoModel
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.registry import models
 from varifold.copula._gaussian import GaussianModel
@@ -100,6 +101,7 @@ class AutoClassifier(VaryingClassifier):
     def _model(self) -> AutoModel:
         return AutoModel(_experts(self.budget), threshold=self.threshold)
 
+    @undisturbed
     def report(self, most: int = 8) -> AutoReport:
         """Which experts carry weight now and over time, which features matter, what changed lately."""
         model = cast(AutoModel, self._engine.model)
@@ -118,6 +120,7 @@ class AutoClassifier(VaryingClassifier):
             recent=recent,
         )
 
+    @undisturbed
     def importances(self) -> dict[str | int, float]:
         """Weight by feature, summing to one."""
         weights = {name: f.weight for name, f in self.features.items()}

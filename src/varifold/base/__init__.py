@@ -1,7 +1,7 @@
-"""The contract that every learner keeps, and what it is made of."""
+"""What every learner is built on: the classifier class, parameters, the registry, blocks and model files."""
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
-from varifold.base.classifier import INTERCEPT, VaryingClassifier, load
+from varifold.base.classifier import INTERCEPT, VaryingClassifier, from_bytes, load
 from varifold.base.registry import models
 from varifold.base.traits import Feature, Traits
 
@@ -13,6 +13,7 @@ __all__ = [
     "Traits",
     "VaryingClassifier",
     "Vocabulary",
+    "from_bytes",
     "load",
     "models",
     "to_block",

@@ -1,21 +1,29 @@
-"""Anything tabular becomes a block: dicts, data frames, SciPy sparse, NumPy arrays."""
+"""Conversion to blocks: from dicts, data frames, SciPy sparse matrices and NumPy arrays."""
 
 from __future__ import annotations
 
+import decimal
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Labels, Vocabulary, check_weights, encode_labels
+from varifold._engine.block import Block, checked_weights
+from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
 _NUMBERS = "biuf"
-"""Kinds of NumPy arrays that are numbers; the cells of others are read one by one."""
+"""NumPy dtype kinds of numbers; cells of other arrays are read one by one."""
+
+T = TypeVar("T")
+_NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
+"""Types that can be iterated over, but not as one entry per instance or column."""
 
 _READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
 
@@ -27,7 +35,7 @@ def to_block(
     y: Iterable[Any] | None = None,
     w: Iterable[float] | None = None,
     *,
-    names: Sequence[str | int] | None = None,
+    names: Iterable[str | int] | None = None,
     vocabulary: Vocabulary | None = None,
     labels: Labels | None = None,
 ) -> Block:
@@ -39,27 +47,30 @@ def to_block(
         A Block (returned as it is), an iterable of dicts, a pandas / polars / pyarrow frame, a SciPy sparse matrix
         (stored zeros are values, cells not stored are absent) or a 2-D NumPy array (NaN is absent).
     y, w
-        Labels and sample weights, one an instance; not for a Block, which carries its own.
+        Labels and sample weights, one per instance; not for a Block, which holds its own.
     names
-        Feature names of an array's or a sparse matrix' columns; ``0, 1, 2, ...`` when not given.
+        Feature names of the columns of an array or sparse matrix; ``0, 1, 2, ...`` when not given.
     vocabulary, labels
-        Tables of the stream that the block belongs to; new ones when not given.
+        Tables of names and labels to share with other blocks of the same stream; new ones when not given.
 
     """
     if isinstance(X, Block):
         if y is not None or w is not None:
-            raise DataError("a Block carries its labels and weights; leave y and w out")
+            raise DataError("a Block holds its own labels and weights; leave y and w out")
         return X
-    if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns"):
-        raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one an instance")
-    vocabulary = Vocabulary() if vocabulary is None else vocabulary
-    labels = Labels() if labels is None else labels
+    if y is not None and (isinstance(y, _NO_SEQUENCE) or hasattr(y, "columns") or not isinstance(y, Iterable)):
+        raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one per instance")
+    w = _weights(w)
+    vocabulary = _table(vocabulary, Vocabulary)
+    labels = _table(labels, Labels)
     if isinstance(X, np.ndarray):
         return _from_array(X, y, w, names, vocabulary, labels)
     if hasattr(X, "tocsr"):
         return _from_sparse(X, y, w, names, vocabulary, labels)
+    if names is not None:
+        raise DataError(f"names are for arrays and sparse matrices; a {type(X).__name__} has its own")
     if not isinstance(X, list | tuple | dict):
-        import narwhals.stable.v1 as nw  # costs as much as all the rest of the library
+        import narwhals.stable.v1 as nw  # importing it takes as long as the rest of the library
 
         if nw.dependencies.is_into_series(X):
             raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
@@ -72,24 +83,51 @@ def to_block(
     return Block.from_dicts(X, y, w, vocabulary, labels)
 
 
+def _weights(w: Any) -> NDArray[np.float64] | None:
+    """Sample weights as an array of numbers; their count and signs are checked with the instances."""
+    if w is None:
+        return None
+    if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not isinstance(w, Iterable):
+        raise DataError(f"w is a {type(w).__name__}; pass a sequence of weights, one per instance")
+    if isinstance(w, np.ndarray) and w.dtype.kind in _NUMBERS and w.ndim == 1:
+        return np.array(w, dtype=np.float64)
+    weights = list(w)
+    for i, weight in enumerate(weights):
+        if not isinstance(weight, numbers.Real | np.bool_ | decimal.Decimal):
+            raise DataError(f"the weight of instance {i} is {weight!r}; weights are finite numbers >= 0")
+    try:
+        return np.array([float(weight) for weight in weights])
+    except OverflowError as error:
+        raise DataError(f"a weight is too large for a float: {error}; weights are finite numbers >= 0") from error
+
+
+def _table(given: Any, kind: type[T]) -> T:
+    if given is None:
+        return kind()
+    if not isinstance(given, kind):
+        name = kind.__name__
+        raise DataError(f"{name.lower()} must be a {name} or None. Got a {type(given).__name__} instead.")
+    return given
+
+
 def _finish(
     n: int,
     cells: tuple[Any, Any, Any],
     y: Iterable[Any] | None,
-    w: Iterable[float] | None,
+    w: NDArray[np.float64] | None,
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
-    weights = None
-    if w is not None:
-        weights = np.array(list(w), dtype=np.float64)
-        check_weights(weights, n)
+    weights = None if w is None else checked_weights(w, n)
     return Block(vocabulary, *cells, encode_labels(y, labels, n, weights), labels, weights)
 
 
-def _column_names(names: Sequence[str | int] | None, width: int) -> Sequence[str | int]:
+def _column_names(names: Iterable[str | int] | None, width: int) -> Sequence[str | int]:
     if names is None:
         return range(width)
+    if isinstance(names, _NO_SEQUENCE) or not isinstance(names, Iterable):
+        raise DataError(f"names is a {type(names).__name__}; pass a sequence of feature names, one per column")
+    names = list(names)
     if len(names) != width:
         raise DataError(f"{len(names)} names for {width} columns")
     return names
@@ -98,26 +136,26 @@ def _column_names(names: Sequence[str | int] | None, width: int) -> Sequence[str
 def _from_array(
     X: np.ndarray[Any, Any],
     y: Iterable[Any] | None,
-    w: Iterable[float] | None,
-    names: Sequence[str | int] | None,
+    w: NDArray[np.float64] | None,
+    names: Iterable[str | int] | None,
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
     if X.ndim != 2:
         raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
-    names = _column_names(names, X.shape[1])
+    column_names = _column_names(names, X.shape[1])
     if X.dtype.kind not in _NUMBERS:
-        rows = (dict(zip(names, row, strict=True)) for row in X.tolist())
+        rows = (dict(zip(column_names, row, strict=True)) for row in X.tolist())
         return Block.from_dicts(rows, y, w, vocabulary, labels)
-    columns = [(vocabulary.add(name), X[:, j]) for j, name in enumerate(names)]
+    columns = [(vocabulary.add(name), X[:, j]) for j, name in enumerate(column_names)]
     return _finish(len(X), assemble(len(X), columns, vocabulary), y, w, vocabulary, labels)
 
 
 def _from_sparse(
     X: Any,
     y: Iterable[Any] | None,
-    w: Iterable[float] | None,
-    names: Sequence[str | int] | None,
+    w: NDArray[np.float64] | None,
+    names: Iterable[str | int] | None,
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
@@ -149,7 +187,7 @@ def _frame(X: Any) -> nw.DataFrame[Any]:
 def _from_frame(
     X: nw.DataFrame[Any],
     y: Iterable[Any] | None,
-    w: Iterable[float] | None,
+    w: NDArray[np.float64] | None,
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
@@ -168,7 +206,7 @@ def _from_frame(
 
 
 def _as_floats(series: nw.Series[Any]) -> Any:
-    """Numbers with NaN where the frame has a null."""
+    """The numbers of a column, NaN for null."""
     import narwhals.stable.v1 as nw
 
     if series.null_count():
@@ -177,7 +215,7 @@ def _as_floats(series: nw.Series[Any]) -> Any:
 
 
 def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tuple[Any, Any]:
-    """Indicator ids a row, 0 where absent; the values are all 1."""
+    """One indicator id per row, 0 where absent; the values are all 1."""
     ids: dict[str | None, int] = {}
     out = np.zeros(len(series), dtype=np.int32)
     for i, level in enumerate(series.to_list()):
@@ -191,7 +229,7 @@ def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tup
 
 
 def _mixed(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> list[tuple[Any, Any]]:
-    """An object column: each cell is read as a dict's value would be."""
+    """A column of objects: each cell is read like a value of a dict."""
     cells = Block.from_dicts(({name: value} for value in series.to_list()), vocabulary=vocabulary)
     ids = np.zeros(len(series), dtype=np.int32)
     values = np.ones(len(series))

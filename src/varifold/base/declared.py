@@ -1,17 +1,48 @@
-"""Classifiers whose parameters are the fields of a data class: declared once, the constructor comes of them."""
+"""Classifiers whose parameters are the fields of a data class: declared once, the constructor follows from them."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform, overload
 
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.params import current_names
+
+T = TypeVar("T")
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@overload
+def declared(cls: type[T], /) -> type[T]: ...
+@overload
+def declared(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(eq_default=False)
+def declared(cls: Any = None, /, *, kw_only: bool = False) -> Any:
+    """Make a data class of a learner; its constructor also accepts the old names of renamed parameters."""
+    if cls is None:
+        return functools.partial(_declared, kw_only=kw_only)
+    return _declared(cls, kw_only=kw_only)
+
+
+def _declared(cls: Any, kw_only: bool) -> Any:
+    made = dataclass(eq=False, repr=False, kw_only=kw_only)(cls)
+    construct = made.__init__
+
+    @functools.wraps(construct)
+    def with_old_names(self: Any, *args: Any, **params: Any) -> None:
+        construct(self, *args, **current_names(type(self), params))
+
+    made.__init__ = with_old_names
+    return made
+
+
+@declared(kw_only=True)
 class DeclaredClassifier(VaryingClassifier):
     """A `VaryingClassifier` whose subclasses declare their parameters as fields, without a constructor of their own.
 
-    The parameters that all methods have are here, by keyword; a method's own come before them, by place.
+    A subclass is decorated with `declared`. The parameters that all methods have are here, by keyword; a method's own
+    come before them, by position or keyword.
     """
 
     scale: str = "standard"

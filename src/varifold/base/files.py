@@ -1,11 +1,10 @@
-"""Model files: safetensors with a checksum, written whole or not at all; loading never runs code."""
+"""The format of model files: safetensors with a checksum, in a file or in memory. Loading never runs code."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,84 +13,105 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from varifold._version import __version__
+from varifold.base.atomic import replace_file
 from varifold.errors import ModelFileError
 
 FORMAT = 1
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
+Source = str | os.PathLike[str]
+"""Where the data came from, for messages: a path, or words for bytes in memory."""
+
+
+def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Header and arrays in the format of a model file; the header also gets the library's version.
+
+    The same content always gives the same bytes.
+    """
+    text = json.dumps({**header, "version": __version__}, sort_keys=True, ensure_ascii=True)
+    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": _checksum(text, arrays)}
+    return _ordered(safetensors.numpy.save(arrays, metadata=meta))
+
+
+def _ordered(data: bytes) -> bytes:
+    """The same data with its metadata in sorted order: safetensors' own order changes from call to call."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:end])
+    head["__metadata__"] = dict(sorted(head["__metadata__"].items()))
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[end:]
+
+
+def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
+    """What encode() encoded; ModelFileError, which names the source, unless the data is sound and of a known format."""
+    meta = _metadata(data, source)
+    version = meta.get("varifold.format")
+    if version is None:
+        raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
+    if not (version.isascii() and version.isdigit() and int(version) >= 1):
+        raise ModelFileError(f"{source} is damaged: it gives its format as {version!r}")
+    if int(version) > FORMAT:
+        raise ModelFileError(
+            f"{source} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
+        )
+    try:
+        arrays = safetensors.numpy.load(data)
+    except safetensors.SafetensorError as error:
+        raise ModelFileError(f"{source} is damaged or truncated: {error}") from error
+    text = meta.get("varifold.header", "")
+    if _checksum(text, arrays) != meta.get("varifold.sha256"):
+        raise ModelFileError(f"{source} is damaged: its checksum does not match its content")
+    return _header(text, source), arrays
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write header and arrays to exactly this path: temporary file beside it, fsync, rename."""
-    target = Path(path)
-    text = json.dumps(dict(header), sort_keys=True, ensure_ascii=True)
-    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": _checksum(text, arrays)}
-    data = safetensors.numpy.save(arrays, metadata=meta)
+    """Write a model file to exactly this path: the whole file, or an error and the old one stays."""
+    write_bytes(path, encode(header, arrays))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write encoded data to exactly this path."""
+    target = _as_path(path)
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{path} is a folder or a device; a model is written to a file")
     try:
-        _replace(target, data)
+        replace_file(target, data)
     except OSError as error:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # not the temporary file's name
 
 
-def _replace(target: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a model file; anything but a sound file of a known format raises ModelFileError."""
-    data = Path(path).read_bytes()
-    meta = _metadata(data, path)
-    version = meta.get("varifold.format")
-    if version is None:
-        raise ModelFileError(f"{path} is a safetensors file, but not one of varifold's")
-    if not (version.isascii() and version.isdigit() and int(version) >= 1):
-        raise ModelFileError(f"{path} is damaged: it gives its format as {version!r}")
-    if int(version) > FORMAT:
-        raise ModelFileError(
-            f"{path} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
-        )
-    try:
-        arrays = safetensors.numpy.load(data)
-    except safetensors.SafetensorError as error:
-        raise ModelFileError(f"{path} is damaged or truncated: {error}") from error
-    text = meta.get("varifold.header", "")
-    if _checksum(text, arrays) != meta.get("varifold.sha256"):
-        raise ModelFileError(f"{path} is damaged: its checksum does not match its content")
-    return _header(text, path), arrays
+    """Header and arrays of a model file."""
+    return decode(_as_path(path).read_bytes(), path)
 
 
-def _header(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _as_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ModelFileError(f"the path of a model file is a str or a Path. Got {path!r} instead.")
+    return Path(path)
+
+
+def _header(text: str, source: Source) -> dict[str, Any]:
     try:
         header = json.loads(text)
     except ValueError as error:
-        raise ModelFileError(f"{path} is damaged: its description is not JSON ({error})") from error
+        raise ModelFileError(f"{source} is damaged: its description is not JSON ({error})") from error
     if not isinstance(header, dict) or not {"method", "params", "labels"} <= header.keys():
-        raise ModelFileError(f"{path} does not say which method it holds, with which parameters and labels")
+        raise ModelFileError(f"{source} does not say which method it holds, with which parameters and labels")
     return header
 
 
 def restore(engine: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Fill a new engine from a file; ValueError or its like unless it would be saved again as arrays like these."""
+    """Fill a new engine from decoded data.
+
+    ValueError, KeyError and their like when the data does not fit, or when the engine filled with it would not give
+    arrays of the same names, types and shapes again.
+    """
     state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
     engine.fill(unpack_names(arrays), [unpack_label(y) for y in header["labels"]], state)
     held = engine.dump()[2]
@@ -103,16 +123,16 @@ def restore(engine: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
             raise ValueError(f"{name} is {array.dtype} {array.shape}, not {like.dtype} {like.shape}")
 
 
-def _metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, str]:
+def _metadata(data: bytes, source: Source) -> dict[str, str]:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or data[8:9] != b"{" or length > 100_000_000:
-        raise ModelFileError(f"{path} is not a varifold model file ({len(data)} bytes, no safetensors header)")
+        raise ModelFileError(f"{source} is not a varifold model file ({len(data)} bytes, no safetensors header)")
     if len(data) < 8 + length:
-        raise ModelFileError(f"{path} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
+        raise ModelFileError(f"{source} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
     try:
         found = json.loads(data[8 : 8 + length])
     except ValueError as error:
-        raise ModelFileError(f"{path} is damaged: its header cannot be read ({error})") from error
+        raise ModelFileError(f"{source} is damaged: its header cannot be read ({error})") from error
     meta: dict[str, str] = found.get("__metadata__", {}) if isinstance(found, dict) else {}
     return meta
 
@@ -124,12 +144,6 @@ def _checksum(text: str, arrays: Arrays) -> str:
         digest.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
         digest.update(a.tobytes())
     return digest.hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def pack_names(names: list[str | int | None]) -> Arrays:

@@ -1,4 +1,4 @@
-"""Known names close to one that is not known."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["nearest"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence that names the closest known names, in whatever case they are written; or nothing."""
+    """A phrase like ``; did you mean arow?`` with the closest known names, ignoring case; empty when none is close."""
     folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(known.casefold(), known)

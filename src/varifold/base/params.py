@@ -1,4 +1,4 @@
-"""Parameters declared once, checked everywhere with one message."""
+"""Constraints of parameters: declared once per parameter, checked with one message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varifold.errors import ParameterError
 
 
 class Constraint(Protocol):
-    """What a parameter may be."""
+    """The values that a parameter accepts."""
 
     def accepts(self, value: object) -> bool:
         """Whether the value is allowed."""
@@ -44,7 +44,10 @@ class Real:
         """Whether the value is a number in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             return False
-        v = float(value)
+        try:
+            v = float(value)
+        except OverflowError:
+            return False
         if not math.isfinite(v) or (self.high is not None and v > self.high):
             return False
         return self.low is None or (v > self.low if self.open_low else v >= self.low)
@@ -64,6 +67,8 @@ class Integer:
     def accepts(self, value: object) -> bool:
         """Whether the value is an int in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+            return False
+        if not -(2**63) <= int(value) < 2**63:  # compiled code counts in 64 bits
             return False
         return (self.low is None or int(value) >= self.low) and (self.high is None or int(value) <= self.high)
 
@@ -122,3 +127,15 @@ def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[
             raise ParameterError(
                 f"The {name!r} parameter of {owner} must be {constraint.describe()}. Got {values[name]!r} instead."
             )
+
+
+def current_names(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters under the names they have now; an old name beside its new one is refused."""
+    renamed: Mapping[str, str] = getattr(cls, "_renamed", {})
+    found = {name: value for name, value in params.items() if name not in renamed}
+    for old, new in renamed.items():
+        if old in params and new in params:
+            raise ParameterError(f"{old!r} is the old name of {new!r}: give {cls.__name__} only {new!r}")
+        if old in params:
+            found[new] = params[old]
+    return found

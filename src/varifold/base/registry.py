@@ -1,19 +1,26 @@
 """The registry: command-line name -> learner class, imported when asked for.
 
-Checks, command line, documentation and benchmarks take their list of methods from here.
+Checks, command line, documentation and benchmarks take their list of methods from here. An installed package adds its
+own learners by entry points of the group ``varifold.models``.
 """
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from varifold.base.nearest import nearest
-from varifold.errors import UnknownNameError
+from varifold.errors import EntryPointError, UnknownNameError, VarifoldWarning
 
 if TYPE_CHECKING:
     from varifold.base.classifier import VaryingClassifier
+    from varifold.base.estimator import Estimator
+
+T = TypeVar("T")
+GROUP = "varifold.models"
+"""Entry points of this group, ``name = "package.module:Class"``, are learners of third parties."""
 
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
@@ -50,44 +57,109 @@ _WHERE: dict[str, str] = {
 }
 
 
-class Registry(Mapping[str, "type[VaryingClassifier]"]):
-    """Read-only mapping of every registered learner; ``register`` adds a third party's."""
+_TRANSFORMERS: dict[str, str] = {"copula-imputer": "varifold.copula.imputer:CopulaImputer"}
 
-    def __init__(self, where: dict[str, str]) -> None:
+
+class Registry(Mapping[str, type[T]]):
+    """Read-only mapping of every registered class; ``register`` adds one.
+
+    Parameters
+    ----------
+    where
+        Name -> ``package.module:Class``.
+    group
+        Group of entry points that add to it. They are read when a name is not among the others, or all are listed.
+
+    """
+
+    def __init__(self, where: dict[str, str], group: str | None = None) -> None:
         self._where = where
+        self._group = group
+        self._packages: dict[str, str] = {}  # name -> the package whose entry point gave it
 
-    def __getitem__(self, name: str) -> type[VaryingClassifier]:
-        if name not in self._where:
-            raise UnknownNameError(
-                f"there is no model {name!r}{nearest(name, self._where)} (`varifold models` lists all)"
-            )
+    def __getitem__(self, name: str) -> type[T]:
+        if not isinstance(name, str):
+            raise UnknownNameError(f"a model's name is a str. Got {name!r} instead.")
+        if name not in self:
+            raise UnknownNameError(f"there is no model {name!r}{nearest(name, self)} (`varifold models` lists all)")
+        if name in self._packages:
+            return self._from_entry_point(name)
         module, _, attribute = self._where[name].partition(":")
-        found: type[VaryingClassifier] = getattr(importlib.import_module(module), attribute)
+        found: type[T] = getattr(importlib.import_module(module), attribute)
         return found
 
     def __iter__(self) -> Iterator[str]:
+        self._read_entry_points()
         return iter(sorted(self._where))
 
     def __len__(self) -> int:
+        self._read_entry_points()
         return len(self._where)
 
     def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name not in self._where:
+            self._read_entry_points()
         return name in self._where
 
-    def register(self, name: str, cls: type[VaryingClassifier]) -> None:
-        """Make a learner known under a command-line name (lower case, no hyphens)."""
-        if name in self._where and self._where[name] != f"{cls.__module__}:{cls.__qualname__}":
+    def register(self, name: str, cls: type[T]) -> None:
+        """Make a class known under a command-line name (lower case, no hyphens)."""
+        if name in self and self._where[name] != _place(cls):
             raise UnknownNameError(f"the name {name!r} is taken by {self._where[name]}")
-        self._where[name] = f"{cls.__module__}:{cls.__qualname__}"
+        self._where[name] = _place(cls)
 
     def name_of(self, cls: type) -> str | None:
         """The command-line name of a class, or None when it is not registered."""
-        where = f"{cls.__module__}:{cls.__qualname__}"
-        return next((name for name, w in self._where.items() if w == where), None)
+        place = _place(cls)
+        if place not in self._where.values():
+            self._read_entry_points()
+        return next((name for name, where in self._where.items() if where == place), None)
 
     def class_names(self) -> dict[str, str]:
-        """Class name -> command-line name, without importing anything."""
-        return {w.rpartition(":")[2]: name for name, w in self._where.items()}
+        """Class name -> command-line name, without importing anything and without entry points."""
+        return {w.rpartition(":")[2]: name for name, w in self._where.items() if name not in self._packages}
+
+    def _read_entry_points(self) -> None:
+        if self._group is None:
+            return
+        from importlib.metadata import entry_points  # the search takes milliseconds: only when it is needed
+
+        group, self._group = self._group, None
+        for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+            package = point.dist.name if point.dist is not None else "an unknown package"
+            if self._where.setdefault(point.name, point.value) == point.value:
+                self._packages[point.name] = package
+            else:
+                warnings.warn(
+                    f"the model {point.name!r} of {package} is left out: the name belongs to {self._where[point.name]}",
+                    VarifoldWarning,
+                    stacklevel=3,
+                )
+
+    def _from_entry_point(self, name: str) -> type[T]:
+        """The class of a third party; whatever goes wrong is reported with the package it came from."""
+        where, package = self._where[name], self._packages[name]
+        module, _, attribute = where.partition(":")
+        try:
+            found: Any = importlib.import_module(module)
+            for part in attribute.split("."):
+                found = getattr(found, part)
+        except Exception as error:
+            raise EntryPointError(
+                f"the model {name!r} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; "
+                f"repair or uninstall {package}"
+            ) from error
+        if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
+            raise EntryPointError(
+                f"the model {name!r} ({where}) of {package} is no class with learn_one and predict_one"
+            )
+        return found
 
 
-models = Registry(_WHERE)
+def _place(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+models: Registry[VaryingClassifier] = Registry(_WHERE, GROUP)
+transformers: Registry[Estimator] = Registry(_TRANSFORMERS)

@@ -1,6 +1,9 @@
-"""Learners as text: ``name:key=value,...`` or ``package.module:Class:key=value,...``.
+"""Specifications as text: ``name:key=value,...``.
 
-The word ``paper`` before the parameters, ``olvf:paper,C=0.1``, takes the method as its paper has it.
+`split_name`, `split_pairs`, `parameters` and `parse_value` read the parts of every specification: learners, scenarios,
+types of columns, overrides of bench cells. `parse_model` reads a learner, which may also be a class of the caller's:
+``package.module:Class:key=value,...``. The word ``paper`` before its parameters, ``olvf:paper,C=0.1``, takes the method
+as its paper has it.
 """
 
 from __future__ import annotations
@@ -9,22 +12,75 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from varifold.base import models
 from varifold.base.nearest import nearest
-from varifold.base.nested import paper_params, without_paper
+from varifold.base.params import current_names
+from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
+
+__all__ = ["ModelSpec", "Nested", "parameters", "parse_model", "parse_value", "split_name", "split_pairs"]
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
 
 
+def split_name(text: str) -> tuple[str, str]:
+    """The name before the first colon, and the rest behind it."""
+    name, _, rest = text.partition(":")
+    return name, rest
+
+
+def split_pairs(text: str, *, last: bool = False) -> list[tuple[str, str | None]]:
+    """(key, value) of each part between commas; the value of a part without ``=`` is None.
+
+    The first ``=`` of a part separates key and value, or the last one: names of columns may hold others.
+    """
+    pairs: list[tuple[str, str | None]] = []
+    for part in text.split(","):
+        key, equals, value = part.rpartition("=") if last else part.partition("=")
+        if part.strip():
+            pairs.append((key, value) if equals else (part, None))
+    return pairs
+
+
+def parameters(rest: str, text: str) -> dict[str, str]:
+    """Key -> value of ``key=value,...``, split at commas outside parentheses and quotes; messages quote `text`."""
+    found: dict[str, str] = {}
+    for part in _outer_parts(rest, text):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not key:
+            raise ParameterError(f"{part!r} in {text!r} is not of the form key=value")
+        if key in found:
+            raise ParameterError(f"{key!r} is given twice in {text!r}")
+        found[key] = value
+    return found
+
+
+def _outer_parts(rest: str, text: str) -> list[str]:
+    """Parts between commas that stand outside parentheses and quotes."""
+    parts, depth, quote, current = [], 0, "", ""
+    for c in rest:
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "()":
+            depth += 1 if c == "(" else -1
+        elif c == "," and depth == 0:
+            parts.append(current)
+            current = ""
+            continue
+        current += c
+    if depth or quote:
+        raise ParameterError(f"a parenthesis or quote is left open in {text!r}")
+    return [p for p in [*parts, current] if p.strip()]
+
+
 @dataclass(frozen=True)
 class Nested:
-    """A learner as the value of another's parameter, written in parentheses; made anew each time."""
+    """A learner as the value of another's parameter, written in parentheses; each call makes a new one."""
 
     spec: ModelSpec
 
@@ -55,12 +111,26 @@ class ModelSpec:
         return replace(self, params=tuple({**dict(self.params), **params}.items()))
 
 
+def without_paper(rest: str) -> tuple[bool, str]:
+    """Whether the parameters of a specification start with the word ``paper``, and the parameters after it."""
+    first, _, others = rest.partition(",")
+    return (True, others) if first.strip() == "paper" else (False, rest)
+
+
+def paper_params(cls: type[Any]) -> dict[str, Any]:
+    """The parameters that make a method as its paper has it; refused where there is no paper."""
+    if not hasattr(cls, "_paper_params"):
+        raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+    found: dict[str, Any] = cls._paper_params()
+    return found
+
+
 def parse_model(text: str) -> ModelSpec:
     """Read a specification; names, parameters and values are checked."""
-    head, _, rest = text.partition(":")
+    head, rest = split_name(text)
     name = head
     if head not in models:
-        attribute, _, after = rest.partition(":")
+        attribute, after = split_name(rest)
         if not re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
             raise UnknownNameError(
                 f"there is no model {head!r}{nearest(head, models)} (`varifold models` lists all; a class of your own "
@@ -70,10 +140,9 @@ def parse_model(text: str) -> ModelSpec:
     spec = ModelSpec(name, text)
     params: dict[str, Any] = {}
     is_paper, rest = without_paper(rest)
-    for key, value in _pairs(rest, text):
-        if key in params:
-            raise ParameterError(f"{key!r} is given twice in {text!r}")
-        params[key] = _value(value)
+    for key, value in parameters(rest, text).items():
+        params[key] = parse_value(value)
+    params = current_names(spec.cls, params)
     _check(spec.cls, params, text)
     spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
     spec()
@@ -120,35 +189,7 @@ def _check(cls: type[Any], params: dict[str, Any], text: str) -> None:
         raise ParameterError(f"{cls.__name__} needs {', '.join(missing)}: write {text}:{missing[0]}=VALUE")
 
 
-def _pairs(rest: str, text: str) -> Iterator[tuple[str, str]]:
-    for part in _split(rest, text):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise ParameterError(f"{part!r} in {text!r} is not of the form key=value")
-        yield key.strip(), value.strip()
-
-
-def _split(rest: str, text: str) -> list[str]:
-    """Parts between commas that stand outside parentheses and quotes."""
-    parts, depth, quote, current = [], 0, "", ""
-    for c in rest:
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c in "()":
-            depth += 1 if c == "(" else -1
-        elif c == "," and depth == 0:
-            parts.append(current)
-            current = ""
-            continue
-        current += c
-    if depth or quote:
-        raise ParameterError(f"a parenthesis or quote is left open in {text!r}")
-    return [p for p in [*parts, current] if p.strip()]
-
-
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """An int, float, bool or None where it reads as one; a learner in parentheses; otherwise, or in quotes, a str."""
     if text in _WORDS:
         return _WORDS[text]

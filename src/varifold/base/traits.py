@@ -1,4 +1,4 @@
-"""What a learner can do and what it costs, as types instead of strings to parse."""
+"""Capabilities and cost of a learner, and facts about one feature, as typed records."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Traits:
-    """Capabilities of a learner as it stands now."""
+    """Capabilities of a learner with its current parameters and state."""
 
     multiclass: Literal["native", "one-vs-rest"]
     cost: str
-    """Cost of an instance, in words of features present and known."""
+    """Cost per instance in terms of the present and the known features."""
     bounded_memory: bool
-    """Whether the state stays bounded however many features the stream brings (``max_features`` is set)."""
+    """Whether the state stays bounded for any number of features (``max_features`` is set)."""
     uses_absence: bool
-    """Whether it is information to the learner that a feature is absent."""
+    """Whether the learner uses the absence of a feature as information."""
     randomized: bool
     uses_values: bool = True
-    """Whether it looks at the values of features, not at their presence alone."""
+    """Whether it uses the values of features, and not only their presence."""
     notes: tuple[str, ...] = ()
-    """What the learner wants its user to know now, a fallback it took for instance."""
+    """Notes for the user on the current state, for instance that a cheaper method is in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What is known of one feature."""
+    """What a learner knows about one feature."""
 
     first_seen: int
     last_seen: int
     count: int
     weight: float
-    """Size of what the method holds for it: the sum over labels of absolute weights, or the method's own measure."""
+    """Sum over labels of the absolute weights, or the method's own measure of importance."""
     role: str = ""
-    """The part it plays, in methods that tell ('old', 'mapped', 'latent', ...)."""
+    """How the method uses the feature ('old', 'mapped', 'latent', ...); empty where all are used alike."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.base.spec import ModelSpec, parse_model
+from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
@@ -23,12 +23,8 @@ Failure = str
 def spec_of(cell: Cell) -> ModelSpec:
     """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself."""
     spec = parse_model(cell.model)
-    given = {k: v == "True" if v in ("True", "False") else v for k, _, v in _parts(cell.overrides)}
+    given = {key: parse_value(text) for key, text in parameters(cell.overrides, cell.overrides).items()}
     return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
-
-
-def _parts(overrides: str) -> list[tuple[str, str, str]]:
-    return [part.partition("=") for part in overrides.split(",") if part]
 
 
 def measure(cell: Cell) -> Outcome:

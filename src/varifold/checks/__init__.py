@@ -1,7 +1,7 @@
-"""Properties that every learner must have, as functions that raise AssertionError when one is missing.
+"""Properties that every learner must have, as functions that raise AssertionError when one does not hold.
 
-They hold for this library's learners and can be asked of anyone's: a check takes a learner, works on clones of it and
-leaves it as it was. Checks of abilities a learner does not have (`run_block`, `save`, ...) are not yielded for it.
+They hold for this library's learners and can be run on those of others: a check takes a learner, works on clones of it
+and does not change it. Checks of methods that a learner lacks (`run_block`, `save`, ...) are not yielded for it.
 
 >>> import varifold
 >>> varifold.checks.check_learner(varifold.OLVF())
@@ -51,7 +51,7 @@ ALWAYS: tuple[Check, ...] = (
 )
 
 SECOND_DOOR = ("learn_many", "predict_learn_many")
-"""A stranger's `learn_many` alone may be river's, which takes nothing but pandas' frames."""
+"""A third party's `learn_many` alone may be river's, which accepts only frames of pandas."""
 
 WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (answering.check_explanation, ("explain_one", "margins_one")),
@@ -63,6 +63,7 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (doors.check_frames, SECOND_DOOR),
     (doors.check_changing_columns, SECOND_DOOR),
     (doors.check_saved, ("save", "load")),
+    (doors.check_bytes, ("to_bytes", "from_bytes")),
 )
 
 
@@ -84,7 +85,7 @@ def yield_checks(learner: Any) -> Iterator[Check]:
 
 
 def check_learner(learner: Any) -> None:
-    """Run every check that applies; the first that fails raises AssertionError, which names it and what it wants."""
+    """Run every check that applies; the first that fails raises AssertionError with its name and what it requires."""
     for check in yield_checks(learner):
         wanted = (check.__doc__ or "").splitlines()[0]
         try:
@@ -92,5 +93,5 @@ def check_learner(learner: Any) -> None:
         except AssertionError as error:
             raise AssertionError(f"{check.__name__} fails: {error} ({wanted})") from error
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            raise AssertionError(f"{check.__name__} fails: the learner raised {told} ({wanted})") from error
+            raised = f"{type(error).__name__}: {error}"
+            raise AssertionError(f"{check.__name__} fails: the learner raised {raised} ({wanted})") from error

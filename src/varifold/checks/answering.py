@@ -1,4 +1,4 @@
-"""Checks of what a learner answers: labels, probabilities, weights, explanations, and that it learns."""
+"""Checks of predictions: labels, probabilities, sample weights, explanations, and that the learner learns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from varifold.checks.material import (
 
 
 def check_cold_start(learner: Any) -> None:
-    """Before any label there is no answer, and asking is no error."""
+    """Before any label was learned a prediction is None or empty, and no error."""
     model = learner.clone()
     for x in ({}, {"a": 1.0}, {"a": None, "b": "level"}):
         assert model.predict_one(x) is None, f"predict_one({x}) before any label must give None"
@@ -38,7 +38,7 @@ def check_probabilities(learner: Any) -> None:
 
 
 def check_single_class(learner: Any) -> None:
-    """With one label seen, that label is the answer, for certain."""
+    """With one label learned, that label is predicted with probability 1."""
     model = learner.clone()
     for x, _ in stream(30):
         model.learn_one(x, "only")
@@ -48,7 +48,7 @@ def check_single_class(learner: Any) -> None:
 
 
 def check_empty_instance(learner: Any) -> None:
-    """An instance without features can be learned and answered, first, last and in between."""
+    """An instance without features can be learned and predicted at any point of the stream."""
     model = learner.clone()
     model.learn_one({}, "no")
     label = model.predict_one({})
@@ -61,14 +61,14 @@ def check_empty_instance(learner: Any) -> None:
 
 
 def check_predict_is_pure(learner: Any) -> None:
-    """Asking changes nothing: not the state, not the instance, not what is learned later."""
+    """Predicting changes nothing: not the state, not the instance, not what is learned later."""
     asked, left = learner.clone(), learner.clone()
     pairs = stream(90)
     for x, y in pairs[:60]:
         asked.learn_one(x, y)
         left.learn_one(x, y)
     before, shown = state(asked), dict(pairs[70][0])
-    for x, _ in [*pairs[55:], ({"unheard of": 1.0}, None), ({}, None), ({"f0": "a level"}, None)]:
+    for x, _ in [*pairs[55:], ({"never learned": 1.0}, None), ({}, None), ({"f0": "a level"}, None)]:
         asked.predict_one(x)
         asked.predict_proba_one(x)
         for extra in ("margins_one", "explain_one"):
@@ -81,11 +81,11 @@ def check_predict_is_pure(learner: Any) -> None:
     assert pairs[70][0] == shown, "predict changed the instance"
     learn(asked, pairs[60:])
     learn(left, pairs[60:])
-    assert_same(left, asked, pairs, "a learner that was asked went another way")
+    assert_same(left, asked, pairs, "a learner that predicted in between differs")
 
 
 def check_same_twice(learner: Any) -> None:
-    """Two learners of the same parameters (and seed) fed alike are alike."""
+    """Two learners with the same parameters (and seed) on the same stream end in the same state."""
     pairs = stream(90)
     one, other = learner.clone(), learner.clone()
     for x, y in pairs:
@@ -96,7 +96,7 @@ def check_same_twice(learner: Any) -> None:
 
 
 def check_late_class(learner: Any) -> None:
-    """Labels that come late, of other types too, join the answers and are learned."""
+    """Labels that first appear late, also of other types, are predicted and learned."""
     model = learn(learner.clone(), clear_stream(60))
     late = [({"t": 5.0 + 0.1 * (i % 3), "g0": 0.1 * (i % 5)}, 3) for i in range(80)]
     other = clear_stream(80, seed=4)
@@ -104,13 +104,13 @@ def check_late_class(learner: Any) -> None:
         learn(model, [pair_a, pair_b])
         assert_sound(model, pair_a[0], {"no", "yes", 3})
     hits = sum(model.predict_one(x) == 3 for x, _ in late)
-    assert hits > len(late) // 2, f"a label that came late is answered {hits} times of {len(late)}"
+    assert hits > len(late) // 2, f"a label that appeared late is predicted {hits} times of {len(late)}"
     model.learn_one({"u": 1.0}, ("a", 4))
     assert_sound(model, {"u": 1.0, "g1": 0.0}, {"no", "yes", 3, ("a", 4)})
 
 
 def check_weights(learner: Any) -> None:
-    """A weight of 0 does nothing, 1 is the default, 3 is more than 1; others are refused."""
+    """A weight of 0 does nothing, 1 is the default, 3 differs from 1; negative, infinite and NaN are refused."""
     pairs = stream(60)
     plain, ones = learn(learner.clone(), pairs), learner.clone()
     for x, y in pairs:
@@ -134,7 +134,7 @@ def check_weights(learner: Any) -> None:
 
 
 def check_labels(learner: Any) -> None:
-    """A label that is missing or cannot be hashed raises and leaves the state."""
+    """A label that is missing or cannot be hashed raises and does not change the state."""
     model = learn(learner.clone(), stream(20))
     before = state(model)
     for bad in (None, math.nan, ["a list"], {"a": "dict"}):
@@ -145,7 +145,7 @@ def check_labels(learner: Any) -> None:
 
 
 def check_delayed_labels(learner: Any) -> None:
-    """Labels that arrive 40 instances late are learned as if they had come in time."""
+    """Labels that arrive 40 instances late leave the state of labels in time."""
     pairs = stream(120)
     late, plain = learner.clone(), learner.clone()
     for t in range(len(pairs) + 40):
@@ -157,7 +157,7 @@ def check_delayed_labels(learner: Any) -> None:
 
 
 def check_explanation(learner: Any) -> None:
-    """What the features add to a label's score sums to that score."""
+    """The contributions of the features to a label's score sum to that score."""
     model = learner.clone()
     assert model.explain_one({"a": 1.0}) == {}, "there is nothing to explain before any label"
     for t, (x, y) in enumerate(stream(90, labels=("a", "b", "c"))):
@@ -168,20 +168,20 @@ def check_explanation(learner: Any) -> None:
             total = math.fsum(model.explain_one(x, label).values())
             assert math.isclose(total, margin, rel_tol=1e-9, abs_tol=1e-9), f"{total} explains a score of {margin}"
         named = {k for k in model.explain_one(x) if k != "(intercept)"}
-        known = {*x, *model.features}  # a learner may speak through what it infers of an absent feature
+        known = {*x, *model.features}  # a learner may use what it infers about an absent feature
         if getattr(getattr(model, "traits", None), "uses_absence", False):
             named = {k for k in named if not str(k).endswith((" (absent)", " (present)"))}
         assert named <= known, f"features {named - known} are explained though not known"
 
 
 def check_learns(learner: Any) -> None:
-    """On two well separated classes it beats the majority class by far.
+    """On two well separated classes the accuracy is clearly above that of the majority class.
 
-    The classes differ in the values, or for a learner that looks at presence alone in which features are there.
+    The classes differ in the values, or, for a learner that uses presence alone, in which features are present.
     """
     model = learner.clone()
-    looks_at_values = getattr(getattr(learner, "traits", None), "uses_values", True)
-    pairs = clear_stream(600) if looks_at_values else presence_stream(600)
+    uses_values = getattr(getattr(learner, "traits", None), "uses_values", True)
+    pairs = clear_stream(600) if uses_values else presence_stream(600)
     hits = total = 0
     for t, (x, y) in enumerate(pairs):
         if t >= 300:
@@ -193,8 +193,8 @@ def check_learns(learner: Any) -> None:
 
 
 def check_answers_are_plain(learner: Any) -> None:
-    """Answers are the labels as given and Python floats, so that they can go into any file."""
+    """Predictions are the labels as given, and probabilities Python floats, so that JSON and pickle can hold them."""
     model = learn(learner.clone(), stream(30, labels=(True, False)))
     for label, proba in answers(model, stream(10, seed=2)):
-        assert type(label) is bool, f"the label came back as {type(label).__name__}"
+        assert type(label) is bool, f"the label was predicted as a {type(label).__name__}"
         assert all(type(p) is float for p in proba.values()), "probabilities must be Python floats"

@@ -1,4 +1,4 @@
-"""Checks of the second door (many instances at once) and of every way to keep and copy a learner."""
+"""Checks of the block interface (many instances at once), and of files, bytes, pickles and copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMERIC = ["f0", "f1", "f2", "f3"]
 
 
 def check_many_is_one(learner: Any) -> None:
-    """`learn_many`, in pieces of any size, leaves the state of `learn_one` to the last bit."""
+    """`learn_many`, in batches of any size, leaves the state of `learn_one` to the last bit."""
     pairs = stream(150, labels=("a", "b", "c"))
     one = learn(learner.clone(), pairs)
     for size in (150, 37, 1):
@@ -26,11 +26,11 @@ def check_many_is_one(learner: Any) -> None:
         for lo in range(0, len(pairs), size):
             part = pairs[lo : lo + size]
             many.learn_many([x for x, _ in part], [y for _, y in part])
-        assert_same(one, many, pairs, f"learn_many in pieces of {size}")
+        assert_same(one, many, pairs, f"learn_many in batches of {size}")
 
 
 def check_many_answers(learner: Any) -> None:
-    """`predict_many` and `predict_proba_many` answer what their single forms answer, before any label too."""
+    """`predict_many` and `predict_proba_many` equal `predict_one` and `predict_proba_one`, also before any label."""
     pairs = stream(60, labels=("a", "b", "c"))
     rows = [x for x, _ in stream(30, seed=2)] + [{}, {"unknown": 1.0}]
     model = learner.clone()
@@ -44,26 +44,26 @@ def check_many_answers(learner: Any) -> None:
 
 
 def check_blocks(learner: Any) -> None:
-    """A block in pieces and weighted, with dicts in between, through `predict_learn_many`: as one by one."""
+    """Slices of a weighted block through `predict_learn_many`, alternating with single instances, equal one by one."""
     pairs = stream(120)
     weights = [(0.0, 0.5, 1.0, 2.0)[t % 4] for t in range(120)]
     one, many = learner.clone(), learner.clone()
     block = to_block([x for x, _ in pairs], [y for _, y in pairs], weights)
-    expected, told = [], []
+    expected, found = [], []
     for t, (x, y) in enumerate(pairs):
         expected.append(one.predict_one(x))
         one.learn_one(x, y, w=weights[t])
     for lo in range(0, 120, 40):
-        told += many.predict_learn_many(block[lo : lo + 20])
+        found += many.predict_learn_many(block[lo : lo + 20])
         for t in range(lo + 20, lo + 40):
-            told.append(many.predict_one(pairs[t][0]))
+            found.append(many.predict_one(pairs[t][0]))
             many.learn_one(*pairs[t], w=weights[t])
-    assert told == expected, "predict_learn_many answers otherwise than predict_one"
-    assert_same(one, many, pairs, "blocks and dicts in turn")
+    assert found == expected, "predict_learn_many predicts otherwise than predict_one"
+    assert_same(one, many, pairs, "alternating blocks and dicts")
 
 
 def check_schedule(learner: Any) -> None:
-    """`run_block` with labels that come late does what the two calls in that order do."""
+    """`run_block` with a schedule equals `predict_one` and `learn_one` in that order."""
     pairs = stream(60)
     plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
     one, many = learner.clone(), learner.clone()
@@ -74,13 +74,13 @@ def check_schedule(learner: Any) -> None:
             expected.append(one.predict_one(pairs[s - 1][0]))
         else:
             one.learn_one(*pairs[-s - 1])
-    told = [None if c < 0 else many.classes[c] for c in codes]
-    assert told == expected, "run_block with a schedule answers otherwise than predict_one and learn_one in that order"
+    found = [None if c < 0 else many.classes[c] for c in codes]
+    assert found == expected, "run_block with a schedule predicts otherwise than predict_one in that order"
     assert_same(one, many, pairs, "a schedule")
 
 
 def check_frames(learner: Any) -> None:
-    """Arrays, sparse matrices and every kind of data frame lead to the state of the dicts."""
+    """Arrays, sparse matrices and every kind of data frame leave the same state as dicts."""
     pairs = [({k: v for k, v in x.items() if k in NUMERIC}, y) for x, y in stream(60, numeric=True)]
     y = [label for _, label in pairs]
     plain = learn(learner.clone(), pairs)
@@ -117,7 +117,7 @@ def _tables(rows: list[dict[str, float]]) -> dict[str, Any]:
 
 
 def check_changing_columns(learner: Any) -> None:
-    """Data frames whose columns change from one to the next, strings among them, equal the dicts."""
+    """Data frames whose columns change from one to the next, with strings, leave the same state as dicts."""
     import pandas as pd
 
     pairs = stream(120)
@@ -129,7 +129,7 @@ def check_changing_columns(learner: Any) -> None:
 
 
 def check_copies(learner: Any) -> None:
-    """Pickled, deep-copied and cloned: copies continue to the last bit for 200 steps, clones start anew."""
+    """Pickles and deep copies continue to the last bit for 200 steps; clones keep the parameters and no state."""
     pairs = stream(260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     twins = {"pickle": pickle.loads(pickle.dumps(model)), "deepcopy": copy.deepcopy(model)}
@@ -138,12 +138,12 @@ def check_copies(learner: Any) -> None:
     learn(model, pairs[60:])
     for how, twin in twins.items():
         assert_same(model, twin, pairs[:40], f"after {how}")
-    assert model.clone().predict_one(pairs[0][0]) is None, "a clone must start from nothing"
+    assert model.clone().predict_one(pairs[0][0]) is None, "a clone must have learned nothing"
     assert model.clone()._get_params() == model._get_params(), "a clone must keep the parameters"
 
 
 def check_saved(learner: Any) -> None:
-    """Saved and loaded, with features given up on the way, it continues to the last bit for 200 steps."""
+    """Saved and loaded, it continues to the last bit for 200 steps."""
     pairs = stream(260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,20 @@ def check_saved(learner: Any) -> None:
         model.save(path)
         assert [p.name for p in Path(folder).iterdir()] == [path.name], "save must write just the path given"
         again = type(model).load(path)
-    assert again._get_params() == model._get_params(), "the parameters changed on the way"
+    assert again._get_params() == model._get_params(), "save and load changed the parameters"
     learn(model, pairs[60:])
     learn(again, pairs[60:])
     assert_same(model, again, pairs[:40], "after save and load")
+
+
+def check_bytes(learner: Any) -> None:
+    """`to_bytes` gives the same bytes for the same state; from them it continues to the last bit for 200 steps."""
+    pairs = stream(260, labels=("a", "b", "c"))
+    model = learn(learner.clone(), pairs[:60])
+    data = model.to_bytes()
+    assert model.to_bytes() == data, "two calls of to_bytes differ"
+    again = type(model).from_bytes(data)
+    assert again.to_bytes() == data, "to_bytes after from_bytes differs"
+    learn(model, pairs[60:])
+    learn(again, pairs[60:])
+    assert_same(model, again, pairs[:40], "after to_bytes and from_bytes")

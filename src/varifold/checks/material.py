@@ -1,4 +1,4 @@
-"""What the checks share: made streams, and ways to look at a learner without changing it."""
+"""Shared by the checks: generated streams, and ways to inspect a learner without changing it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = ("red", "green", "blue")
 
 
 def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), numeric: bool = False) -> list[Pair]:
-    """Labelled instances whose features come late, vanish and return; some are strings unless `numeric`."""
+    """Labelled instances whose features appear late, vanish and return; some are strings unless `numeric`."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for t in range(n):
@@ -47,7 +47,7 @@ def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), s
 
 
 def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
-    """Two classes told apart only by which of eight features are there; every value is noise."""
+    """Two classes that differ only in which of eight features are present; every value is noise."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for _ in range(n):
@@ -80,7 +80,7 @@ def learn(learner: Any, pairs: Iterable[Pair]) -> Any:
 
 
 def state(learner: Any) -> str:
-    """A digest of all the learner holds, equal for learners in the same state to the bit."""
+    """A digest of the whole state, equal for learners whose states are equal to the bit."""
     digest = hashlib.sha256()
     for part in _parts(learner):
         digest.update(part)
@@ -100,7 +100,7 @@ def _parts(learner: Any) -> Iterable[bytes]:
 
 
 def arrays(learner: Any) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Every array of the state of one of this library's learners; None for a stranger's."""
+    """Every array in the state of one of this library's learners; None for those of others."""
     kept = learner.__getstate__() if hasattr(learner, "__getstate__") else None
     if isinstance(kept, dict) and isinstance(kept.get("engine"), tuple):
         held: dict[str, np.ndarray[Any, Any]] = kept["engine"][2]
@@ -114,7 +114,7 @@ def answers(learner: Any, pairs: Iterable[Pair]) -> list[tuple[Any, dict[Any, fl
 
 
 def assert_same(one: Any, other: Any, pairs: Sequence[Pair], what: str) -> None:
-    """Both learners answer alike to the last bit, and so do their states when they can be told."""
+    """Both learners predict the same to the last bit, and their states are equal where they can be read."""
     for (x, _), a, b in zip(pairs, answers(one, pairs), answers(other, pairs), strict=True):
         assert a == b, f"{what}: {a} became {b} on {x}"
     if arrays(one) is not None and arrays(other) is not None:
@@ -127,14 +127,14 @@ def _bytes(array: Any) -> bytes | None:
 
 
 def assert_sound(learner: Any, x: dict[Any, Any], labels: Iterable[Any]) -> None:
-    """The answer to x is one of the labels, and the probabilities are probabilities of just these labels."""
+    """The prediction of x is one of the labels, and the probabilities are those of exactly these labels."""
     labels = set(labels)
     label, proba = learner.predict_one(x), learner.predict_proba_one(x)
     assert label in labels, f"predict_one({x}) gave {label!r}, which is none of the labels {labels}"
     assert set(proba) == labels, f"predict_proba_one({x}) names {set(proba)}, the labels learned are {labels}"
     assert all(math.isfinite(p) and 0.0 <= p <= 1.0 for p in proba.values()), f"{proba} are not probabilities"
     assert math.isclose(sum(proba.values()), 1.0, abs_tol=1e-9), f"{proba} sum to {sum(proba.values())}"
-    assert proba[label] >= max(proba.values()) - 1e-9, f"the answer {label!r} is not the likeliest of {proba}"
+    assert proba[label] >= max(proba.values()) - 1e-9, f"the predicted {label!r} is not the most probable of {proba}"
 
 
 def assert_finite(learner: Any) -> None:

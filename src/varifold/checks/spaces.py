@@ -1,4 +1,4 @@
-"""Checks of the feature space: names, values, absence, growth, and what hostile instances may not do."""
+"""Checks of the feature space: names, values, absence, growth, and extreme or malformed instances."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ print(outcome(pickle.load(sys.stdin.buffer)))
 
 
 def outcome(learner: Any) -> str:
-    """The end of a run over sets of names, as text; another process with another hash seed must print the same."""
+    """The final state of a run over sets of names, as text; it must be the same under any hash seed."""
     model = learner.clone()
-    told = []
+    found = []
     for x, y in stream(60, labels=("a", "b", "c")):
         names = {f"word {ord(c)}" for c in repr(sorted(x.items(), key=repr))}
         model.learn_one({**x, **dict.fromkeys(names, 1.0)}, y)
-        told.append(sorted(model.predict_proba_one(x).items()))
-    return state(model) if arrays(model) is not None else repr(told)
+        found.append(sorted(model.predict_proba_one(x).items()))
+    return state(model) if arrays(model) is not None else repr(found)
 
 
 def check_hash_seed(learner: Any) -> None:
-    """Another process with another hash seed comes to the same state."""
+    """A process with another hash seed ends in the same state."""
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     path = os.pathsep.join(p for p in sys.path if p)
     here = outcome(learner)
@@ -73,7 +73,7 @@ def check_hash_seed(learner: Any) -> None:
 
 
 def check_changing_features(learner: Any) -> None:
-    """Features may come, vanish, return, or change altogether from one instance to the next."""
+    """Features may appear, vanish, return, or all change from one instance to the next."""
     model = learner.clone()
     seen = set()
     for t in range(120):
@@ -87,7 +87,7 @@ def check_changing_features(learner: Any) -> None:
 
 
 def check_unknown_features(learner: Any) -> None:
-    """Names and string values that were never learned change no answer."""
+    """Names and string values that were never learned do not change a prediction."""
     model = learn(learner.clone(), stream(80))
     for x, _ in stream(20, seed=2):
         more = {**x, "unknown": 3.5, 12345: 1.0, "unknown column": "a level"}
@@ -95,7 +95,7 @@ def check_unknown_features(learner: Any) -> None:
 
 
 def check_constant_feature(learner: Any) -> None:
-    """A feature that never varies, even a huge one, does no harm."""
+    """A feature that never varies, even with a huge value, leaves predictions sound and the state finite."""
     model = learner.clone()
     for x, y in stream(60):
         x = {**x, "constant": 1e9, "zero": 0.0}
@@ -105,7 +105,7 @@ def check_constant_feature(learner: Any) -> None:
 
 
 def check_absent(learner: Any) -> None:
-    """A missing key, None and NaN are one and the same."""
+    """A missing key, None and NaN are all the same: absent."""
     pairs = stream(80)
     every = sorted({k for x, _ in pairs for k in x}, key=repr)
     plain = learn(learner.clone(), pairs)
@@ -115,7 +115,7 @@ def check_absent(learner: Any) -> None:
 
 
 def check_zero_is_a_value(learner: Any) -> None:
-    """0.0 is observed: the feature becomes known by it."""
+    """0.0 is an observed value: it makes the feature known."""
     pairs = [({**x, "meter": 0.0}, y) for x, y in stream(40)]
     model = learn(learner.clone(), pairs)
     assert_sound(model, {"meter": 0.0}, {"no", "yes"})
@@ -130,33 +130,33 @@ BAD_NAMES: tuple[Any, ...] = (("a", "tuple"), None, 1.5, b"bytes", True, frozens
 
 
 def check_refuses(learner: Any) -> None:
-    """Values and names that have no meaning raise, say where, and leave the state as it was."""
+    """Invalid values and names raise an error that names the feature, and do not change the state."""
     model = learn(learner.clone(), stream(40))
     before = state(model)
     for value in BAD_VALUES:
         for x in ({"f0": 1.0, "pressure": value}, {"pressure": value, "brand new": 1.0}):
-            told = _refused(model, x, before)
-            assert "pressure" in told, f"the message {told!r} does not name the feature"
+            said = _refused(model, x, before)
+            assert "pressure" in said, f"the message {said!r} does not name the feature"
     for name in BAD_NAMES:
         _refused(model, {"f0": 1.0, name: 1.0}, before)
 
 
 def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
-    told = ""
+    said = ""
     calls: dict[str, tuple[Any, ...]] = {"learn_one": (x, "yes"), "predict_one": (x,), "predict_proba_one": (x,)}
     for name, given in calls.items():
         try:
             getattr(model, name)(*given)
         except (ValueError, TypeError) as error:
-            told = str(error)
+            said = str(error)
         else:
             raise AssertionError(f"{name}({x}) must raise a ValueError or TypeError")
     assert state(model) == before, f"the refused instance {x} changed the state"
-    return told
+    return said
 
 
 def check_name_clash(learner: Any) -> None:
-    """A feature named 'f=v' beside the string value v of f is refused, whichever comes first."""
+    """A feature named 'f=v' and the string value v of f exclude each other, whichever comes first."""
     for first, second in (({"a": "b"}, {"a=b": 1.0}), ({"a=b": 1.0}, {"a": "b"})):
         model = learner.clone()
         model.learn_one({**first, "c": 1.0}, "no")
@@ -172,7 +172,7 @@ def check_name_clash(learner: Any) -> None:
 
 
 def check_extreme_values(learner: Any) -> None:
-    """1e308, 5e-324 and their like leave a finite state and sound probabilities."""
+    """Values like 1e308 and 5e-324 leave a finite state and sound probabilities."""
     extremes = (1e308, -1e308, 5e-324, -5e-324, 1e-300, 1e155, -1e155, 1e16, 0.0, -0.0, 10**30)
     model = learner.clone()
     seen = set()
@@ -185,13 +185,13 @@ def check_extreme_values(learner: Any) -> None:
 
 
 def check_finite_state(learner: Any) -> None:
-    """After an ordinary stream every number held is finite."""
+    """After an ordinary stream every number in the state is finite."""
     model = learn(learner.clone(), stream(150))
     assert_finite(model)
 
 
 def check_numpy_types(learner: Any) -> None:
-    """NumPy's scalars and names, bool and Decimal are the numbers they stand for."""
+    """NumPy scalars and names, bool and Decimal count as the plain numbers and names of the same value."""
     pairs = stream(80)
     turned = [({_numpy_name(k): _numpy_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
     exact = [({k: _plain_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
@@ -215,7 +215,7 @@ def _plain_value(value: Any, t: int) -> Any:
 
 
 def check_features(learner: Any) -> None:
-    """`features` tells first and last sight and how often, string values as indicators."""
+    """`features` gives the first and last step and the count of each feature; string values are indicators."""
     model = learner.clone()
     rows = [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}, {"b": "x", 5: 0.0}, {}, {"a": None, "b": math.nan}]
     for t, x in enumerate(rows):
@@ -229,7 +229,7 @@ def check_features(learner: Any) -> None:
 
 
 def check_bounded_memory(learner: Any) -> None:
-    """With max_features the state stops growing to the byte once windows and sketches are full, however it evicts."""
+    """With max_features the state stops growing once windows and sketches are full, with either `evict`."""
     for evict in ("oldest", "lightest"):
         model = learner.clone({"max_features": 24, "evict": evict})
         sizes = []
@@ -248,7 +248,7 @@ def check_bounded_memory(learner: Any) -> None:
 
 
 def takes_bound(learner: Any) -> bool:
-    """Whether the learner can be told how many features to keep."""
+    """Whether the learner has the parameters max_features and evict."""
     return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)
 
 

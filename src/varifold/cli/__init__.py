@@ -24,7 +24,7 @@ USAGE, DATA = 2, 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code: 0 well, 1 data at fault, 2 wrong usage."""
+    """Run a command line; returns the exit code: 0 success, 1 a problem with the data, 2 wrong usage."""
     if argv is None:
         sys.excepthook = _one_line
         warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
@@ -66,7 +66,7 @@ def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, d
     from varifold import __version__
 
     class Parser(argparse.ArgumentParser):
-        """Says what is wrong in one line."""
+        """Reports a wrong option in one line."""
 
         def error(self, message: str) -> None:  # type: ignore[override]
             raise ParameterError(f"{message} (see {self.prog} --help)")
@@ -93,7 +93,7 @@ def _line(message: str) -> str:
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: object) -> None:
-    """What nothing above expects, still in one line; VARIFOLD_TRACEBACK=1 shows where it came from."""
+    """Report an unexpected error in one line; VARIFOLD_TRACEBACK=1 shows the traceback."""
     if os.environ.get("VARIFOLD_TRACEBACK"):
         sys.__excepthook__(kind, error, error.__traceback__)
         return

@@ -1,4 +1,4 @@
-"""``varifold data``: the data sets, and what a stream looks like."""
+"""``varifold data``: list, fetch, export and show data sets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
+from varifold.cli.source import add_target_type, types
 from varifold.cli.targets import check_picture, check_target
-from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.errors import DataError, UnknownNameError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,10 +26,10 @@ def add_parser(subparsers: Any) -> None:
     parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
     found = parts.add_parser("list", help="every registered set", allow_abbrev=False)
     found.add_argument("--format", choices=["table", "json"], default="table")
-    info = parts.add_parser("info", help="all that is known of a set", allow_abbrev=False)
+    info = parts.add_parser("info", help="everything the registry knows about a set", allow_abbrev=False)
     info.add_argument("name", metavar="NAME")
     info.add_argument("--format", choices=["table", "json"], default="table")
-    fetch = parts.add_parser("fetch", help="download sets into the cache, checked", allow_abbrev=False)
+    fetch = parts.add_parser("fetch", help="download sets into the cache and verify them", allow_abbrev=False)
     fetch.add_argument("names", nargs="+", metavar="NAME")
     fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without an answer")
     export = parts.add_parser("export", help="write a set as a file", allow_abbrev=False)
@@ -37,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     export.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
     export.add_argument("--scenario", default=None, metavar="SPEC", help="after a scenario, such as vfs:0.5")
     export.add_argument("--seed", type=natural, default=0, metavar="S")
-    _show_options(parts.add_parser("show", help="which features live when", allow_abbrev=False))
+    _show_options(parts.add_parser("show", help="which features are present when", allow_abbrev=False))
 
 
 def _show_options(show: argparse.ArgumentParser) -> None:
@@ -45,14 +46,15 @@ def _show_options(show: argparse.ArgumentParser) -> None:
     show.add_argument("--target", metavar="COL", help="column of the label, for files")
     show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
     show.add_argument("--seed", type=natural, default=0, metavar="S")
-    show.add_argument("--types", default="", metavar="COL=KIND,...", help="numeric, category or text")
+    show.add_argument("--types", type=types, metavar="COL=KIND,...", help="numeric, category or text")
+    add_target_type(show)
     show.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
     show.add_argument("--plot", metavar="FILE.png", help="picture of it")
     show.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one part."""
+    """Run one part."""
     parts = {"list": _list, "info": _info, "fetch": _fetch, "export": _export, "show": _show}
     return parts[args.part](args)
 
@@ -177,18 +179,12 @@ def _source(args: argparse.Namespace) -> Any:
             return datasets.load(args.what[0])
         except UnknownNameError as error:
             raise UnknownNameError(f"{error}; and no file has that name") from None
-    stream = streams.read(args.what, target=args.target, types=_types(args.types), on_error=args.on_error)
+    stream = streams.read(
+        args.what, target=args.target, target_type=args.target_type, types=args.types, on_error=args.on_error
+    )
     blocks = list(stream.blocks())
     if stream.skipped:
         print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)
     if not blocks:
         raise DataError(f"{' '.join(args.what)}: no rows to show")
     return concatenate(blocks)
-
-
-def _types(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise ParameterError(f"--types takes COL=KIND,...; {name!r} has no kind")
-    return {name: kind for name, _, kind in pairs}

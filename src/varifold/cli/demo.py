@@ -30,7 +30,7 @@ _FIXED = 0.05
 
 @dataclass(frozen=True)
 class Way:
-    """One way to treat absence, what it gave, and how many values it had to make up."""
+    """One way to treat absent values: its result, and how many values it had to fill in."""
 
     name: str
     result: Result
@@ -95,7 +95,7 @@ def _ways(made: Plant) -> list[tuple[str, Values, list[str], int]]:
 
 
 def _filled(readings: Values, with_means: bool) -> Values:
-    """Every sensor met so far gets a value: zero, or the mean of what it has shown."""
+    """The readings with a value for every sensor seen so far: zero, or the mean of its readings."""
     there = ~np.isnan(readings)
     count = there.cumsum(axis=0)
     mean = np.where(there, readings, 0.0).cumsum(axis=0) / np.maximum(count, 1)
@@ -115,17 +115,17 @@ def _during(way: Way, made: Plant) -> tuple[float, float]:
     curve = way.result.curve
     lows = np.concatenate([[0], curve.at[:-1]])
     out = _silent(made)[(lows + curve.at) // 2]
-    late = curve.at > 0.75 * len(made.labels)
-    return float(curve.window_cer[out].mean()), float(curve.window_cer[late].mean())
+    last = curve.at > 0.75 * len(made.labels)
+    return float(curve.window_cer[out].mean()), float(curve.window_cer[last].mean())
 
 
 def _entry(way: Way, made: Plant) -> dict[str, Any]:
-    outage, late = _during(way, made)
+    outage, last_quarter = _during(way, made)
     return {
         "way": way.name,
         "cer": way.result.cer,
         "cer_outages": outage,
-        "cer_last_quarter": late,
+        "cer_last_quarter": last_quarter,
         "made_up": way.made_up,
         "us_per_instance": way.result.us_per_instance,
         "majority_cer": way.result.majority_cer,

@@ -135,7 +135,7 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 
 
 def _row(args: argparse.Namespace, learner: VaryingClassifier) -> dict[Any, Any]:
-    """The instance that --row says; a name that is a number to the model is one here."""
+    """The instance that --row gives; names are ints where the model's are."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
@@ -153,34 +153,34 @@ def _number(name: str) -> int | None:
 
 def _pairs(words: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    for name, value in map(_pair, words):
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
         if name in given:
             raise ParameterError(f"{name!r} is given twice in --row")
-        given[name] = value
+        given[name] = _number_or_text(value)
     return given
+
+
+def _number_or_text(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _json(text: str) -> dict[Any, Any]:
     try:
         found = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError(f"--row is not valid JSON: {error}") from error
     return dict(found)
 
 
-def _pair(word: str) -> tuple[str, Any]:
-    name, equals, value = word.partition("=")
-    if not equals or not name:
-        raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
-    try:
-        return name, float(value)
-    except ValueError:
-        return name, value
-
-
 def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:
     if args.data is None:
-        raise ParameterError(f"--row {number} is the number of a row; say of what with --data NAME or --data PATH")
+        raise ParameterError(f"--row {number} is the number of a row; name its data with --data NAME or --data PATH")
     seen = 0
     for block in _blocks(args):
         if 0 < number <= seen + len(block):
@@ -197,4 +197,4 @@ def _blocks(args: argparse.Namespace) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    return read([args.data], target=args.target).blocks()
+    return read([args.data], target=args.target, target_type="class").blocks()

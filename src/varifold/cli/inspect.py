@@ -102,7 +102,7 @@ def _spelled(value: Any) -> str:
 
 
 def _param(value: Any) -> str:
-    """A parameter; a learner among them as --model would have it."""
+    """A parameter; a learner among them is written as --model takes it."""
     if not isinstance(value, dict):
         return repr(value)
     header = value["learner"]

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal that has rich, else a line now and then, else nothing."""
+"""Progress on standard error: a bar on a terminal where rich is installed, else a line every few seconds."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "run",
         help="run a learner over a file or a data set",
-        description="Predict, score and learn every instance of a stream, and say how well it went.",
+        description="Predict, score and learn every instance of a stream, and show the metrics.",
         allow_abbrev=False,
     )
     source.add_options(parser)
@@ -62,8 +62,8 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: --data yes, FILE no)"
     )
-    how.add_argument("--delay", metavar="K|COL", help="labels come K instances late, or as many as a column says")
-    how.add_argument("--positive", metavar="LABEL", help="label that f1 is about (default: the rarer of two)")
+    how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
+    how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
@@ -72,13 +72,13 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Evaluate, print, and write what was asked for."""
+    """Evaluate, print the metrics, save the learner and draw the picture."""
     spec = _scaled(parse_model(args.model), args.scale)
     _check(args, spec)
-    origin = source.open_source(args)
-    summary = _evaluate(args, spec, origin)
-    _tell(args, origin, summary)
-    facts = _facts(args, spec, origin, summary)
+    given = source.open_input(args)
+    summary = _evaluate(args, spec, given)
+    _check_result(args, given, summary)
+    facts = _facts(args, spec, given, summary)
     if args.format == "json":
         print_json(facts)
     elif args.format == "csv":
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
-    """What can be known to be wrong before anything is read."""
+    """Refuse options that cannot work, before anything is read."""
     source.check(args)
     if args.save and not hasattr(spec.cls, "save"):
         raise ParameterError(f"--save: {spec.cls.__name__} has no save()")
@@ -109,21 +109,21 @@ def _shuffles(args: argparse.Namespace) -> bool:
     return bool(args.data) if args.shuffle is None else bool(args.shuffle)
 
 
-def _tell(args: argparse.Namespace, origin: source.Source, summary: Summary) -> None:
-    """Nothing to score is an error; rows left out and repeats that do not vary are told on standard error."""
+def _check_result(args: argparse.Namespace, given: source.Input, summary: Summary) -> None:
+    """Refuse a run without anything to score; report skipped rows and repeats that do not vary on standard error."""
     first = summary.results[0]
     if first.instances == 0:
-        raise DataError(f"{origin.name} has no instances")
+        raise DataError(f"{given.name} has no instances")
     if first.scored == 0:
-        raise DataError(f"none of the {first.instances:,} instances of {origin.name} that count has a label")
+        raise DataError(f"none of the {first.instances:,} instances of {given.name} that count has a label")
     if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
-    for problem in origin.problems[:3]:
+    for problem in given.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
-    if origin.skipped > 3:
-        print(f"skipped: {origin.skipped - 3:,} more", file=sys.stderr)
+    if given.skipped > 3:
+        print(f"skipped: {given.skipped - 3:,} more", file=sys.stderr)
 
 
 def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
@@ -146,18 +146,17 @@ def _delay(text: str | None) -> float | str | None:
         return text
 
 
-def _evaluate(args: argparse.Namespace, spec: ModelSpec, origin: source.Source) -> Summary:
+def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input) -> Summary:
+    """One pass over a stream, or repeats over data in memory where rows are permuted or scaled as a whole."""
     shuffle = _shuffles(args)
-    varied = None
-    if origin.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
-        varied = vary(origin.stream, args.scenario, seed=args.seed)
-    if varied is not None:
+    if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
+        varied = vary(given.stream, args.scenario, seed=args.seed)
         learner = spec()
-        with progress(f"{spec.name} on {origin.name}", None, "instances") as report:
+        with progress(f"{spec.name} on {given.name}", None, "instances") as report:
             result = prequential(learner, varied, delay=_delay(args.delay), positive=args.positive, progress=report)
         return Summary([result], [args.seed], learner)
-    data = origin.load()
-    with progress(f"{spec.name} on {origin.name}", args.repeats, "repeats") as report:
+    data = given.load()
+    with progress(f"{spec.name} on {given.name}", args.repeats, "repeats") as report:
         return repeat(
             spec,
             data,
@@ -173,7 +172,7 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, origin: source.Source) 
         )
 
 
-def _facts(args: argparse.Namespace, spec: ModelSpec, origin: source.Source, summary: Summary) -> dict[str, Any]:
+def _facts(args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary) -> dict[str, Any]:
     first = summary.results[0]
     learner = summary.learner
     metrics = summary.metrics()
@@ -181,11 +180,11 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, origin: source.Source, sum
     return {
         "model": spec.name,
         "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
-        "data": origin.name,
+        "data": given.name,
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
-        "features": _columns(origin, summary),
+        "features": _columns(given, summary),
         "names": max(r.names for r in summary.results),
         "classes": len(first.labels),
         "labels": first.labels,
@@ -194,7 +193,7 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, origin: source.Source, sum
         "delay": _delay(args.delay),
         "scored_from": first.scored_from,
         "unlabelled": first.unlabelled,
-        "skipped": origin.skipped,
+        "skipped": given.skipped,
         "empty": _count(summary.mean("empty")),
         **{name: metrics[name] for name in _SPREAD},
         "positive": first.positive,
@@ -207,9 +206,9 @@ def _facts(args: argparse.Namespace, spec: ModelSpec, origin: source.Source, sum
     }
 
 
-def _columns(origin: source.Source, summary: Summary) -> int:
-    """Columns before indicators: as the data set says, or as many as were met."""
-    known = origin.columns()
+def _columns(given: source.Input, summary: Summary) -> int:
+    """Columns before indicators: as the data set says, or as many as were seen."""
+    known = given.columns()
     return max(r.columns for r in summary.results) if known is None else known
 
 

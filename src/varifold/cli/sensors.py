@@ -1,6 +1,6 @@
-"""A made stream for the demonstration: a cooling plant whose sensors fail in groups, flicker, retire and are added.
+"""A generated stream for the demonstration: a cooling plant whose sensors fail in groups, drop out, retire and join.
 
-Three hidden drivers (heat, load, wear) move slowly. Every sensor sees one or two of them behind its own offset, gain
+Three hidden drivers (heat, load, wear) move slowly. Every sensor measures one or two of them with its own offset, gain
 and noise. The plant trips when a mix of the drivers is high; that is the label.
 """
 
@@ -16,7 +16,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Group:
-    """Sensors of one kind: number, typical reading, its spread, and what they see of (heat, load, wear)."""
+    """Sensors of one kind: number, typical reading, its spread, and the weights of (heat, load, wear) in it."""
 
     name: str
     sensors: int
@@ -26,7 +26,7 @@ class Group:
     noise: float
     since: float = 0.0
     until: float = 1.0
-    """Shares of the stream at which they are installed and taken away."""
+    """Shares of the stream at which they are installed and removed."""
     out: tuple[tuple[float, float], ...] = ()
     """Shares of the stream between which the whole group is silent."""
 
@@ -40,12 +40,12 @@ GROUPS = (
     Group("infrared", 5, 305.0, 8.0, (1.0, 0.0, 0.1), 0.6, since=0.62),
 )
 NODES = 10
-"""Battery-driven nodes, each with a life of its own."""
+"""Battery-driven nodes, each present for a part of the stream."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A stream: readings (NaN: absent) of named sensors, labels, and when which group was silent."""
+    """A stream: readings (NaN: absent) of named sensors, labels, and the outages of groups."""
 
     names: list[str]
     groups: list[str]
@@ -57,7 +57,7 @@ class Plant:
         return [{name: v for name, v in zip(self.names, row, strict=True) if v == v} for row in self.readings.tolist()]
 
     def outages(self) -> list[tuple[str, int, int]]:
-        """(group, first, end) of every silence of a whole group."""
+        """(group, first, end) of every outage of a whole group."""
         n = len(self.labels)
         return [(g.name, int(a * n), int(b * n)) for g in GROUPS for a, b in g.out]
 
@@ -82,7 +82,7 @@ def plant(n: int = 8000, seed: int = 7) -> Plant:
 
 
 def _slow(rng: np.random.Generator, n: int, hold: float) -> Values:
-    """A hidden driver: a random walk drawn back to zero, of unit deviation."""
+    """A hidden driver: a mean-reverting random walk of unit deviation."""
     steps = rng.normal(0.0, np.sqrt(1.0 - hold * hold), n)
     walk = np.empty(n)
     now = rng.normal()

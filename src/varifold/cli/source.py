@@ -1,4 +1,4 @@
-"""Where instances come from, as the command line says it: files with reading options, or a data set by name."""
+"""The input of a command: files with reading options, or a data set by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from varifold._engine.block import concatenate
 from varifold.base import Block
+from varifold.base.spec import split_pairs
+from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError
 
 _KINDS = ("numeric", "category", "text")
@@ -28,8 +30,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Declare how files are read."""
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
-        "--types", type=_types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
+        "--types", type=types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
     )
+    add_target_type(reading)
     reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
     reading.add_argument("--weight", metavar="COL", help="column of sample weights")
     reading.add_argument("--id", metavar="COL", help="column that identifies rows; no feature")
@@ -37,18 +40,25 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--ignore", type=_list, metavar="COL,...", help="columns to leave out")
     reading.add_argument("--absent", type=_list, metavar="TEXT,...", help="cells that mean absent (beside empty ones)")
     reading.add_argument("--omitted", choices=["absent", "zero"], help="what sparse rows leave out (default absent)")
-    reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content tell")
+    reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content shows it")
     reading.add_argument("--encoding", metavar="NAME", help="of text files (default utf-8)")
     reading.add_argument("--delimiter", metavar="CHAR", help="of CSV, where it is not found out")
     reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="of CSV, where it is not found out")
     reading.add_argument("--no-header", action="store_true", help="CSV without names: columns are c1, c2, ...")
+    reading.add_argument("--max-line", type=positive, metavar="BYTES", help="longest line (default 64 MB)")
 
 
-def _types(text: str) -> dict[str, str]:
+def add_target_type(parser: Any) -> None:
+    """Declare --target-type."""
+    parser.add_argument("--target-type", choices=["class"], help="class: take every number of the target as a class")
+
+
+def types(text: str) -> dict[str, str]:
+    """Column name -> type, from ``COL=KIND,...``."""
     found = {}
-    for part in text.split(","):
-        column, equals, kind = part.rpartition("=")
-        if not equals or kind not in _KINDS:
+    for column, kind in split_pairs(text, last=True):
+        if kind not in _KINDS:
+            part = column if kind is None else f"{column}={kind}"
             raise argparse.ArgumentTypeError(f"{part!r} is not of the form COL=numeric|category|text")
         found[column] = kind
     return found
@@ -61,6 +71,7 @@ def _list(text: str) -> tuple[str, ...]:
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
     """Options of `streams.read` that were given."""
     given = {
+        "target_type": args.target_type,
         "types": args.types,
         "on_error": args.on_error,
         "weight": args.weight,
@@ -74,20 +85,21 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
         "delimiter": args.delimiter,
         "decimal": args.decimal,
         "header": False if args.no_header else None,
+        "max_line": args.max_line,
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass
-class Source:
-    """A whole set in memory, or a stream that is read as it is learned."""
+class Input:
+    """A whole data set in memory, or a stream that is read while it is learned."""
 
     name: str
     whole: Any = None
     stream: Any = None
 
     def load(self) -> Any:
-        """All of it: a data set, or a block of what the files hold."""
+        """The whole input: a data set, or a block of all rows of the files."""
         if self.whole is None:
             blocks = list(self.stream.blocks())
             if not blocks:
@@ -96,7 +108,7 @@ class Source:
         return self.whole
 
     def columns(self) -> int | None:
-        """Columns before indicators and words, where the source knows."""
+        """Columns before indicators and words, where the input knows them."""
         if self.stream is not None:
             return len(self.stream.columns)
         return None if isinstance(self.whole, Block) else int(self.whole.columns)
@@ -113,7 +125,7 @@ class Source:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot go together, before anything is read."""
+    """Refuse options that exclude each other, before anything is read."""
     if bool(args.files) == bool(args.data):
         raise ParameterError(f"{args.command} needs either FILE with --target COL or --data NAME")
     own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)
@@ -124,12 +136,12 @@ def check(args: argparse.Namespace) -> None:
         raise ParameterError(f"--{option} is for files; a data set knows its own")
 
 
-def open_source(args: argparse.Namespace) -> Source:
-    """What `add_options` was told."""
+def open_input(args: argparse.Namespace) -> Input:
+    """The input that the options of `add_options` name."""
     if args.data:
         from varifold.datasets import load
 
-        return Source(args.data, whole=load(args.data))
+        return Input(args.data, whole=load(args.data))
     from varifold.streams import read
 
-    return Source(" ".join(args.files), stream=read(args.files, target=args.target, **reading_options(args)))
+    return Input(" ".join(args.files), stream=read(args.files, target=args.target, **reading_options(args)))

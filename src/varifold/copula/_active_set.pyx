@@ -20,7 +20,7 @@ from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space, seen_count
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect, expect_chains
+from varifold._engine.state import checked_array, check_chains
 
 cdef double PATIENCE = 0.01        # lead that a swap needs, as a part of the memory
 cdef double LARGEST_UNIT = 1e100   # beyond it all activities are scaled back
@@ -228,11 +228,11 @@ cdef class Nodes:
         """Take what dump_nodes() gave; there is room."""
         cdef Py_ssize_t i
         count = len(arrays["nodes"])
-        nodes, slots = expect(arrays, "nodes", "i", (None, 2), 0), expect(arrays, "slots", "i", (None, 3), -1)
+        nodes, slots = checked_array(arrays, "nodes", "i", (None, 2), 0), checked_array(arrays, "slots", "i", (None, 3), -1)
         if count > self.room or len(slots) > self.slots:
             raise ValueError("the arrays do not belong to this copula")
-        active = expect(arrays, "active", "f", (len(slots),), 0)
-        expect(arrays, "unit", "f", (2,), 0)
+        active = checked_array(arrays, "active", "f", (len(slots),), 0)
+        checked_array(arrays, "unit", "f", (2,), 0)
         if not 1.0 <= arrays["unit"][0] <= LARGEST_UNIT:
             raise ValueError("unit is not what an observation can count")
         if not len(slots) or (count and (nodes[:, 0].max() >= len(slots) or nodes[:, 1].max() > count)):
@@ -242,7 +242,7 @@ cdef class Nodes:
         taken = {slot: node + 1 for node, slot in enumerate(nodes[:, 0].tolist()) if slot}
         if taken != {slot: node for slot, node in enumerate(slots[:, 0].tolist()) if node > 0}:
             raise ValueError("nodes and slots do not name each other")
-        expect_chains(slots[:, 1].tolist(), [0, *nodes[:, 1].tolist()],
+        check_chains(slots[:, 1].tolist(), [0, *nodes[:, 1].tolist()],
                       {node: self.space.column[<Py_ssize_t> slot] for slot, node in taken.items()
                        if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
         self.nodes = len(nodes)

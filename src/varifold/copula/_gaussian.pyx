@@ -17,7 +17,7 @@ from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double DRAWN = 15.0      # instances by which a class's covariance is drawn to the common one
 cdef double RATE = 0.7
@@ -302,14 +302,14 @@ cdef class GaussianModel(Model):
         cdef int c
         cdef const double[:, :, ::1] cov
         Model.fill(self, arrays, capacity)
-        seen = expect(arrays, "seen", "f", (None,), 0)
+        seen = checked_array(arrays, "seen", "f", (None,), 0)
         kept = len(seen)
         if kept > min(capacity, self.most):
             raise ValueError("there are covariances of more features than are looked at")
-        cov = np.ascontiguousarray(expect(arrays, "cov", "f", (self.classes + 1, kept, kept)))
-        means = expect(arrays, "means", "f", (self.classes, kept, 2))
-        expect(arrays, "counts", "f", (self.classes,), 0)
-        self.total = expect(arrays, "total", "f", (1,), 0)[0]
+        cov = np.ascontiguousarray(checked_array(arrays, "cov", "f", (self.classes + 1, kept, kept)))
+        means = checked_array(arrays, "means", "f", (self.classes, kept, 2))
+        checked_array(arrays, "counts", "f", (self.classes,), 0)
+        self.total = checked_array(arrays, "total", "f", (1,), 0)[0]
         self.fit(max(min(capacity, self.most), 1), max(self.classes, 2))
         self.capacity = capacity
         for c in range(self.classes + 1):

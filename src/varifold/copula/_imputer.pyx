@@ -53,7 +53,7 @@ cdef class ImputerModel(Model):
             total += WEIGHT[k] * self.copula.marginals.value(node, z + sd * POINT[k])
         return total
 
-    cdef void complete(self, View* v, double* value, double* low, double* high) noexcept nogil:
+    cdef void impute(self, View* v, double* value, double* low, double* high) noexcept nogil:
         """Values of absent features with an interval; for an indicator its probability; given ones as they are."""
         cdef Py_ssize_t i
         cdef int32_t slot

@@ -17,7 +17,7 @@ from varifold.copula._active_set cimport fresh
 from varifold.copula._scores cimport Scores
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double FLOOR = 1e-9
 
@@ -243,16 +243,16 @@ cdef class Copula(Scores):
         cdef Py_ssize_t i, j, row
         self.grow(capacity)
         self.fill_nodes(arrays)
-        sigma = expect(arrays, "sigma", "f", (self.nodes, self.nodes), -1e6, 1e6)  # beyond, its inverse is not found
-        expect(arrays, "updates", "i", (1,), 0)
-        cells = expect(arrays, "batch", "f", (None, 4), -1e9, 1e9)
-        held = len(expect(arrays, "batch_weights", "f", (None,), 0))
+        sigma = checked_array(arrays, "sigma", "f", (self.nodes, self.nodes), -1e6, 1e6)  # beyond, its inverse is not found
+        checked_array(arrays, "updates", "i", (1,), 0)
+        cells = checked_array(arrays, "batch", "f", (None, 4), -1e9, 1e9)
+        held = len(checked_array(arrays, "batch_weights", "f", (None,), 0))
         if held > self.batch or len(cells) and (
                 cells[:, :2].min() < 0 or cells[:, 0].max() >= held or cells[:, 1].max() >= self.nodes
                 or np.unique(cells[:, :2].astype(np.int64), axis=0).shape[0] != len(cells)):
             raise ValueError("batch holds rows or nodes that there are not")
-        expect(arrays, "window_counts", "i", (self.nodes,), 0)
-        expect(arrays, "window_values", "f", (None,))
+        checked_array(arrays, "window_counts", "i", (self.nodes,), 0)
+        checked_array(arrays, "window_values", "f", (None,))
         for i in range(self.nodes):
             for j in range(self.nodes):
                 self.sigma[i * self.room + j] = sigma[i, j]

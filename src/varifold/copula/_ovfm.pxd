@@ -2,7 +2,8 @@ from libc.stdint cimport int32_t, uint8_t
 
 from varifold._numeric.hedge cimport Experts
 from varifold.copula._latent cimport Copula
-from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class OVFMModel(Model):
@@ -22,7 +23,7 @@ cdef class OVFMModel(Model):
     cdef View inner
     cdef int32_t* slot
     cdef double* x
-    cdef uint8_t* fresh
+    cdef uint8_t* is_new
     # what the presence learner sees
     cdef View given
     cdef int32_t* given_slot

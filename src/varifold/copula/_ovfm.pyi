@@ -2,7 +2,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._engine.model import BinaryRule, Model
+from varifold._engine.model import Model
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.copula._latent import Copula
 
 class OVFMModel(Model):

@@ -20,12 +20,13 @@ from varifold._numeric.hedge cimport (
 )
 from varifold.copula._latent cimport Copula
 from varifold._numeric.activation cimport log_loss
-from varifold._engine.model cimport BinaryRule, Model, at
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold.copula._active_set cimport fresh
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double HANDICAP = 10.0
 
@@ -58,7 +59,7 @@ cdef class OVFMModel(Model):
         free(self.mix)
         free(self.slot)
         free(self.x)
-        free(self.fresh)
+        free(self.is_new)
         free(self.given_slot)
         free(self.given_x)
         free(self.given_fresh)
@@ -86,10 +87,10 @@ cdef class OVFMModel(Model):
         room = self.copula.room + 1
         self.slot = <int32_t*> realloc(self.slot, room * sizeof(int32_t))
         self.x = <double*> realloc(self.x, room * sizeof(double))
-        self.fresh = <uint8_t*> realloc(self.fresh, room)
-        if self.slot == NULL or self.x == NULL or self.fresh == NULL:
+        self.is_new = <uint8_t*> realloc(self.is_new, room)
+        if self.slot == NULL or self.x == NULL or self.is_new == NULL:
             raise MemoryError
-        memset(self.fresh, 0, room)
+        memset(self.is_new, 0, room)
         return 0
 
     cdef int fit_given(self, Py_ssize_t room) except -1:
@@ -153,7 +154,7 @@ cdef class OVFMModel(Model):
         inner.slot = self.slot
         inner.x = self.x
         inner.raw = self.x
-        inner.fresh = self.fresh
+        inner.is_new = self.is_new
         inner.columns = 0
         inner.column = NULL
         inner.step = v.step
@@ -185,7 +186,7 @@ cdef class OVFMModel(Model):
         given.slot = self.given_slot
         given.x = self.given_x
         given.raw = self.given_x
-        given.fresh = self.given_fresh
+        given.is_new = self.given_fresh
 
     cdef void shares(self, int c, double* weights) noexcept nogil:
         """How much of each learner's score is in a problem's."""
@@ -313,7 +314,7 @@ cdef class OVFMModel(Model):
                     z = 1.0 - self.copula.rate(v.slot[i]) if v.slot[i] else 1.0
                     out[i] += sign * a[2] * self.presence.coefficient(v.slot[i], c) * z
 
-    cdef dict beyond(self, View* v, int label):
+    cdef dict absent_contributions(self, View* v, int label):
         """Absent features act through their regressed scores and by not being there."""
         cdef Py_ssize_t i
         cdef int32_t slot
@@ -376,7 +377,7 @@ cdef class OVFMModel(Model):
             part.fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
         self.grow(capacity)
         self.fit_mixes()
-        cdef double[:, ::1] view = expect(arrays, "mix", "f", (self.mixes, experts_size(&self.mix[0])))
+        cdef double[:, ::1] view = checked_array(arrays, "mix", "f", (self.mixes, experts_size(&self.mix[0])))
         for c in range(self.mixes):
             experts_fill(&self.mix[c], &view[c, 0])
 

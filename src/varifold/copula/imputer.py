@@ -1,10 +1,9 @@
-"""CopulaImputer: absent features filled from those present, on the way."""
+"""CopulaImputer: fills absent features from the present ones, online."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -12,42 +11,41 @@ from numpy.typing import NDArray
 from river import base as river_base
 from scipy.special import ndtri
 
-from varifold._engine.block import Block, Labels
+from varifold._engine.block import Block
 from varifold._engine.classify import Engine
-from varifold.base import files
+from varifold._engine.vocabulary import Labels
 from varifold.base.blocks import to_block
+from varifold.base.estimator import Estimator, Name, undisturbed
+from varifold.base.frames import like_index
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
 from varifold.copula._imputer import ImputerModel
 from varifold.copula._latent import Copula
-from varifold.errors import ModelFileError
-
-Name = str | int
 
 
 class Imputed(NamedTuple):
-    """A value told for an absent feature, and where it lies with the probability asked for."""
+    """The imputed value of an absent feature, and the interval around it."""
 
     value: Any
     low: Any
     high: Any
 
 
-class CopulaImputer(river_base.Transformer):
+class CopulaImputer(Estimator, river_base.Transformer):
     """Fills absent features of mixed type from those present, by a Gaussian copula learned online.
 
-    Stands before any river model that wants every feature of an instance. Only features that were met before are
-    filled in; Boolean and ordinal ones get their most probable level, a column of strings its most probable string.
+    Put it before a river model that needs every feature of an instance. Only features learned before are filled in;
+    Boolean and ordinal ones get their most probable level, a column of strings its most probable string.
 
     Parameters
     ----------
     statistic
         What a continuous feature is filled with: the conditional ``"mean"`` or ``"median"``.
     coverage
-        Probability of the interval that `impute_one` tells, in (0, 1).
+        Probability of the interval that `impute_one` returns, in (0, 1).
     window, batch, levels, sweeps, c, gamma_min, max_dense
         See `OVFM`. Features beyond `max_dense` are left absent.
     max_features
-        Most features kept, those seen longest ago going first; None keeps all.
+        Most features kept; those seen longest ago are evicted first. None keeps all.
 
     Notes
     -----
@@ -110,42 +108,48 @@ class CopulaImputer(river_base.Transformer):
         self.gamma_min = gamma_min
         self.max_dense = max_dense
         self.max_features = max_features
-        validate("CopulaImputer", self._parameters, self.__dict__)
+        validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
 
     def _make_engine(self) -> Engine:
-        self._model = ImputerModel(
+        model = ImputerModel(
             Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
             float(ndtri(0.5 + self.coverage / 2)),
             self.statistic == "mean",
         )
-        return Engine(self._model, scale="none", intercept=False, max_features=self.max_features)
+        return Engine(model, scale="none", intercept=False, max_features=self.max_features)
+
+    @property
+    def _model(self) -> ImputerModel:
+        model = self._engine.model
+        assert isinstance(model, ImputerModel)
+        return model
 
     # ------------------------------------------------------------------ one instance
 
     def learn_one(self, x: Mapping[Any, Any], w: float = 1.0) -> None:
-        """Learn how the features of one instance go together."""
+        """Update marginals and correlations with one instance of sample weight w."""
         self._engine.learn_one(x, 0, w)
 
     def transform_one(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The instance with its absent features filled in; what was given stays. Changes nothing."""
-        return _present(x) | {name: told.value for name, told in self.impute_one(x).items()}
+        """The instance with its absent features filled in; given values stay. Changes nothing."""
+        return _present(x) | {name: imputed.value for name, imputed in self.impute_one(x).items()}
 
     def impute_one(self, x: Mapping[Any, Any]) -> dict[Name, Imputed]:
         """(value, low, high) of every known feature that is absent from the instance. Changes nothing.
 
-        Low and high enclose the value with probability `coverage`; for a column of strings they are both its most
+        The feature lies between low and high with probability `coverage`; for a column of strings both are its most
         probable level.
         """
-        told = self._engine.complete_one(x)
+        imputed = self._engine.complete_one(x)
         given = _present(x)
         found: dict[Name, Imputed] = {}
         for name, slot in self._model.numbers().items():
-            if name not in given and not np.isnan(told[0, slot]):
-                found[name] = Imputed(*told[:, slot].tolist())
+            if name not in given and not np.isnan(imputed[0, slot]):
+                found[name] = Imputed(*imputed[:, slot].tolist())
         for column, levels in self._model.columns().items():
             if column not in given and column not in found:
-                level = _most_probable(levels, told[0])
+                level = _most_probable(levels, imputed[0])
                 if level is not None:
                     found[column] = Imputed(level, level, level)
         return found
@@ -162,21 +166,24 @@ class CopulaImputer(river_base.Transformer):
         )
 
     def transform_many(self, X: Any) -> Any:
-        """What `transform_one` gives for each instance: a frame for a frame, otherwise a list of dicts."""
+        """What `transform_one` gives for each instance.
+
+        A frame gives a frame of its own kind (pandas: with the same index), anything else a list of dicts.
+        """
         block = to_block(X)
         values = self._engine.complete(block)
         names, columns = self._model.numbers(), self._model.columns()
         if nw.dependencies.is_into_dataframe(X):
-            return self._fill_frame(nw.from_native(X, eager_only=True), values)
+            return like_index(self._fill_frame(nw.from_native(X, eager_only=True), values), X)
         out = []
-        for row, told in zip(block.rows(), values, strict=True):
+        for row, imputed in zip(block.rows(), values, strict=True):
             filled = dict(row)
             for name, slot in names.items():
-                if name not in filled and not np.isnan(told[slot]):
-                    filled[name] = float(told[slot])
+                if name not in filled and not np.isnan(imputed[slot]):
+                    filled[name] = float(imputed[slot])
             for column, levels in columns.items():
                 if column not in filled:
-                    level = _most_probable(levels, told)
+                    level = _most_probable(levels, imputed)
                     if level is not None:
                         filled[column] = level
             out.append(filled)
@@ -186,68 +193,35 @@ class CopulaImputer(river_base.Transformer):
         names, columns = self._model.numbers(), self._model.columns()
         filled = []
         for name in dict.fromkeys([*frame.columns, *names, *columns]):
-            told: list[Any]
+            imputed: list[Any]
             if name in names:
-                told = [None if np.isnan(v) else v for v in values[:, names[name]].tolist()]
+                imputed = [None if np.isnan(v) else v for v in values[:, names[name]].tolist()]
             elif name in columns:
-                told = [_most_probable(columns[name], row) for row in values]
+                imputed = [_most_probable(columns[name], row) for row in values]
             else:
-                told = [None] * len(frame)
+                imputed = [None] * len(frame)
             given = frame[name].to_list() if name in frame.columns else [None] * len(frame)
-            cells = [t if g is None or g != g else g for g, t in zip(given, told, strict=True)]
+            cells = [t if g is None or g != g else g for g, t in zip(given, imputed, strict=True)]
             filled.append(nw.new_series(str(name), cells, backend=nw.get_native_namespace(frame)))
         return frame.select(filled).to_native()
 
     # ------------------------------------------------------------------ looking inside
 
+    @undisturbed
     def correlation(self) -> tuple[list[Name], NDArray[np.float64]]:
         """Names of the features under the copula (indicators as `f=v`), and their latent correlations."""
         slots, matrix = self._model.copula.correlation()
         return [self._engine.space.name_of(slot) for slot in slots], matrix
 
-    # ------------------------------------------------------------------ keeping and copying
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {key: value for key, value in self.__dict__.items() if key not in ("_engine", "_model")}
-        return {"attributes": state, "engine": self._engine.dump()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state["attributes"])
-        self._engine = self._make_engine()
-        self._engine.fill(*state["engine"])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the imputer to exactly this path; the file is whole or not there at all."""
-        names, labels, arrays = self._engine.dump()
-        header = {
-            "method": "copula-imputer",
-            "params": self._get_params(),
-            "labels": [files.pack_label(y) for y in labels],
-        }
-        files.write(path, header, {**files.pack_names(names), **arrays})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The imputer that `save` wrote; it continues as if it had never stopped."""
-        header, arrays = files.read(path)
-        if header["method"] != "copula-imputer":
-            raise ModelFileError(f"{path} holds a {header['method']!r}, not a CopulaImputer")
-        try:
-            imputer = cls(**header["params"])
-            files.restore(imputer._engine, header, arrays)
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-            raise ModelFileError(f"{path} does not hold the state of a CopulaImputer: {error!r}") from error
-        return imputer
-
 
 def _present(x: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The features that an instance really holds."""
+    """The present features of an instance."""
     return {name: value for name, value in x.items() if value is not None and value == value}
 
 
-def _most_probable(levels: dict[str, tuple[int, bool]], told: NDArray[np.float64]) -> str | None:
-    """The level of largest probability; the reference has what the others leave."""
-    chances = {level: float(told[slot]) for level, (slot, reference) in levels.items() if not reference}
+def _most_probable(levels: dict[str, tuple[int, bool]], imputed: NDArray[np.float64]) -> str | None:
+    """The level of largest probability; that of the reference level is 1 minus the sum of the others."""
+    chances = {level: float(imputed[slot]) for level, (slot, reference) in levels.items() if not reference}
     chances = {level: p for level, p in chances.items() if not np.isnan(p)}
     for level, (_, reference) in levels.items():
         if reference:

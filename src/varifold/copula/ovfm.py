@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
@@ -199,11 +200,13 @@ class OVFM(VaryingClassifier):
         return cast(OVFMModel, self._engine.model)
 
     @property
+    @undisturbed
     def raw_share(self) -> list[float]:
         """How much of the raw learner is in the answer, one number a problem (one for two labels, else one a label)."""
         return [float(weights[0]) for weights in self._compiled.mix_weights()]
 
     @property
+    @undisturbed
     def shares(self) -> list[dict[str, float]]:
         """How much of each learner's score is in the answer now, a problem each: ``raw``, ``latent``, ``presence``.
 
@@ -212,6 +215,7 @@ class OVFM(VaryingClassifier):
         names = ("raw", "latent", "presence")
         return [dict(zip(names, map(float, row), strict=True)) for row in self._compiled.mix_weights()]
 
+    @undisturbed
     def correlation(self) -> tuple[list[str | int], Any]:
         """Names of the features under the copula, and the matrix of their latent correlations."""
         slots, matrix = self._compiled.copula.correlation()

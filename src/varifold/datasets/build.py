@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Labels, Vocabulary, encode_labels
-from varifold.datasets.parse import Sparse, Table
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
+from varifold.datasets.parse import Sparse, TextColumns
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError
 
@@ -16,15 +17,15 @@ __all__ = ["from_sparse", "from_table", "from_words", "labelled"]
 
 
 def _plain(label: str) -> str | int:
-    """A number where the file has one; the full stop that Adult's test part puts after a label goes."""
+    """A number where the file has one; without the full stop that Adult's test part puts after a label."""
     try:
         return int(float(label))
     except ValueError:
         return label.removesuffix(".")
 
 
-def _ruled(entry: Entry, y: list[Any]) -> list[Any]:
-    """Labels after the registry's rule."""
+def _apply_rule(entry: Entry, y: list[Any]) -> list[Any]:
+    """Labels after the rule of the registry entry is applied."""
     if entry.above is not None:
         return [int(label > entry.above) for label in y]
     if entry.equals is not None:
@@ -33,7 +34,7 @@ def _ruled(entry: Entry, y: list[Any]) -> list[Any]:
 
 
 def _table_of_labels(entry: Entry, y: list[Any]) -> Labels:
-    """Two classes with the positive one second, more in sorted order."""
+    """The table of labels: of two classes the positive one is second, more are sorted."""
     found = sorted(set(y))
     positive = 1 if entry.above is not None else entry.equals if entry.equals is not None else entry.positive
     if positive is None:
@@ -44,13 +45,13 @@ def _table_of_labels(entry: Entry, y: list[Any]) -> Labels:
 
 
 def _finished(entry: Entry, cells: tuple[Any, Any, Any], y: list[Any], vocabulary: Vocabulary) -> Block:
-    y = _ruled(entry, y)
+    y = _apply_rule(entry, y)
     labels = _table_of_labels(entry, y)
     return _chosen(entry, Block(vocabulary, *cells, encode_labels(y, labels, len(y)), labels))
 
 
 def _chosen(entry: Entry, block: Block) -> Block:
-    """The rows that a variant keeps."""
+    """The rows that the registry entry selects."""
     if entry.complete:
         cells = np.diff(block.indptr)
         return block.take(np.flatnonzero(cells == cells.max()))
@@ -62,11 +63,11 @@ def _chosen(entry: Entry, block: Block) -> Block:
 
 
 def labelled(entry: Entry, block: Block, y: list[Any]) -> Block:
-    """A block's cells with these labels, after the registry's rule."""
+    """The block with these labels, to which the registry's rule is applied."""
     return _finished(entry, (block.indptr, block.indices, block.values), y, block.vocabulary)
 
 
-def from_table(entry: Entry, table: Table) -> Block:
+def from_table(entry: Entry, table: TextColumns) -> Block:
     """A block of named columns."""
     target = entry.target or "class"
     vocabulary = Vocabulary()

@@ -1,4 +1,4 @@
-"""A block written as a file that any tool reads."""
+"""Writing a block as CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from varifold._engine.block import Block
-from varifold.errors import ParameterError
+from varifold.errors import DataError, ParameterError
 
 __all__ = ["FORMATS", "export"]
 
@@ -19,6 +19,8 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
     """Write a block as CSV (absent cells are empty) or as JSON lines (absent keys are left out)."""
     if format not in FORMATS:
         raise ParameterError(f"the format must be one of {', '.join(FORMATS)}. Got {format!r} instead.")
+    if not isinstance(block, Block):
+        raise DataError(f"export() takes a Block, not {type(block).__name__}; a Dataset has one, to_block() makes one")
     if format == "jsonl":
         for row, label in _rows(block):
             file.write(json.dumps({**row, target: label}, ensure_ascii=False) + "\n")
@@ -31,6 +33,6 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
 
 
 def _rows(block: Block) -> Iterator[tuple[dict[Any, Any], Any]]:
-    """Rows with whole numbers written as such."""
+    """(row, label) with whole numbers as int."""
     for row, label in zip(block.rows(), block.y, strict=True):
         yield {k: int(v) if isinstance(v, float) and v == int(v) else v for k, v in row.items()}, label

@@ -1,4 +1,4 @@
-"""Downloads from the first publisher, checked, into the cache."""
+"""Downloads from the original publisher into the cache, with their checksums verified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT = 30.0
 
 
 def fetch(name: str, *, timeout: float = TIMEOUT) -> list[Path]:
-    """Have the files of a data set on this machine; those already there are not fetched again."""
+    """Download the files of a data set that this machine does not have yet; returns the paths of all."""
     entry = find(name)
     if entry.format == "synthetic":
         return []
@@ -25,7 +25,7 @@ def fetch(name: str, *, timeout: float = TIMEOUT) -> list[Path]:
 
 
 def _by_hand(entry: Entry) -> str:
-    """What to do about a set without a checked download."""
+    """How to get a set that has no verified download."""
     place = directories()[0] / (entry.files[0].path if entry.files else entry.name)
     return (
         f"data set {entry.name!r} has no checked download; get it from {entry.archive or entry.page} "
@@ -34,7 +34,7 @@ def _by_hand(entry: Entry) -> str:
 
 
 def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
-    """Download one file to the cache; it is there whole and with the right checksum, or not at all."""
+    """Download one file to the cache; it is kept only when it is complete and has the right checksum."""
     if file.url is None:
         raise DataError(_by_hand(entry))
     try:
@@ -64,7 +64,7 @@ def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
 
 
 def _download(url: str, output: Any, timeout: float) -> None:
-    """The body of an answer into a file; the connection is closed whatever happens."""
+    """Write the body of the response to a file; the connection is always closed."""
     import requests
 
     with requests.Session() as session, session.get(url, stream=True, timeout=timeout) as answer:
@@ -74,7 +74,7 @@ def _download(url: str, output: Any, timeout: float) -> None:
 
 
 def _reason(error: Exception, timeout: float) -> str:
-    """The kernel of a network error, in one line."""
+    """The cause of a network error, in one line."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"cannot be fetched: the server answered {response.status_code} {response.reason}"

@@ -1,4 +1,4 @@
-"""Where the files of a data set are: a directory of the user's, the cache, or the place of their first publication."""
+"""Where the files of a data set are: the user's directory, the cache, or the original publisher."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["cache_directory", "content", "directories", "locate", "where"]
 
 
 def cache_directory() -> Path:
-    """Where downloads are kept."""
+    """The directory of downloads."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "varifold"
 
 
 def directories() -> list[Path]:
-    """Where files are looked for, in this order: VARIFOLD_DATA, then the cache."""
+    """Directories that are searched, in order: VARIFOLD_DATA, then the cache."""
     given = os.environ.get("VARIFOLD_DATA")
     return ([Path(given)] if given else []) + [cache_directory()]
 
 
 def locate(file: File) -> Path | None:
-    """The file on this machine, as it is stored or with its compression taken off, or None."""
+    """The file on this machine, compressed or not, or None."""
     for directory in directories():
         for name in (file.path, file.path.removesuffix(".gz")):
             path = directory / name

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from varifold._engine.block import Block, Labels, encode_labels
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
 from varifold.datasets.fetch import fetch
@@ -19,7 +20,7 @@ __all__ = ["Dataset", "load"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory: the whole of it in file order, and what the registry says of it.
+    """A data set in memory: all rows in the order of the file, and its registry entry.
 
     Two-class sets have the positive label second in ``block.labels``.
     """
@@ -34,7 +35,7 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """A short description."""
         return self.entry.title
 
     @property
@@ -44,18 +45,18 @@ class Dataset:
 
     @property
     def positive(self) -> object:
-        """The label that F-measures are about; None with more than two classes."""
+        """The label whose F-measure is computed; None with more than two classes."""
         values = self.block.labels.values
         return values[1] if len(values) == 2 else None
 
     @property
     def conversion(self) -> str | None:
-        """How the scenario ``mixed`` treats it, see there."""
+        """The order of column types that the scenario ``mixed`` uses for it."""
         return self.entry.mixed
 
 
 def load(name: str) -> Dataset:
-    """A data set by name, from the directory VARIFOLD_DATA, the cache, or its first publisher.
+    """A data set by name, from the directory VARIFOLD_DATA, the cache, or its original publisher.
 
     Every file is checked against the registry's sha256.
 

@@ -1,4 +1,4 @@
-"""The text formats of the registered files, to columns of strings or to sparse rows."""
+"""Parsers for the text formats of the registered files: columns of strings, or sparse rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError
 
-__all__ = ["Sparse", "Table", "arff", "letters", "sparse", "table"]
+__all__ = ["Sparse", "TextColumns", "arff", "letters", "sparse", "table"]
 
 
 @dataclass
-class Table:
-    """Column name -> cells as written; `nominal` names the columns whose cells are categories.
+class TextColumns:
+    """Column name -> cells as the file has them; `nominal` names the columns whose cells are categories.
 
     `declared` has their values in the order in which the file declares them, where it does.
     """
@@ -47,7 +47,7 @@ def _records(entry: Entry, texts: list[str]) -> Iterator[list[str]]:
             yield from (row for row in rows if row and not row[0].startswith("|"))
 
 
-def table(entry: Entry, texts: list[str]) -> Table:
+def table(entry: Entry, texts: list[str]) -> TextColumns:
     """A delimited file, with a header or with the registry's names."""
     records = _records(entry, [text.removeprefix("\ufeff") for text in texts])
     names = next(records) if entry.header else list(entry.columns)
@@ -60,17 +60,17 @@ def _transposed(
     records: Iterator[list[str]],
     nominal: set[str],
     declared: dict[str, list[str]] | None = None,
-) -> Table:
+) -> TextColumns:
     rows = list(records)
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
     if wrong is not None:
         raise DataError(f"data set {entry.name!r}: row {wrong + 1} has {len(rows[wrong])} cells, not {len(names)}")
     cells = zip(*rows, strict=True)
     columns = {name: [c.strip() for c in column] for name, column in zip(names, cells, strict=True)}
-    return Table(columns, nominal, declared or {})
+    return TextColumns(columns, nominal, declared or {})
 
 
-def arff(entry: Entry, texts: list[str]) -> Table:
+def arff(entry: Entry, texts: list[str]) -> TextColumns:
     """A dense ARFF file; nominal attributes are those declared as such."""
     lines = [line for line in texts[0].splitlines() if line.strip() and not line.startswith("%")]
     start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
@@ -84,12 +84,12 @@ def arff(entry: Entry, texts: list[str]) -> Table:
     return _transposed(entry, [name for name, _ in declared], records, set(values), values)
 
 
-def letters(entry: Entry, texts: list[str]) -> Table:
-    """Class, name and one sequence of letters a line; each place in the sequence is a column."""
+def letters(entry: Entry, texts: list[str]) -> TextColumns:
+    """One class, name and sequence of letters per line; each place in the sequence is a column."""
     rows = [[field.strip() for field in line.split(",")] for line in texts[0].splitlines() if line.strip()]
     names = [f"P{i + 1:02d}" for i in range(entry.width or 0)]
     columns = {name: [row[2][i] for row in rows] for i, name in enumerate(names)}
-    return Table({**columns, "class": [row[0] for row in rows]}, set(names))
+    return TextColumns({**columns, "class": [row[0] for row in rows]}, set(names))
 
 
 def sparse(texts: list[str]) -> Sparse:

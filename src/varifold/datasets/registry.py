@@ -1,4 +1,4 @@
-"""What is known of each data set, read from ``registry.toml``."""
+"""The registry of data sets, read from ``registry.toml``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from importlib import resources
 from typing import Any
 
 from varifold.base.nearest import nearest
-from varifold.errors import UnknownNameError
+from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Entry", "File", "find", "names"]
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a set: where it lies below a data directory, the sha256 of its content, where it can be fetched."""
+    """A file of a set: its path below a data directory, the sha256 of its content, where it can be fetched."""
 
     path: str
     sha256: str
@@ -82,6 +82,8 @@ def names() -> list[str]:
 
 def find(name: str) -> Entry:
     """The entry of a name or an alias."""
+    if not isinstance(name, str):
+        raise ParameterError(f"the name of a data set is a string. Got {name!r} instead.")
     entries = _entries()
     if name in entries:
         return entries[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from varifold._engine.block import Block, Labels, Vocabulary
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.blocks import to_block
 
 __all__ = ["synthetic"]
@@ -13,7 +14,7 @@ __all__ = ["synthetic"]
 def synthetic(rows: int = 2000, seed: int = 0) -> Block:
     """`rows` x 18: 6 Boolean (2 bins), 6 ordinal (5 bins), 6 continuous; the label is the sign of w x.
 
-    The correlation is W W^T scaled to a unit diagonal; bins are of equal probability. The paper fixes neither W, w nor
+    The correlation is W W^T scaled to a unit diagonal; bins are of equal probability. The paper does not give W, w or
     the bins; all come from the seed here.
     """
     draw = np.random.default_rng(seed)

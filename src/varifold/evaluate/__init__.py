@@ -1,4 +1,4 @@
-"""Prequential evaluation: predict, score, then learn; our learners and river's, late labels, repeats."""
+"""Prequential evaluation: predict, score, then learn; our learners and river's, delayed labels, repeats."""
 
 from varifold.evaluate.metrics import METRICS
 from varifold.evaluate.prequential import prequential

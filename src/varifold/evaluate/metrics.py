@@ -1,4 +1,4 @@
-"""Every metric from a few sums, so that nothing is kept by instance."""
+"""Every metric from a few sums, so that nothing is kept per instance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tally:
     """Confusion matrix, proper scores and calibration bins of the instances scored so far.
 
     Rows of the confusion matrix are true labels; its column 0 counts answers that were none of the stream's labels
-    (before the first label, for one), column c + 1 the label of code c.
+    (such as None before the first label), column c + 1 the label of code c.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Tally:
         self.majority_errors += int((truth != majority).sum())
 
     def rate(self, truth: Ints, predicted: Ints, probabilities: Floats) -> Floats:
-        """Add the probabilities of answered instances whose true label is known to the learner; gives their losses."""
+        """Add the probabilities of answered instances whose true label was learned before; gives their log losses."""
         if not len(truth):
             return np.zeros(0)
         rows = np.arange(len(truth))
@@ -180,7 +180,7 @@ def grown(confusion: Ints, labels: int) -> Ints:
 
 
 def f1(confusion: Ints, positive: int | None) -> float:
-    """F1 of one label, or the mean over the labels that occur; 0 where a label was never answered rightly."""
+    """F1 of one label, or the mean over the labels that occur; 0 where a label was never answered correctly."""
     if not confusion.sum():
         return float("nan")
     hits = np.diagonal(confusion, offset=1)

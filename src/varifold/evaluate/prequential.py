@@ -5,20 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
 from itertools import islice
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import encode_labels
+from varifold._engine.vocabulary import encode_labels
 from varifold.base import Block, Labels, Vocabulary
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.evaluate.drive import Driver, driver_of
-from varifold.evaluate.late import Calendar, Delay, Piece
+from varifold.evaluate.delayed_labels import Delay, LabelQueue
 from varifold.evaluate.metrics import Ints, Majority, Tally
 from varifold.evaluate.result import Result
+from varifold.evaluate.runners import Runner, runner_of
 from varifold.evaluate.windows import Windows
+from varifold.streams import Batch
+from varifold.streams.readers.missing import is_missing
 
 _ROWS = 16_384
 
@@ -40,10 +41,10 @@ def prequential(
     ----------
     learner
         One of ours (run natively, block by block) or any river classifier (run instance by instance); it is changed.
-        A river classifier that can only tell two labels apart is given False and True for them, in order of sight.
+        A river classifier of two classes only is given False and True for the first and the second label seen.
     stream
         A Block, an object that holds one (``streams.prepare``'s result, a data set), a `Stream` (``.blocks()``) or an
-        iterable of (x, y), where a y of None or NaN is a missing label.
+        iterable of (x, y), where a y of None, NaN or pandas' NA is a missing label.
     delay
         How many instances later a label arrives: a number, the name of the feature that holds it (the learner does
         not see that feature), or a function of x and y. None there, and a missing label, mean that it never arrives.
@@ -51,7 +52,7 @@ def prequential(
     scored_from
         Index of the first instance that counts; a prepared stream brings its own.
     positive
-        Label that f1 is about, or its text. By default the less frequent of two; with more labels f1 is the mean
+        Label whose f1 is computed, or its text. By default the less frequent of two; with more labels f1 is the mean
         over them.
     track
         ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
@@ -59,7 +60,7 @@ def prequential(
     curve_points
         Points of the curve; a stream of unknown length gets up to twice as many.
     progress
-        Called now and then with the number of instances done.
+        Called repeatedly with the number of instances done.
 
     Examples
     --------
@@ -75,27 +76,28 @@ def prequential(
         raise ParameterError(f"track must be 'importances' or None. Got {track!r} instead.")
     delay = getattr(stream, "delay", None) if delay is None else delay
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
-    run = _Run(driver_of(learner), Calendar(delay), start, Windows(curve_points, _length(stream)))
+    validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
+    run = _Run(runner_of(learner), LabelQueue(delay), start, Windows(curve_points, _length(stream)))
     importances = None if track is None else _importances_of(learner)
-    for piece in _pieces(stream):
-        lo, n = 0, len(piece.block)
+    for batch in _batches(stream):
+        lo, n = 0, len(batch.block)
         while lo < n:
             hi = min(n, lo + (_ROWS if importances is None else run.windows.room()))
-            run.step(piece.cut(lo, hi))
+            run.step(batch.part(lo, hi))
             lo = hi
             if importances is not None:
                 run.windows.snapshot(importances())
             if progress is not None:
-                progress(run.calendar.clock)
+                progress(run.queue.clock)
     return run.finish(positive)
 
 
 class _Run:
-    """One evaluation under way."""
+    """The state of one evaluation."""
 
-    def __init__(self, driver: Driver, calendar: Calendar, scored_from: int, windows: Windows) -> None:
-        self.driver = driver
-        self.calendar = calendar
+    def __init__(self, runner: Runner, queue: LabelQueue, scored_from: int, windows: Windows) -> None:
+        self.runner = runner
+        self.queue = queue
         self.scored_from = scored_from
         self.windows = windows
         self.tally = Tally()
@@ -106,26 +108,26 @@ class _Run:
         self.empty = 0
         self.unlabelled = 0
 
-    def step(self, piece: Piece) -> None:
+    def step(self, batch: Batch) -> None:
         """Predict, score and learn the next instances."""
-        start = self.calendar.clock
-        plan = self.calendar.plan(piece)
-        predicted, probabilities = self.driver.run(plan)
-        block = plan.piece.block[len(plan.piece.block) - plan.new :]
+        start = self.queue.clock
+        schedule = self.queue.schedule(batch)
+        predicted, probabilities = self.runner.run(schedule)
+        block = schedule.batch.block[len(schedule.batch.block) - schedule.new :]
         codes = block.codes
         self.labels = block.labels
         if len(self.columns) < block.vocabulary.size:
             self.columns = block.vocabulary.column_array()
         known = len(self.labels)
-        majority = self.majority.answers(plan.learned, plan.before, known)
+        majority = self.majority.answers(schedule.learned, schedule.before, known)
         labelled = codes >= 0
-        scored = labelled & (np.arange(start, start + plan.new) >= self.scored_from)
+        scored = labelled & (np.arange(start, start + schedule.new) >= self.scored_from)
         truth = codes[scored]
         self.tally.add(truth, predicted[scored], majority[scored], known)
-        losses = np.full(plan.new, np.nan)
+        losses = np.full(schedule.new, np.nan)
         if probabilities is not None:
             rated = np.flatnonzero(scored & (predicted >= 0))
-            rated = rated[self.calendar.met(codes[rated], start + rated)]
+            rated = rated[self.queue.learned_before(codes[rated], start + rated)]
             losses[rated] = self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
         self.windows.add(block, predicted != codes, scored, losses)
         self.counts = np.concatenate([self.counts, np.zeros(known - len(self.counts), dtype=np.int64)])
@@ -134,16 +136,16 @@ class _Run:
         self.unlabelled += int((~labelled).sum())
 
     def finish(self, positive: Hashable) -> Result:
-        """Learn the labels still to come and sum up."""
-        rest = self.calendar.rest()
+        """Learn the labels still to come and compute the result."""
+        rest = self.queue.remaining()
         if rest is not None:
-            self.driver.run(rest)
+            self.runner.run(rest)
         labels = list(self.labels.values)
         code = _positive_code(labels, self.counts, positive)
-        instances = self.calendar.clock
+        instances = self.queue.clock
         counts = self.tally.confusion.sum(axis=1)
         scored = int(counts.sum())
-        met = self.windows.met(len(self.columns))
+        seen = self.windows.seen(len(self.columns))
         return Result(
             **self.tally.scores(code),
             majority_share=float(counts.max()) / scored if scored else float("nan"),
@@ -152,14 +154,14 @@ class _Run:
             scored_from=self.scored_from,
             unlabelled=self.unlabelled,
             empty=self.empty,
-            names=int(met.sum()),
-            columns=len(np.unique(self.columns[met])),
+            names=int(seen.sum()),
+            columns=len(np.unique(self.columns[seen])),
             labels=labels,
             positive=None if code is None else labels[code],
             confusion=self.tally.confusion,
             curve=self.windows.curve(),
-            seconds=self.driver.seconds,
-            us_per_instance=1e6 * self.driver.seconds / instances if instances else float("nan"),
+            seconds=self.runner.seconds,
+            us_per_instance=1e6 * self.runner.seconds / instances if instances else float("nan"),
             peak_memory=_peak_memory(),
         )
 
@@ -190,35 +192,35 @@ def _length(stream: Any) -> int | None:
     return len(stream) if isinstance(stream, Sized) and not hasattr(stream, "blocks") else None
 
 
-def _pieces(stream: Any) -> Iterator[Piece]:
-    """The stream as pieces over one vocabulary."""
+def _batches(stream: Any) -> Iterator[Batch]:
+    """The stream as batches over one vocabulary."""
     if isinstance(stream, Block):
-        yield Piece(stream)
+        yield Batch(stream)
     elif hasattr(stream, "block"):
-        yield Piece(stream.block)
+        yield Batch(stream.block)
     elif hasattr(stream, "blocks"):
-        yield from map(Piece, stream.blocks())
+        yield from map(Batch, stream.blocks())
     elif isinstance(stream, Iterable):
         yield from _from_pairs(iter(stream))
     else:
         raise DataError(f"cannot read a stream from {type(stream).__name__}; pass a Block, a Stream or (x, y) pairs")
 
 
-def _from_pairs(pairs: Iterator[Any]) -> Iterator[Piece]:
+def _from_pairs(pairs: Iterator[Any]) -> Iterator[Batch]:
     vocabulary, labels = Vocabulary(), Labels()
-    while batch := list(islice(pairs, 1024)):
+    while some := list(islice(pairs, 1024)):
         try:
-            rows, targets = (list(part) for part in zip(*batch, strict=True))
+            rows, targets = (list(part) for part in zip(*some, strict=True))
         except (TypeError, ValueError):
             rows, targets = [None], []
         if not all(isinstance(x, Mapping) for x in rows):
             raise DataError("a stream given as an iterable holds pairs (x, y): a dict and its label")
-        yield Piece(_partly_labelled(rows, targets, vocabulary, labels), rows)
+        yield Batch(_partly_labelled(rows, targets, vocabulary, labels), rows=rows)
 
 
 def _partly_labelled(rows: list[Any], targets: list[Any], vocabulary: Vocabulary, labels: Labels) -> Block:
-    """A block of instances, some of which may have no label (None or NaN)."""
-    known = [i for i, y in enumerate(targets) if not (y is None or (isinstance(y, Real) and y != y))]
+    """A block of instances, some of which may have no label (None, NaN or NA)."""
+    known = [i for i, y in enumerate(targets) if not is_missing(y)]
     if len(known) == len(rows):
         return Block.from_dicts(rows, targets, None, vocabulary, labels)
     block = Block.from_dicts(rows, None, None, vocabulary)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
-from varifold.base import Block
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import MissingExtraError, ParameterError
-from varifold.evaluate.late import Delay
+from varifold.evaluate.delayed_labels import Delay
 from varifold.evaluate.prequential import prequential
 from varifold.evaluate.result import Result, Summary
 from varifold.streams import prepare, zscore
@@ -35,7 +34,7 @@ def repeat(
     Parameters
     ----------
     make_learner
-        Makes a learner, a class for one; called once a repeat.
+        Makes a learner, such as a class; called once per repeat.
     data
         The data set: a Block, or what ``datasets.load`` gives.
     scenario, shuffle
@@ -47,15 +46,15 @@ def repeat(
     delay, positive, curve_points
         See `prequential`.
     jobs
-        Processes; -1 stands for all of the machine's. More than one needs joblib.
+        Processes; -1 uses every core of the machine. More than one needs joblib.
     progress
         Called with the number of repeats done.
 
     """
     if not callable(make_learner):
         raise ParameterError(
-            "make_learner is called once a repeat: pass a class or function that makes a learner (a learner's clone, "
-            f"for one). Got a {type(make_learner).__name__} instead."
+            "make_learner is called once per repeat: pass a class or function that makes a learner (such as a "
+            f"learner's clone). Got a {type(make_learner).__name__} instead."
         )
     validate(
         "repeat",
@@ -65,7 +64,7 @@ def repeat(
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":
-        data = zscore(data) if isinstance(data, Block) else replace(data, block=zscore(data.block))
+        data = replace(data, block=zscore(data.block)) if hasattr(data, "block") else zscore(data)
     if positive is None:
         positive = getattr(data, "positive", None)
     seeds = [seed + r for r in range(repeats)]

@@ -1,4 +1,4 @@
-"""What an evaluation gives back."""
+"""The results of evaluations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varifold.evaluate.metrics import METRICS, Floats, Ints
 
 @dataclass(frozen=True)
 class Curve:
-    """A run seen over time; every array has one entry a window, and windows end at `at` instances."""
+    """A run seen over time; every array has one entry per window; windows end at `at` instances."""
 
     at: Ints
     cer: Floats
@@ -30,7 +30,7 @@ class Curve:
     alive: Ints
     """Features present at least once within the window."""
     known: Ints
-    """Features met up to here."""
+    """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)
     """Importance by feature name, when tracked."""
 
@@ -41,7 +41,7 @@ class Result:
 
     An answer of None counts as wrong. AUROC and AUPRC (average precision) are those of the positive label's
     probability, with more than two labels the mean of each label against the rest. They, log loss, Brier score and
-    calibration error are over the instances whose true label the learner knew before (nobody can answer the others),
+    calibration error are over the instances whose true label the learner had learned before (it cannot answer others),
     and NaN for a learner that gives no probabilities. The Brier score of two labels is (p - y)^2, of more the sum over
     labels; the calibration error has 15 bins of the answer's probability.
     """
@@ -66,20 +66,20 @@ class Result:
     empty: int
     """Instances without any feature."""
     names: int
-    """Feature names met."""
+    """Feature names seen."""
     columns: int
-    """Columns met: as names, but the levels of a string column count once."""
+    """Columns seen: as names, but all levels of a string column count once."""
     labels: list[Hashable]
     positive: Hashable | None
-    """The label that f1 is about; None when it is the mean over labels."""
+    """The label whose f1 is computed; None when f1 is the mean over labels."""
     confusion: Ints
-    """Rows: true labels. Column 0: no answer, or none of the labels met in the stream; column i + 1: label i."""
+    """Rows: true labels. Column 0: no answer, or none of the labels of the stream; column i + 1: label i."""
     curve: Curve
     seconds: float
     """Time spent in the learner."""
     us_per_instance: float
     peak_memory: int | None
-    """Largest resident size of the process so far in bytes, where the system tells."""
+    """Largest resident size of the process so far in bytes, where the system reports it."""
 
     @property
     def errors(self) -> int:

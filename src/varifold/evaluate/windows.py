@@ -1,4 +1,4 @@
-"""Points of a curve over a stream whose length may not be known: windows that are merged in pairs as it grows."""
+"""Points of a curve over a stream whose length may be unknown: windows that are merged in pairs as it grows."""
 
 from __future__ import annotations
 
@@ -81,22 +81,23 @@ class Windows:
         self.width *= 2
 
     def snapshot(self, importances: dict[Any, float]) -> None:
-        """What the learner holds important at the end of the last window; replaced while the window is open."""
+        """Keep the importances at the end of the last window; replaced while the window is open."""
         if len(self.snapshots) == len(self.ends):
             self.snapshots.pop()
         self.snapshots.append(importances)
 
-    def met(self, size: int) -> Bools:
-        """Which of the vocabulary's ids, up to `size`, were met."""
+    def seen(self, size: int) -> Bools:
+        """Which of the vocabulary's ids, up to `size`, have been seen."""
         if not self.present:
             return np.zeros(size, dtype=bool)
-        return np.unpackbits(self._met()[-1], count=size).astype(bool)
+        return np.unpackbits(self._seen()[-1], count=size).astype(bool)
 
-    def _met(self) -> list[Bits]:
-        met: list[Bits] = []
+    def _seen(self) -> list[Bits]:
+        """For each window, the features seen up to its end."""
+        seen: list[Bits] = []
         for bits in self.present:
-            met.append(bits if not met else _either(met[-1], bits))
-        return met
+            seen.append(bits if not seen else _either(seen[-1], bits))
+        return seen
 
     def curve(self) -> Curve:
         """The curve at the ends of the windows."""
@@ -114,7 +115,7 @@ class Windows:
             window_log_loss=_share(losses, rated),
             present=np.array(self.cells, dtype=np.float64) / np.maximum(sizes, 1),
             alive=np.array([_count(bits) for bits in self.present], dtype=np.int64),
-            known=np.array([_count(bits) for bits in self._met()], dtype=np.int64),
+            known=np.array([_count(bits) for bits in self._seen()], dtype=np.int64),
             importances=list(self.snapshots),
         )
 

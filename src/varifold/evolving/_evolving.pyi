@@ -2,7 +2,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 from varifold.evolving._feature_map import Overlap
 from varifold.evolving._rule_pair import RulePair
 from varifold.evolving._switch_detector import Phases

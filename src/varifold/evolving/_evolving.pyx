@@ -16,7 +16,7 @@ from varifold._numeric.hedge cimport (
     ANYTIME, HORIZON, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_weights,
 )
 from varifold.evolving._feature_map cimport FeatureMap, Overlap
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold.evolving._switch_detector cimport ABSORB, GONE, JOIN, JOINED, Phases, SWITCH
 from varifold.evolving._rule_pair cimport Locals, RulePair
 from varifold._engine.space cimport seen_first

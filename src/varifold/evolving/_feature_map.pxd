@@ -19,7 +19,7 @@ cdef class Overlap:
 
     cdef void release(self) noexcept nogil
     cdef void clear(self) noexcept nogil
-    cdef void give_up(self) noexcept nogil
+    cdef void mark_evicted(self) noexcept nogil
     cdef bint widen(self, Py_ssize_t room_in, Py_ssize_t room_out) noexcept nogil
     cdef bint reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil
     cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil

@@ -58,7 +58,7 @@ cdef class Overlap:
         self.inputs = self.outputs = self.rank = self.rows = 0
         self.full = False
 
-    cdef void give_up(self) noexcept nogil:
+    cdef void mark_evicted(self) noexcept nogil:
         self.clear()
         self.full = True
 
@@ -94,14 +94,14 @@ cdef class Overlap:
         if self.full:
             return False
         if inputs > self.most + 1 or outputs > self.most + 1:
-            self.give_up()
+            self.mark_evicted()
             return False
         while room_in < inputs or room_in == 0:
             room_in = 2 * room_in + 8
         while room_out < outputs or room_out == 0:
             room_out = 2 * room_out + 8
         if (room_in != self.room_in or room_out != self.room_out) and not self.widen(room_in, room_out):
-            self.give_up()
+            self.mark_evicted()
             return False
         return True
 

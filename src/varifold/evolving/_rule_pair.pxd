@@ -1,7 +1,8 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from varifold.evolving._feature_map cimport FeatureMap
-from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 

@@ -13,7 +13,8 @@ from libc.string cimport memset
 
 from varifold.evolving._feature_map cimport FeatureMap
 from varifold.evolving._feature_map import checked
-from varifold._engine.model cimport BinaryRule, Model, at
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.order cimport BITMAP_SLOTS, sort_pairs
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
@@ -263,7 +264,7 @@ cdef class RulePair(Model):
         self.inner.slot = self.slots
         self.inner.x = self.values
         self.inner.raw = self.values
-        self.inner.fresh = self.unfresh
+        self.inner.is_new = self.unfresh
         self.inner.columns = 0
         self.inner.column = NULL
         self.inner.step = v.step

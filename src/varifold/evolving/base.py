@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold._engine.model import BinaryRule
-from varifold.base.declared import DeclaredClassifier
+from varifold._engine.one_vs_rest import BinaryRule
+from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 from varifold.evolving._evolving import EvolvingModel
 from varifold.evolving._switch_detector import Phases
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@declared(kw_only=True)
 class EvolvingClassifier(DeclaredClassifier):
     """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
 
@@ -119,17 +120,19 @@ class EvolvingClassifier(DeclaredClassifier):
         return model
 
     @property
+    @undisturbed
     def switches(self) -> list[int]:
         """Steps (learns, counted from 1) at which the learner found, or was told, that old features had gone."""
         return self._evolving.switches()
 
     @property
+    @undisturbed
     def mix(self) -> tuple[float, float] | None:
         """Weights of the old and the new model in the answer; None while one runs alone."""
         return self._evolving.mix()
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class Mixture(EvolvingClassifier):
     """Both models after a switch, the old one on recovered features and the new one, and a weight for each.
 

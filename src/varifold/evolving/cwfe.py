@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
 from varifold.linear._arow import AROWRule
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class AROWUpdate(EvolvingClassifier):
     """The update that CWFE and its parts share."""
 
@@ -28,7 +28,7 @@ class AROWUpdate(EvolvingClassifier):
         return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class CWFE(Mixture, AROWUpdate):
     """Confidence-weighted learning through a switch of the feature space: an old model and a new one, mixed.
 

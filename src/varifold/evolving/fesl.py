@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
 from varifold.linear._ogd import OGDRule
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OGDUpdate(EvolvingClassifier):
     """The update that FESL and its parts share."""
 
@@ -25,7 +25,7 @@ class OGDUpdate(EvolvingClassifier):
         return OGDRule(self.c)
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class FESL(Mixture, OGDUpdate):
     """Gradient descent through a switch of the feature space: an old model and a new one, mixed.
 

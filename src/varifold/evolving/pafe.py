@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.evolving.base import EvolvingClassifier, Mixture
 from varifold.linear._pa import PARule
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class PAUpdate(EvolvingClassifier):
     """The update that PAFE and its parts share."""
 
@@ -25,7 +25,7 @@ class PAUpdate(EvolvingClassifier):
         return PARule("pa1", self.C)
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class PAFE(Mixture, PAUpdate):
     """Passive-aggressive learning through a switch of the feature space: an old model and a new one, mixed.
 

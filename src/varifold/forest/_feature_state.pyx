@@ -13,7 +13,7 @@ from varifold._engine.space cimport Space
 from varifold.forest._tdigest cimport Digest, digest_clear, digest_reserve
 from varifold.forest._vanishing cimport Presence, presence_mark, soonest, vanishes
 
-from varifold._engine.model import expect, expect_chains
+from varifold._engine.state import checked_array, check_chains
 
 
 cdef void* claim(Py_ssize_t count, Py_ssize_t size) except NULL:
@@ -38,14 +38,14 @@ cdef double* relaid(double* block, int head, int new_head, int rows, int old, in
 
 def check_units(dict arrays, Py_ssize_t capacity, int stumps, Py_ssize_t words, Space space):
     """Refuse arrays that do not fit the parameters, the names or each other."""
-    units = expect(arrays, "units", "i", (None, 13), 0, 1 << 53)
-    size, wide = len(units), len(expect(arrays, "mass", "f", (None,), 0))
-    expect(arrays, "weights", "f", (size, 4))
-    expect(arrays, "sums", "f", (4,))
-    expect(arrays, "rings", "i", (int((units[:, 2] > 0).sum()), words))
-    forests = expect(arrays, "forests", "f", (int((units[:, 11] > 0).sum()), 2 * stumps + (stumps + 1) * (1 + wide)))
-    levels = expect(arrays, "levels", "f", (int((units[:, 12] > 0).sum()), 2 * wide + 1))
-    digests = expect(arrays, "digests", "f", (int((units[:, 10] > 0).sum()) * wide, 5))
+    units = checked_array(arrays, "units", "i", (None, 13), 0, 1 << 53)
+    size, wide = len(units), len(checked_array(arrays, "mass", "f", (None,), 0))
+    checked_array(arrays, "weights", "f", (size, 4))
+    checked_array(arrays, "sums", "f", (4,))
+    checked_array(arrays, "rings", "i", (int((units[:, 2] > 0).sum()), words))
+    forests = checked_array(arrays, "forests", "f", (int((units[:, 11] > 0).sum()), 2 * stumps + (stumps + 1) * (1 + wide)))
+    levels = checked_array(arrays, "levels", "f", (int((units[:, 12] > 0).sum()), 2 * wide + 1))
+    digests = checked_array(arrays, "digests", "f", (int((units[:, 10] > 0).sum()) * wide, 5))
     favoured = (forests[:, 2 * stumps::1 + wide], levels[:, wide:wide + 1])
     if any(rows.size and (rows.min() < -1 or rows.max() >= wide) for rows in favoured):
         raise ValueError("a row favours a class that there is not")
@@ -56,8 +56,8 @@ def check_units(dict arrays, Py_ssize_t capacity, int stumps, Py_ssize_t words, 
         raise ValueError("units holds features seen more often than there were rounds")
     if digests.size and (digests[:, 3:].min() < 0 or (digests[:, 3:] % 1 != 0).any()):
         raise ValueError("digests holds counts that are none")
-    expect(arrays, "points", "f", (int(2 * digests[:, 3:].sum()),))
-    expect_chains(units[:, 7].tolist(), units[:, 8].tolist(),
+    checked_array(arrays, "points", "f", (int(2 * digests[:, 3:].sum()),))
+    check_chains(units[:, 7].tolist(), units[:, 8].tolist(),
                   {slot: space.column[<Py_ssize_t> slot] for slot in np.flatnonzero(units[:, 12]).tolist()})
 
 
@@ -197,9 +197,9 @@ cdef class Units(Model):
         """Give up a unit, its name and those of its levels."""
         cdef int32_t s = self.unit[u].first_level
         if self.space.kind[u] & NUMERIC:
-            self.give_up(u)
+            self.mark_evicted(u)
         while s:
-            self.give_up(s)
+            self.mark_evicted(s)
             s = self.unit[s].next_level
         self.clear(u)
         self.pruned += 1

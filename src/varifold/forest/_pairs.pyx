@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from varifold.forest._tdigest cimport Digest, Point
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double START = 0.5
 cdef double TIE = 1e-12    # differences below it are rounding
@@ -360,9 +360,9 @@ cdef class Pairs:
         """Take what dump() gave; `numeric` tells whether a slot is a number's that has a forest."""
         cdef int p, k
         cdef double[:, :, ::1] counts
-        table = expect(arrays, "pairs", "i", (2 * self.limit, 3), 0, 1 << 53)
-        real = expect(arrays, "pair_numbers", "f", (2 * self.limit, 5 + 2 * (BINS - 1)))
-        count = expect(arrays, "pair_counts", "f", (2 * self.limit, ROWS, self.wide), 0)
+        table = checked_array(arrays, "pairs", "i", (2 * self.limit, 3), 0, 1 << 53)
+        real = checked_array(arrays, "pair_numbers", "f", (2 * self.limit, 5 + 2 * (BINS - 1)))
+        count = checked_array(arrays, "pair_counts", "f", (2 * self.limit, ROWS, self.wide), 0)
         for a, b, seen in table.tolist():
             if (a or b or seen) and not (0 < a < b and numeric(a) and numeric(b)):
                 raise ValueError(f"pairs holds {a} and {b}, which are no pair of numbers")

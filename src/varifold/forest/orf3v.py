@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold.base.classifier import INTERCEPT, Instance, Name, VaryingClassifier
+from varifold.base.estimator import undisturbed
 from varifold.base.params import Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError, UnknownNameError
 from varifold.forest._orf3v import ORF3VModel
@@ -225,6 +226,7 @@ class ORF3V(VaryingClassifier):
     def _forests(self) -> ORF3VModel:
         return cast(ORF3VModel, self._engine.model)
 
+    @undisturbed
     def importances(self) -> dict[Name, float]:
         """Bits of information about the label in a value of each feature, a string column being one; largest first.
 
@@ -238,6 +240,7 @@ class ORF3V(VaryingClassifier):
                 units[u] += bits / 2
         return self._by_name(units)
 
+    @undisturbed
     def interactions(self) -> dict[tuple[Name, Name], float]:
         """Bits of information about the label that each voting pair of features adds to the rest; largest first.
 
@@ -248,6 +251,7 @@ class ORF3V(VaryingClassifier):
         found = sorted(self._forests.pair_information().items(), key=lambda item: (-item[1], item[0]))
         return {(name_of(a), name_of(b)): bits for (a, b), bits in found}
 
+    @undisturbed
     def weights(self) -> dict[Name, float]:
         """Weight w_i of every forest in the vote (eq. 8) by feature, a string column being one; largest first.
 
@@ -262,6 +266,7 @@ class ORF3V(VaryingClassifier):
         name_of = self._engine.space.name_of
         return {name_of(u): value for u, value in sorted(units.items(), key=lambda item: (-item[1], item[0]))}
 
+    @undisturbed
     def votes_one(self, x: Instance) -> dict[Name, dict[Any, float]]:
         """What each feature present adds to every label's score, the feature with the largest say first.
 
@@ -272,6 +277,7 @@ class ORF3V(VaryingClassifier):
         votes = {name: {label: parts.get(name, 0.0) for label, parts in by_label.items()} for name in names}
         return dict(sorted(votes.items(), key=lambda item: (item[0] == INTERCEPT, _say(item[1]))))
 
+    @undisturbed
     def portrait(self, feature: Name) -> Portrait:
         """Thresholds and class-wise digests of a numeric feature, for a closer look or a picture."""
         space = self._engine.space

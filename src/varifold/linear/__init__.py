@@ -1,4 +1,4 @@
-"""Linear learners: one weight a feature and label."""
+"""Linear learners: one weight per feature and label."""
 
 from varifold.linear.additive import Additive
 from varifold.linear.arow import AROW

@@ -8,19 +8,19 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._numeric.hashing cimport draw
-from varifold._engine.model cimport BinaryRule, at, capped
+from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 
 cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
     def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
-        self.width = 2 + 2 * BINS
-        self.globals = 0
+        self.declare_rule(2 + 2 * BINS, 0)
         self.r = r
         self.max_binned = max_binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
@@ -122,7 +122,10 @@ cdef class AdditiveRule(BinaryRule):
         self.absorb(v)
         BinaryRule.learn(self, v, y, w)
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        Model.learn_scored(self, v, y, w, scores, probs)  # the bins of an update are not those of the score before it
+
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double f = 0.0, confidence = 0.0, loss, step, r = self.r / w
         cdef double* s
         cdef Py_ssize_t i
@@ -137,7 +140,7 @@ cdef class AdditiveRule(BinaryRule):
                 confidence += 1.0 / (1.0 + s[2 * b + 1])
         loss = capped(1.0 - y * f)
         if loss <= 0.0:
-            return
+            return f
         step = loss * y / (confidence + r)
         for i in range(v.n):
             s = at(self, v.slot[i], c)
@@ -147,6 +150,7 @@ cdef class AdditiveRule(BinaryRule):
             if b:
                 s[2 * b] += step / (1.0 + s[2 * b + 1])
                 s[2 * b + 1] = min(s[2 * b + 1] + 1.0 / r, self.ceiling)
+        return f
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Largest difference that the feature's bins make, and its linear weight."""
@@ -199,11 +203,11 @@ cdef class AdditiveRule(BinaryRule):
         cdef int64_t[::1] counts
         BinaryRule.fill(self, arrays, capacity)
         self.grow(capacity)
-        counts = np.ascontiguousarray(expect(arrays, "met", "i", (None,), 0, 1 << 53), dtype=np.int64)
+        counts = np.ascontiguousarray(checked_array(arrays, "met", "i", (None,), 0, 1 << 53), dtype=np.int64)
         if counts.shape[0] > self.binned:
             raise ValueError("met holds more features than are binned")
-        expect(arrays, "sample", "f", (counts.shape[0], SAMPLE))
-        expect(arrays, "edge", "f", (counts.shape[0], BINS - 1))
+        checked_array(arrays, "sample", "f", (counts.shape[0], SAMPLE))
+        checked_array(arrays, "edge", "f", (counts.shape[0], BINS - 1))
         if counts.shape[0] == 0:
             return
         memcpy(self.met, &counts[0], counts.shape[0] * sizeof(int64_t))

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class AROWRule(BinaryRule):
@@ -13,9 +13,9 @@ cdef class AROWRule(BinaryRule):
 
     cdef int grow_covariance(self, int problems, Py_ssize_t side) except -1
     cdef void fall_back(self) noexcept nogil
-    cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
+    cdef double update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
     cdef double terms(self, View* v) noexcept nogil
-    cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil
+    cdef double update_full(self, View* v, int c, double y, double w) noexcept nogil
     cdef double widen(self, View* v, double* cov, Py_ssize_t side) noexcept nogil
     cdef bint definite(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil
     cdef void uncouple(self, View* v, double* cov) noexcept nogil

@@ -2,7 +2,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 
 class AROWRule(BinaryRule):
     r: float

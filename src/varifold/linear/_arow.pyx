@@ -7,10 +7,10 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport BinaryRule, at, capped, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double LOST = 1e-13   # a variance below this share of its terms is what rounding left of them
 
@@ -28,8 +28,8 @@ cdef class AROWRule(BinaryRule):
     """Per slot: the mean, and the precision gathered beyond the prior's 1 (diagonal form only)."""
 
     def __cinit__(self, double r, Py_ssize_t max_dense=0):
-        self.width = 2
-        self.globals = 0
+        self.declare_rule(2, 0)
+        self.linear = True
         self.r = r
         self.max_dense = max_dense
         self.diagonal = max_dense == 0
@@ -102,28 +102,24 @@ cdef class AROWRule(BinaryRule):
                 cov[slot * self.side + i] = 0.0
             cov[slot * self.side + slot] = 1.0
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * self.width, self.problems * self.width)
-
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef Py_ssize_t i = v.n
         while not self.diagonal and i > 0:  # every one: a holder may lay slots out in another order
             i -= 1
             if v.slot[i] > self.max_dense:
                 self.fall_back()
         if self.diagonal:
-            self.update_diagonal(v, c, y, w)
-        else:
-            self.update_full(v, c, y, w)
+            return self.update_diagonal(v, c, y, w)
+        return self.update_full(v, c, y, w)
 
-    cdef void update_diagonal(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double loss = capped(1.0 - y * self.score(v, c))
+    cdef double update_diagonal(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double f = self.score(v, c), loss = capped(1.0 - y * f)
         cdef double r = self.r / w
         cdef double confidence = 0.0, step, u
         cdef double* s
         cdef Py_ssize_t i
         if loss <= 0.0:
-            return
+            return f
         for i in range(v.n):
             confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[1]))
         step = loss * y / (confidence + r)
@@ -133,6 +129,7 @@ cdef class AROWRule(BinaryRule):
             s[1] += v.x[i] * v.x[i] / r
             if s[1] > 1e300:
                 s[1] = 1e300
+        return f
 
     cdef double widen(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
         """Covariance times x into `spread`; returns x' covariance x."""
@@ -187,15 +184,15 @@ cdef class AROWRule(BinaryRule):
                 cov[slot * self.side + j] = 0.0
             cov[slot * self.side + slot] = variance if variance > 0.0 else 0.0
 
-    cdef void update_full(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double loss = capped(1.0 - y * self.score(v, c))
+    cdef double update_full(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double f = self.score(v, c), loss = capped(1.0 - y * f)
         cdef double confidence, beta, x
         cdef double* u = self.spread
         cdef double* row
         cdef double* cov = self.covariance + c * self.side * self.side
         cdef Py_ssize_t i, j, side = self.space.size
         if not loss > 0.0:
-            return
+            return f
         if side > self.side:
             side = self.side
         confidence = self.widen(v, cov, side)
@@ -205,7 +202,7 @@ cdef class AROWRule(BinaryRule):
             confidence = self.widen(v, cov, side)
             beta = 1.0 / (confidence + self.r / w)
         if not confidence >= LOST * self.terms(v):
-            return
+            return f
         for j in range(side):
             at(self, <int32_t> j, c)[0] += beta * loss * y * u[j]
         beta = sqrt(beta)
@@ -218,6 +215,7 @@ cdef class AROWRule(BinaryRule):
             row = cov + i * self.side
             for j in range(side):
                 row[j] -= x * u[j]
+        return f
 
     def dump(self, Py_ssize_t size):
         arrays = BinaryRule.dump(self, size)
@@ -237,14 +235,14 @@ cdef class AROWRule(BinaryRule):
         cdef double[:, :, ::1] view
         cdef Py_ssize_t c, i
         BinaryRule.fill(self, arrays, capacity)
-        self.diagonal = self.max_dense == 0 or expect(arrays, "covariance", "f", (None, None, None)).shape == (0, 0, 0)
+        self.diagonal = self.max_dense == 0 or checked_array(arrays, "covariance", "f", (None, None, None)).shape == (0, 0, 0)
         free(self.covariance)
         self.covariance = NULL
         self.side = 0
         if self.diagonal:
             return
         self.grow_covariance(self.problems, min(capacity, self.max_dense + 1))
-        view = expect(arrays, "covariance", "f", (None, None, None))
+        view = checked_array(arrays, "covariance", "f", (None, None, None))
         if view.shape[0] != self.problems or view.shape[1] != view.shape[2] or view.shape[1] > self.side:
             raise ValueError("the covariance does not belong to this method")
         for c in range(self.problems):

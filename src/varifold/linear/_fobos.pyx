@@ -4,7 +4,7 @@ from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._numeric.activation cimport sigmoid
-from varifold._engine.model cimport BinaryRule, at
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
 # shared numbers of a problem
@@ -22,8 +22,7 @@ cdef class FOBOSRule(BinaryRule):
     """Per slot: the weight when last touched, and PULL then. The intercept is not drawn."""
 
     def __cinit__(self, double eta, double lam, bint hinge):
-        self.width = 2
-        self.globals = 2
+        self.declare_rule(2, 2)
         self.eta = eta
         self.lam = lam
         self.hinge = hinge
@@ -36,7 +35,7 @@ cdef class FOBOSRule(BinaryRule):
         cdef double* first = self.state + c * 2
         cdef double* s
         cdef double f = 0.0, pull = self.shared[c * 2 + PULL]
-        cdef Py_ssize_t i = 0, stride = self.problems * 2
+        cdef Py_ssize_t i = 0, stride = self.stride
         if v.n and v.slot[0] == 0:
             f = first[0] * v.x[0]
             i = 1
@@ -46,14 +45,14 @@ cdef class FOBOSRule(BinaryRule):
             i += 1
         return f
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double* g = self.shared + c * 2
         cdef double* first = self.state + c * 2
         cdef double* s
         cdef double f = self.score(v, c), margin = y * f, eta, step, before = g[PULL], after, pull
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef Py_ssize_t i = 0, n = v.n, stride = self.problems * 2
+        cdef Py_ssize_t i = 0, n = v.n, stride = self.stride
         g[T] += 1.0
         eta = self.eta / sqrt(g[T])
         if self.hinge:
@@ -71,3 +70,4 @@ cdef class FOBOSRule(BinaryRule):
             s[0] = drawn(drawn(s[0], before - s[1]) + step * x[i], pull)
             s[1] = after
             i += 1
+        return f

@@ -1,7 +1,7 @@
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 
 # A coordinate of FTRL-Proximal: z, the root of the summed squared gradients, and the weight they amount to.
 cdef struct Proximal:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t
 
 from varifold._numeric.activation cimport sigmoid
-from varifold._engine.model cimport BinaryRule, at, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 
 
@@ -11,8 +11,7 @@ cdef class FTRLProximalRule(BinaryRule):
     """Per slot: a Proximal."""
 
     def __cinit__(self, double alpha, double beta, double L1, double L2):
-        self.width = 3
-        self.globals = 0
+        self.declare_rule(3, 0)
         self.penalty.slowness = 1.0 / alpha
         self.penalty.beta = beta
         self.penalty.l1 = L1
@@ -30,14 +29,15 @@ cdef class FTRLProximalRule(BinaryRule):
         return at(self, slot, c)[2]
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * 3 + 2, self.problems * 3)
+        return dot(v, self.state + c * 3 + 2, self.stride)
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
         cdef double* first = self.state + c * 3
-        cdef Py_ssize_t i, stride = self.problems * 3
+        cdef Py_ssize_t i, stride = self.stride
         cdef Penalty* p = &self.penalty
         for i in range(v.n):
             if v.x[i] != 0.0:
                 proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,
                               slope * v.x[i])
+        return f

@@ -1,4 +1,4 @@
-from varifold._engine.model import BinaryRule
+from varifold._engine.one_vs_rest import BinaryRule
 
 class FTRLADPRule(BinaryRule):
     L1: float

@@ -9,7 +9,7 @@ from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._numeric.activation cimport sigmoid
-from varifold._engine.model cimport BinaryRule, at
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
 # shared numbers of a problem; r counts from 1 and so does what is kept of it per slot
@@ -30,8 +30,7 @@ cdef class FTRLADPRule(BinaryRule):
     """Per slot: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
 
     def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
-        self.width = 3 if per_coordinate else 2
-        self.globals = 8
+        self.declare_rule(3 if per_coordinate else 2, 8)
         self.L1 = L1
         self.L2 = L2
         self.LP = LP
@@ -128,7 +127,7 @@ cdef class FTRLADPRule(BinaryRule):
             s[1] -= s[0] * (g[A] / self.LP)
         g[A] = 0.0
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
@@ -160,3 +159,4 @@ cdef class FTRLADPRule(BinaryRule):
             g[R] = keep * (1.0 + g[R])
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
+        return f

@@ -1,46 +1,47 @@
-"""Margins that lean to the commoner class for as long as it is right more often than they are.
+"""Margins biased to the commoner class for as long as that class is right more often than they are.
 
 A margin learned from few instances answers at random where its features say little, and is then worse than no
 features at all. So the model counts, over the instances on which the two differ, by how many the answers of the rule
-inside lead those of the commonest class so far. A label whose share is p gets 2 u (2 p - 1) / (1 + exp(lead)) added to
-its score, u being the size of a sure margin: 1, or the mean size so far where that is larger. The rule never hears of
-it. The lead stays within FAR, so that a rule that was good once can lose it again.
+inside exceed those of the commonest class so far: d = net_correct. A label whose share is p gets
+2 u (2 p - 1) / (1 + exp(d)) added to its score, u being the size of a sure margin: 1, or the mean size so far where
+that is larger. The rule itself learns as if there were no bias. |d| is at most LARGEST_LEAD, so that a rule that was
+good once can lose its advantage again.
 """
 
 import numpy as np
 
 from libc.math cimport exp, fabs
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
 
-from varifold._engine.model cimport BinaryRule, Model
+from varifold._engine.model cimport Model
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
+from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport argmax
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double STRENGTH = 2.0
-cdef double FAR = 30.0       # largest lead either way: e^-30 no longer turns an answer
-cdef double LARGEST = 1e100  # size beyond which a margin counts no more
+cdef double LARGEST_LEAD = 30.0    # e^-30 no longer changes an answer
+cdef double LARGEST_MARGIN = 1e100 # larger ones count as this large
 
 
-cdef class LeaningModel(Model):
-    """A rule and the lean of its scores; an instance without intercept does not lean."""
+cdef class MajorityBias(Model):
+    """A rule and the bias of its scores; an instance without intercept has none."""
 
     def __cinit__(self, BinaryRule rule not None):
         self.rule = rule
         self.sees_empty = rule.sees_empty
         self.wants_columns = rule.wants_columns
-
-    def __dealloc__(self):
-        free(self.margin)
-        free(self.counts)
+        self.prepares = rule.prepares
+        self.arrays.scratch(<void**> &self.margin, CLASS)
+        self.arrays.scratch(<void**> &self.counts, CLASS)
+        self.arrays.reserve_classes(2)
+        self.update_strength()
+        self.scaled_strength = self.strength
 
     cdef int attach(self, Space space) except -1:
-        self.fit(2)
-        self.press()
-        self.force = self.pull
         self.rule.attach(space)
         Model.attach(self, space)
         return 0
@@ -48,48 +49,39 @@ cdef class LeaningModel(Model):
     cdef int grow(self, Py_ssize_t capacity) except -1:
         if self.rule.capacity < capacity:
             self.rule.grow(capacity)
-        self.capacity = capacity
-        return 0
+        return Model.grow(self, capacity)
 
-    cdef int fit(self, Py_ssize_t room) except -1:
-        if room <= self.room:
-            return 0
-        self.margin = <double*> realloc(self.margin, room * sizeof(double))
-        self.counts = <double*> realloc(self.counts, room * sizeof(double))
-        if self.margin == NULL or self.counts == NULL:
-            raise MemoryError
-        memset(self.margin + self.room, 0, (room - self.room) * sizeof(double))
-        memset(self.counts + self.room, 0, (room - self.room) * sizeof(double))
-        self.room = room
-        return 0
+    cdef int reserve_class(self) except -1:
+        self.rule.reserve_class()
+        return Model.reserve_class(self)
 
     cdef int add_class(self) except -1:
         self.rule.add_class()
-        self.classes += 1
-        if self.classes > self.room:
-            self.fit(2 * self.room)
-        return 0
+        return Model.add_class(self)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        return self.rule.prepare(slots, n, n_new, y)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.rule.forget(slot)
 
     # ---------------------------------------------------------------- answering
 
-    cdef void press(self) noexcept nogil:
-        """What a new lead makes of the class shares."""
-        self.pull = STRENGTH / (1.0 + exp(self.lead)) if self.lead < FAR else 0.0
+    cdef void update_strength(self) noexcept nogil:
+        """The factor 2 / (1 + exp(d)) on the class shares."""
+        self.strength = STRENGTH / (1.0 + exp(self.net_correct)) if self.net_correct < LARGEST_LEAD else 0.0
 
-    cdef inline double leaning(self, View* v, int label) noexcept nogil:
+    cdef double bias(self, View* v, int label) noexcept nogil:
         """What the label's share adds to its score."""
-        if self.force == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0:
+        if self.scaled_strength == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0:
             return 0.0
-        return self.force * (2.0 * self.counts[label] / self.total - 1.0)
+        return self.scaled_strength * (2.0 * self.counts[label] / self.total - 1.0)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
         self.rule.scores(v, out)
         for c in range(self.classes):
-            out[c] += self.leaning(v, c)
+            out[c] += self.bias(v, c)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         self.rule.proba(scores, out)
@@ -97,22 +89,15 @@ cdef class LeaningModel(Model):
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         self.rule.contributions(v, label, out)
         if v.n:
-            out[0] += self.leaning(v, label)
+            out[0] += self.bias(v, label)
 
-    cdef dict beyond(self, View* v, int label):
-        return self.rule.beyond(v, label)
+    cdef dict absent_contributions(self, View* v, int label):
+        return self.rule.absent_contributions(v, label)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         return self.rule.magnitude(slot)
 
     # ---------------------------------------------------------------- learning
-
-    cdef inline int best(self, double* of) noexcept nogil:
-        cdef int c, found = of[1] > of[0] if self.classes > 1 else 0
-        for c in range(2, self.classes):
-            if of[c] > of[found]:
-                found = c
-        return found
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.rule.learn_scored(v, y, w, self.margin, NULL)
@@ -120,41 +105,42 @@ cdef class LeaningModel(Model):
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         cdef int c
-        if self.force == 0.0:
+        if self.scaled_strength == 0.0:
             self.rule.learn_scored(v, y, w, scores, probs)
             self.compare(v, scores, y, w)
             return
         self.rule.learn_scored(v, y, w, self.margin, NULL)
         for c in range(self.classes):
-            scores[c] = self.margin[c] + self.leaning(v, c)
+            scores[c] = self.margin[c] + self.bias(v, c)
         if probs != NULL:
             self.proba(scores, probs)
         self.compare(v, self.margin, y, w)
 
     cdef void compare(self, View* v, double* margin, int y, double w) noexcept nogil:
-        """Whose answer was right, the margins' or the commonest class's."""
+        """Count whose answer was right, the margins' or the commonest class's."""
         cdef int own
-        cdef double size, lead
+        cdef double size, net_correct
         if v.n == 0 or v.slot[0] != 0:
             return
         if self.classes >= 2:
-            own = self.best(margin)
-            lead = self.lead + w * ((own == y) - (self.best(self.counts) == y))
-            lead = min(max(lead, -FAR), FAR)
-            if lead != self.lead:
-                self.lead = lead
-                self.press()
+            own = argmax(self.classes, margin)
+            net_correct = self.net_correct + w * ((own == y) - (argmax(self.classes, self.counts) == y))
+            net_correct = min(max(net_correct, -LARGEST_LEAD), LARGEST_LEAD)
+            if net_correct != self.net_correct:
+                self.net_correct = net_correct
+                self.update_strength()
             size = fabs(margin[own])
-            self.reach += w * (size if size < LARGEST else LARGEST)
+            self.size += w * (size if size < LARGEST_MARGIN else LARGEST_MARGIN)
         self.counts[y] += w
         self.total += w
-        self.force = self.pull * max(1.0, self.reach / self.total) if self.pull != 0.0 else 0.0
+        self.scaled_strength = self.strength * max(1.0, self.size / self.total) if self.strength != 0.0 else 0.0
 
     # ---------------------------------------------------------------- looking and keeping
 
     def dump(self, Py_ssize_t size):
         arrays = self.rule.dump(size)
-        arrays["leaning"] = np.array([self.lead, self.total, self.reach, *[self.counts[c] for c in range(self.classes)]])
+        arrays["leaning"] = np.array(
+            [self.net_correct, self.total, self.size, *[self.counts[c] for c in range(self.classes)]])
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -164,13 +150,19 @@ cdef class LeaningModel(Model):
         self.rule.fill(arrays, capacity)
         self.capacity = capacity
         self.classes = self.rule.classes
-        self.fit(self.classes)
-        numbers = expect(arrays, "leaning", "f", (self.classes + 3,))
-        self.lead, self.total, self.reach = numbers[:3].tolist()
+        self.arrays.reserve_classes(self.classes)
+        numbers = checked_array(arrays, "leaning", "f", (self.classes + 3,))
+        self.net_correct, self.total, self.size = numbers[:3].tolist()
         for c in range(self.classes):
             self.counts[c] = numbers[c + 3]
-        self.press()
-        self.force = self.pull * (max(1.0, self.reach / self.total) if self.total > 0.0 else 1.0)
+        self.update_strength()
+        self.scaled_strength = self.strength * (max(1.0, self.size / self.total) if self.total > 0.0 else 1.0)
+
+    def calls_python(self):
+        return self.rule.calls_python()
+
+    def pending_error(self):
+        return self.rule.pending_error()
 
     def notes(self):
         return self.rule.notes()
@@ -179,4 +171,4 @@ cdef class LeaningModel(Model):
         return self.rule.role(slot)
 
     def nbytes(self):
-        return self.rule.nbytes() + 2 * self.room * sizeof(double)
+        return self.rule.nbytes() + self.arrays.nbytes()

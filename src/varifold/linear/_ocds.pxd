@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class OCDSRule(BinaryRule):
@@ -16,6 +16,5 @@ cdef class OCDSRule(BinaryRule):
     cdef inline Py_ssize_t held(self) noexcept nogil
     cdef void reconstruct(self, View* v, int c) noexcept nogil
     cdef void partial(self, View* v, int c, double* seen, double* rebuilt) noexcept nogil
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil
     cdef void smooth(self, int c) noexcept nogil
     cdef void truncate(self, View* v, int c) noexcept nogil

@@ -8,10 +8,10 @@ from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from varifold._numeric.activation cimport log_loss, sigmoid
-from varifold._engine.model cimport BinaryRule, at
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 # shared numbers of a problem
 cdef enum:
@@ -33,8 +33,7 @@ cdef class OCDSRule(BinaryRule):
     """Per slot: the weight, and for slots outside the graph the factor that rebuilds it from itself, less 1."""
 
     def __cinit__(self, double alpha, double beta1, double beta2, double gamma, Py_ssize_t T, Py_ssize_t max_dense):
-        self.width = 2
-        self.globals = 3
+        self.declare_rule(2, 3)
         self.alpha = alpha
         self.beta1 = beta1
         self.beta2 = beta2
@@ -160,19 +159,7 @@ cdef class OCDSRule(BinaryRule):
                         through += row[j] * at(self, <int32_t> j, c)[0]
             out[i] = side_of * v.x[i] * (p * at(self, v.slot[i], c)[0] + (1.0 - p) * through / v.n)
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        self.step(v, c, y, w)
-
-    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        if self.classes != 2:
-            BinaryRule.learn_scored(self, v, y, w, scores, probs)
-            return
-        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
-        scores[0] = -scores[1]
-        if probs != NULL:
-            self.proba(scores, probs)
-
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One update; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
@@ -290,7 +277,7 @@ cdef class OCDSRule(BinaryRule):
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = expect(arrays, "graph", "f", (None, None, None))
+        cdef const double[:, :, ::1] view = checked_array(arrays, "graph", "f", (None, None, None))
         cdef Py_ssize_t c, i
         BinaryRule.fill(self, arrays, capacity)
         free(self.graph)

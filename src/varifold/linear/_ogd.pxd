@@ -1,4 +1,4 @@
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 
 cdef class OGDRule(BinaryRule):
     cdef readonly double c

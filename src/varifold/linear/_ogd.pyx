@@ -3,7 +3,7 @@
 from libc.math cimport sqrt
 
 from varifold._numeric.activation cimport sigmoid
-from varifold._engine.model cimport BinaryRule, at, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
@@ -13,17 +13,15 @@ cdef class OGDRule(BinaryRule):
     """Per slot: the weight. Shared: the rounds learned."""
 
     def __cinit__(self, double c):
-        self.width = 1
-        self.globals = 1
+        self.declare_rule(1, 1)
+        self.linear = True
         self.c = c
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c, self.problems)
-
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double f = self.score(v, c), step = sigmoid(-y * f)
         cdef Py_ssize_t i
         self.shared[c] += 1.0
         step *= w * y * PER_BIT / (self.c * sqrt(self.shared[c]))
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
+        return f

@@ -17,4 +17,3 @@ cdef class OLIDSRule(SparseRule):
     cdef void sum_up(self, int c) noexcept nogil
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
     cdef double confidence(self, View* v, int c, double w) noexcept nogil
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil

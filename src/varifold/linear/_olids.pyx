@@ -4,8 +4,9 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.model cimport at
+from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
+from varifold._engine.one_vs_rest cimport at
 from varifold._engine.space cimport seen_last
 from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
@@ -47,8 +48,7 @@ cdef class OLIDSRule(SparseRule):
     def __cinit__(self, double C, double theta, double lam, double B, bint by_column=True, double clip=0.0):
         self.by_column = by_column
         self.clip = clip
-        self.width = ROWS + 1 if by_column else ROWS
-        self.globals = 5
+        self.declare_rule(ROWS + 1 if by_column else ROWS, 5)
         self.C = C
         self.theta = theta
         self.lam = lam
@@ -57,8 +57,10 @@ cdef class OLIDSRule(SparseRule):
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""
-        if arrays["state"].ndim == 3 and arrays["state"].shape[2] == ROWS:
+        if self.by_column and arrays["state"].ndim == 3 and arrays["state"].shape[2] == ROWS:
             self.width = ROWS
+            self.stride = ROWS
+            self.arrays.array[self.arrays.names.index("state")].width = ROWS
             self.by_column = False
             self.clip = 0.0
         SparseRule.fill(self, arrays, capacity)
@@ -153,7 +155,7 @@ cdef class OLIDSRule(SparseRule):
             head = self.space.column[v.slot[i]]
             if self.space.seen[head].packed_first and seen_last(&self.space.seen[head]) == v.step:
                 return True
-        return not v.fresh[i] and (v.slot[i] == 0 or seen_last(&self.space.seen[v.slot[i]]) == v.step)
+        return not v.is_new[i] and (v.slot[i] == 0 or seen_last(&self.space.seen[v.slot[i]]) == v.step)
 
     cdef double confidence(self, View* v, int c, double w) noexcept nogil:
         """The share of variance of the features that stayed, this instance's values counted in."""
@@ -188,19 +190,13 @@ cdef class OLIDSRule(SparseRule):
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[W] * self.shared[c * self.globals + SCALE]
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        self.step(v, c, y, w)
-
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        if self.classes != 2 or w != 1.0:  # another weight is another confidence
+        if w == 1.0:
             SparseRule.learn_scored(self, v, y, w, scores, probs)
-            return
-        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
-        scores[0] = -scores[1]
-        if probs != NULL:
-            self.proba(scores, probs)
+        else:
+            Model.learn_scored(self, v, y, w, scores, probs)  # another weight is another confidence
 
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One update; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s

@@ -3,7 +3,7 @@
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport at, dot
+from varifold._engine.one_vs_rest cimport at, dot
 from varifold.linear._pa cimport PA0, PA1, PA2, aggressive
 from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
@@ -20,8 +20,7 @@ cdef class OLSFRule(SparseRule):
     """Per slot: the weight, over SCALE."""
 
     def __cinit__(self, str mode, double C, double lam, double B):
-        self.width = 1
-        self.globals = 2
+        self.declare_rule(1, 2)
         self.mode = MODES[mode]
         self.C = C
         self.lam = lam
@@ -38,19 +37,19 @@ cdef class OLSFRule(SparseRule):
         s[0] = 0.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c, self.problems) * self.shared[c * self.globals + SCALE]
+        return dot(v, self.state + c, self.stride) * self.shared[c * self.globals + SCALE]
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
         cdef double* first = self.state + c
         cdef double* s
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef double f = 0.0, norm = 0.0, step, before = 0.0, after = 0.0
-        cdef Py_ssize_t i, n = v.n, stride = self.problems
+        cdef Py_ssize_t i, n = v.n, stride = self.stride
         for i in range(n):
             s = first + slot[i] * stride
             f += s[0] * x[i]
@@ -76,3 +75,4 @@ cdef class OLSFRule(SparseRule):
                 self.reorder(c)
         if self.sparse:
             self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
+        return f

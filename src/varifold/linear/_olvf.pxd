@@ -5,5 +5,4 @@ cdef class OLVFRule(SparseRule):
     cdef readonly double C, C_bar, lam, B
     cdef readonly bint kkt
 
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil
     cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil

@@ -4,7 +4,7 @@ from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
 
 from varifold._numeric.heap cimport Heap, heap_touch
-from varifold._engine.model cimport at, dot
+from varifold._engine.one_vs_rest cimport at, dot
 from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
 
@@ -29,8 +29,7 @@ cdef class OLVFRule(SparseRule):
     """Per slot: weight (over SCALE) and space weight."""
 
     def __cinit__(self, double C, double C_bar, double lam, double B, bint kkt):
-        self.width = 2
-        self.globals = 3
+        self.declare_rule(2, 3)
         self.C = C
         self.C_bar = C_bar
         self.lam = lam
@@ -60,41 +59,29 @@ cdef class OLVFRule(SparseRule):
         s[1] = 0.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * self.width, self.problems * self.width) * self.shared[c * self.globals + SCALE]
+        return dot(v, self.state + c * self.width, self.stride) * self.shared[c * self.globals + SCALE]
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
-        self.step(v, c, y, w)
-
-    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        if self.classes != 2:
-            SparseRule.learn_scored(self, v, y, w, scores, probs)
-            return
-        scores[1] = self.step(v, 0, 1.0 if y == 1 else -1.0, w)
-        scores[0] = -scores[1]
-        if probs != NULL:
-            self.proba(scores, probs)
-
-    cdef double step(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One update; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = 0.0, bar = 0.0, sign, margin, slope, tau_bar, delta
         cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
-        cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.problems * self.width
+        cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.stride
         cdef double* base = self.state + c * self.width
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef uint8_t* fresh = v.fresh
+        cdef uint8_t* is_new = v.is_new
         cdef bint sparse = self.sparse, bounded
         cdef Heap* h = self.aim(c) if sparse else NULL
         for i in range(n):
             s = base + slot[i] * stride
             f += s[0] * x[i]
             bar += s[1]
-            if fresh[i]:
+            if is_new[i]:
                 new += x[i] * x[i]
             else:
                 old += x[i] * x[i]
@@ -138,13 +125,13 @@ cdef class OLVFRule(SparseRule):
         if not sparse:
             for i in range(n):
                 s = base + slot[i] * stride
-                s[0] += (step_new if fresh[i] else step_old) * x[i]
+                s[0] += (step_new if is_new[i] else step_old) * x[i]
                 s[1] += delta
             return f
         mass = 0.0
         for i in range(n):
             s = base + slot[i] * stride
-            s[0] += (step_new if fresh[i] else step_old) * x[i]
+            s[0] += (step_new if is_new[i] else step_old) * x[i]
             s[1] += delta
             mass += fabs(s[0]) * fabs(s[1])
             if slot[i] != 0:

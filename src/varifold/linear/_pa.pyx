@@ -1,6 +1,6 @@
 """Passive-aggressive learning, in its three forms."""
 
-from varifold._engine.model cimport BinaryRule, at, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
@@ -10,22 +10,20 @@ cdef class PARule(BinaryRule):
     """Per slot: the weight."""
 
     def __cinit__(self, str mode, double C):
-        self.width = 1
-        self.globals = 0
+        self.declare_rule(1, 0)
+        self.linear = True
         self.mode = MODES[mode]
         self.C = C
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c, self.problems)
-
-    cdef void update(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         cdef double f = 0.0, norm = 0.0, step
         cdef Py_ssize_t i
         for i in range(v.n):
             f += at(self, v.slot[i], c)[0] * v.x[i]
             norm += v.x[i] * v.x[i]
         if y * f >= 1.0:
-            return
+            return f
         step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w)
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
+        return f

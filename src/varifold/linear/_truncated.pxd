@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t
 
 from varifold._numeric.heap cimport Heap
-from varifold._engine.model cimport BinaryRule
+from varifold._engine.one_vs_rest cimport BinaryRule
 
 cdef class SparseRule(BinaryRule):
     cdef bint sparse

@@ -5,7 +5,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from varifold._numeric.heap cimport Heap, heap_drop, heap_order, heap_touch
-from varifold._engine.model cimport BinaryRule, at
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 
 
 cdef class SparseRule(BinaryRule):
@@ -78,7 +78,7 @@ cdef class SparseRule(BinaryRule):
         """The problem's heap, its keys pointing at the weights where they are now."""
         cdef Heap* h = &self.heap[c]
         h.key = self.state + c * self.width
-        h.stride = self.problems * self.width
+        h.stride = self.stride
         return h
 
     cdef bint held(self, int32_t slot, int c) noexcept nogil:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.linear._additive import AdditiveRule
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class Additive(DeclaredClassifier):
     """Non-linear in every feature, additive over features: diagonal AROW on quantile bins and scaled values.
 
     Each numeric feature is cut at its running octiles; the bin it falls into has a weight of its own, beside the
-    weight of the scaled value. An absent feature has no bin and no value, so it simply says nothing. Choose it when
+    weight of the scaled value. An absent feature has no bin and no value, so it contributes nothing. Choose it when
     a feature's effect is not a straight line: thresholds, humps, saturation, heavy tails.
 
     Parameters
@@ -32,7 +31,7 @@ class Additive(DeclaredClassifier):
     Notes
     -----
     *No paper.* The update is AROW's (see `AROW`) over an instance written as bin indicators, clipped scaled values and
-    a constant. The octiles come from a sample of 128 of the feature's values so far and are placed anew when the
+    a constant. The octiles come from a sample of 128 of the feature's values so far and are recomputed when the
     feature has been seen 4, 8, 16, ... times; a bin's weight belongs to its rank, so it stays when edges move.
     Before the fourth value a feature is linear. Indicators of string values are linear.
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, OneOf, Real
 from varifold.linear._arow import AROWRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class AROW(LinearClassifier):
     """Second-order margin learner: each weight has a confidence of its own, so rare features learn fast.
 
-    A strong default among the linear methods. The full covariance also learns how features stand in for one another,
-    at a cost quadratic in the features known.
+    A strong default among the linear methods. The full covariance also learns which features replace one another,
+    at a cost quadratic in the known features.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ class AROW(LinearClassifier):
     covariance
         ``"diagonal"`` or ``"full"``.
     max_dense
-        With ``"full"``: the most features it is kept for; beyond it only its diagonal is, and `traits` says so.
-    lean, scale, fit_intercept, clip, max_features, evict
+        With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, and `traits` says so.
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

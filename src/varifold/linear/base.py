@@ -1,36 +1,38 @@
-"""What the margin and logistic methods share: a rule of two classes whose scores may lean to the commoner one."""
+"""What the margin and logistic methods share: a two-class rule whose scores may be biased to the majority class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from varifold._engine.model import BinaryRule, Model
-from varifold.base.declared import DeclaredClassifier
+from varifold._engine.model import Model
+from varifold._engine.one_vs_rest import BinaryRule
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Boolean, Constraint
-from varifold.linear._majority_bias import LeaningModel
+from varifold.linear._majority_bias import MajorityBias
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@declared(kw_only=True)
 class LinearClassifier(DeclaredClassifier):
     """A margin or logistic method: it supplies ``_rule`` and its parameters.
 
     Parameters
     ----------
-    lean
-        Whether scores lean to the commoner class for as long as it is right more often than they are. Not in any of
-        the papers: it adds to the scores of an instance with intercept, never to the weights, and is off without
-        intercept. On small or noisy sets it keeps the answers about as good as those of the class frequencies.
+    majority_bias
+        Whether a bias towards the majority class is added to the scores while always answering that class would be
+        right more often than the scores are. Not in any of the papers. It changes scores, never weights, and is off
+        without intercept. On small or noisy sets it keeps the error near that of the majority class or below.
+        `lean`, its name in earlier versions, is accepted by the constructor, in specifications and in model files.
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`.
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {"lean": Boolean()}
-    _before: ClassVar[dict[str, Any]] = {"lean": False}
+    _parameters: ClassVar[dict[str, Constraint]] = {"majority_bias": Boolean()}
+    _before: ClassVar[dict[str, Any]] = {"majority_bias": False}
+    _renamed: ClassVar[dict[str, str]] = {"lean": "majority_bias"}
     _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
 
-    lean: bool = True
+    majority_bias: bool = True
 
     def _rule(self) -> BinaryRule:
         """A new compiled rule of the method."""
@@ -38,4 +40,4 @@ class LinearClassifier(DeclaredClassifier):
 
     def _model(self) -> Model:
         rule = self._rule()
-        return LeaningModel(rule) if self.lean and self.fit_intercept else rule
+        return MajorityBias(rule) if self.majority_bias and self.fit_intercept else rule

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._fobos import FOBOSRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class FOBOS(LinearClassifier):
-    """Gradient learner whose weights are drawn to zero after every step, so that weak features drop out.
+    """Gradient learner whose weights are shrunk to zero after every step, so that weak features drop out.
 
     A sparse baseline. Its rate falls for all features alike; `FTRLProximal` is sparse with a rate for each.
 
     Parameters
     ----------
     eta
-        Step η0: round t moves by η0 / √t (> 0).
+        Learning rate η0: the step of round t is η0 / √t (> 0). In OVFIV and OVFM `eta` is the rate of a mixture.
     lam
-        Strength λ of the draw to zero (>= 0).
+        Strength λ of the ℓ1 shrinkage (>= 0). In OLVF, OLSF and OLIDS `lam` is the radius of a projection.
     loss
         ``"logistic"`` or ``"hinge"``.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
-    *Deviations from the paper.* The intercept is not drawn to zero. New features start at 0. A sample weight multiplies
+    *Deviations from the paper.* The intercept is not shrunk. New features start at 0. A sample weight multiplies
     the gradient.
 
-    *Cost.* O(present): what absent features would have lost is taken off when they are next looked at.
+    *Cost.* O(present): the shrinkage of absent features is applied when they are next present.
 
     Examples
     --------

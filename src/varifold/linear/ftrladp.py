@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Boolean, Constraint, Integer, Real
 from varifold.linear._ftrladp import FTRLADPRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class FTRLADP(LinearClassifier):
-    """Logistic learner pulled to a decaying average of its past weights, which starts anew when its errors drift.
+    """Logistic learner pulled to a decaying average of its past weights, which is reset when its errors drift.
 
     The base learner of OVFM and the "Naive" learner of OVFIV's tables. Choose it where probabilities matter and the
     stream may change.
@@ -31,7 +31,7 @@ class FTRLADP(LinearClassifier):
     per_coordinate
         Whether each feature remembers by its own rounds: only those in which it was present count. A new feature then
         learns fast, whatever the age of the model.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.linear._ftrl import FTRLProximalRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class FTRLProximal(LinearClassifier):
     """Logistic learner with a rate of its own for every feature, and weights that are exactly 0 where little is known.
 
@@ -23,7 +23,7 @@ class FTRLProximal(LinearClassifier):
         A feature whose squared gradients sum to n moves at the rate α / (β + √n) (α > 0, β >= 0).
     L1, L2
         Strength of the penalties (>= 0); the intercept is free of L1.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.linear._ocds import OCDSRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OCDS(LinearClassifier):
     """Linear learner that rebuilds absent features from those present by a feature graph it learns on the way.
 
@@ -20,7 +20,7 @@ class OCDS(LinearClassifier):
     Parameters
     ----------
     alpha
-        Weight α of the reconstruction error (>= 0).
+        Weight α of the reconstruction error (>= 0); not a learning rate, as `alpha` is in FTRLProximal.
     beta1, beta2
         Strength of the ℓ1 and of the graph-smoothness penalty on the weights (>= 0).
     gamma
@@ -29,7 +29,7 @@ class OCDS(LinearClassifier):
         Rounds between updates of the mix of observed and rebuilt part.
     max_dense
         Most features in the graph; those that come later are rebuilt from themselves alone, and `traits` says so.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes
@@ -39,7 +39,7 @@ class OCDS(LinearClassifier):
     starts as the identity. The smoothness term uses the absolute, symmetric graph, as the printed Laplacian of a graph
     with negative links is no penalty. The intercept is an observed feature like others and is never truncated.
 
-    *Cost.* O(present × known), up to `max_dense`; O(known²) with beta2 > 0. Memory O(known²) a label.
+    *Cost.* O(present × known), up to `max_dense`; O(known²) with beta2 > 0. Memory O(known²) per label.
 
     Examples
     --------

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.linear._ogd import OGDRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OGD(LinearClassifier):
     """Logistic learner that steps down the gradient by 1 / (c √t).
 
@@ -20,8 +20,8 @@ class OGD(LinearClassifier):
     Parameters
     ----------
     c
-        Slowness: the step of round t is 1 / (c √t) (c > 0).
-    lean, scale, fit_intercept, clip, max_features, evict
+        The step of round t is 1 / (c √t) (c > 0), so a larger c learns more slowly. In OVFM `c` belongs to the copula.
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

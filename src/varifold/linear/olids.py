@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olids import OLIDSRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OLIDS(LinearClassifier):
     """Margin learner that trusts features by their share of variance and weighs classes by how rare they are.
 
@@ -23,7 +23,7 @@ class OLIDS(LinearClassifier):
     theta
         Cost θ: an instance's cap is C θ times the share of the other class so far (> 0).
     lam
-        Radius λ of the projection, used when B < 1.
+        Radius λ of the projection, used when B < 1. In FOBOS and OVFIV `lam` is the strength of a penalty.
     B
         Share of the known features whose weights are kept, in (0, 1].
     indicator_rows
@@ -31,7 +31,7 @@ class OLIDS(LinearClassifier):
         when the column holds another value (with ``scale="standard"`` it is standardised over them, as numbers are);
         ``"own"``, those that hold the value, as earlier builds had it (such an indicator never varies, so that only
         the values of the round before count).
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olsf import OLSFRule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OLSF(LinearClassifier):
     """Passive-aggressive learner for feature sets that grow, which keeps a share of its weights only.
 
@@ -21,12 +21,12 @@ class OLSF(LinearClassifier):
     C
         Aggressiveness (C > 0): cap of a step with ``"pa1"``, inverse softening with ``"pa2"``.
     lam
-        Radius λ of the ℓ1 ball that the weights are projected on.
+        Radius λ of the ℓ1 ball that the weights are projected on. In FOBOS and OVFIV `lam` is a penalty's strength.
     B
         Share of the known features whose weights are kept, in (0, 1]; 1 keeps all.
     mode
         ``"pa"``, ``"pa1"`` or ``"pa2"``: OLSF, OLSF-I, OLSF-II.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olvf import OLVFRule
 from varifold.linear.base import LinearClassifier
@@ -27,12 +27,12 @@ def _sigmoid(f: float) -> float:
     return 1.0 / (1.0 + math.exp(-f)) if f > -700.0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class OLVF(LinearClassifier):
     """Margin learner whose step is weighted by a learned confidence in the feature set at hand.
 
-    Two linear models run side by side: one on the values (the classifier), one on which features are there (how far
-    such a feature set is to be trusted). Choose it for arbitrary varying features when memory and time per instance
+    Two linear models run side by side: one on the values (the classifier), one on which features are present (the
+    confidence in such a feature set). Choose it for arbitrary varying features when memory and time per instance
     must stay as small as the instance; `B` < 1 keeps only that share of the weights.
 
     Parameters
@@ -42,21 +42,21 @@ class OLVF(LinearClassifier):
     C_bar
         Cap of a step of the feature-set model (C̄ > 0).
     lam
-        Radius λ of the projection, used when B < 1.
+        Radius λ of the projection, used when B < 1. In FOBOS and OVFIV `lam` is the strength of a penalty.
     B
         Share of the known features whose weights are kept, in (0, 1]; 1 is the dense form.
     variant
         ``"kkt"`` divides by the confidences, as the paper's objective asks; ``"printed"`` multiplies, as printed.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes
     -----
-    *Deviations from the paper.* Eq. 2-4: the indicator is ±1, so that mistakes teach. Eq. 7: the gradient is that of
-    eq. 4; the logarithms printed there are spurious. Eq. 7-10: steps go down the gradient. Eq. 12-15: the default
-    follows the stationarity of eq. 12 (divide by the confidence); `variant="printed"` multiplies. Eq. 16: absolute
-    values, and only when the sum exceeds λ. Truncation ranks by |w|. An instance without any known feature is
-    answered by the class frequencies and teaches only those. The intercept takes part like a constant feature that
+    *Deviations from the paper.* Eq. 2-4: the indicator is ±1, so that mistakes update the weights. Eq. 7: the gradient
+    is that of eq. 4; the logarithms printed there are spurious. Eq. 7-10: steps go down the gradient. Eq. 12-15: the
+    default follows the stationarity of eq. 12 (divide by the confidence); `variant="printed"` multiplies. Eq. 16:
+    absolute values, and only when the sum exceeds λ. Truncation ranks by |w|. An instance without any known feature is
+    predicted by the class frequencies and updates only those. The intercept takes part like a constant feature that
     is never truncated. An indicator `f=v` has its own space weight.
 
     *Cost.* O(present); with B < 1 O(present log known): the projection is one factor for all weights, the truncation

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._pa import PARule
 from varifold.linear.base import LinearClassifier
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class PA(LinearClassifier):
     """Margin learner that changes its weights as little as the instance at hand allows.
 
@@ -23,7 +23,7 @@ class PA(LinearClassifier):
         ``"pa"``.
     mode
         ``"pa"`` always reaches the margin, ``"pa1"`` caps the step, ``"pa2"`` softens it.
-    lean, scale, fit_intercept, clip, max_features, evict
+    majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

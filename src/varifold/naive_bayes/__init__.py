@@ -1,4 +1,4 @@
-"""Naive Bayes: each feature present speaks for itself, given the label."""
+"""Naive Bayes: the features present are independent given the label."""
 
 from varifold.naive_bayes.gaussiannb import GaussianNB
 from varifold.naive_bayes.nb3 import NB3

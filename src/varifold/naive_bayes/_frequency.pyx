@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 from varifold._engine.model cimport Model
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 
 cdef class FrequencyModel(Model):
@@ -41,7 +41,7 @@ cdef class FrequencyModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int c
         Model.fill(self, arrays, capacity)
-        expect(arrays, "counts", "f", (self.classes,), 0)
+        checked_array(arrays, "counts", "f", (self.classes,), 0)
         self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
         if self.counts == NULL:
             raise MemoryError

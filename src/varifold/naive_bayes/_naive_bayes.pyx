@@ -12,7 +12,7 @@ from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double STRONGEST = 50.0  # bound of what one feature may say, in log units
 
@@ -111,9 +111,9 @@ cdef class ClassTable(Model):
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef Py_ssize_t slot
-        classes = int(expect(arrays, "classes", "i", (1,), 0)[0])
-        expect(arrays, "counts", "f", (classes,), 0)
-        cdef const double[:, :, ::1] view = expect(arrays, "table", "f", (None, max(1, classes), self.width))
+        classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
+        checked_array(arrays, "counts", "f", (classes,), 0)
+        cdef const double[:, :, ::1] view = checked_array(arrays, "table", "f", (None, max(1, classes), self.width))
         if view.shape[0] > capacity:
             raise ValueError("the table holds more features than there are")
         self.classes = 0

@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.model cimport Model
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 
 cdef class PresenceModel(Model):
@@ -117,9 +117,9 @@ cdef class PresenceModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef Py_ssize_t slot
         cdef int c
-        classes = int(expect(arrays, "classes", "i", (1,), 0)[0])
-        table = expect(arrays, "table", "f", (2, None, classes), 0)
-        expect(arrays, "counts", "f", (classes,), 0)
+        classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
+        table = checked_array(arrays, "table", "f", (2, None, classes), 0)
+        checked_array(arrays, "counts", "f", (classes,), 0)
         if table.shape[1] > capacity:
             raise ValueError("the table of columns does not belong to this model")
         self.fit(capacity, max(2, classes))

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._naive_bayes import GaussianNBModel
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class GaussianNB(DeclaredClassifier):
     """Naive Bayes: per class and feature a running mean and variance, summed over the features present.
 
-    Absence needs no treatment at all: what is not there says nothing. Few instances suffice, labels may be many, and
-    correlated features make it overconfident.
+    Absent features are left out of the sum. It needs few instances and works with many labels; correlated features
+    make it overconfident.
 
     Parameters
     ----------
     prior
-        How many observations each class's mean, variance and share are drawn to those of all classes (> 0).
+        Observations of all classes together that are added to each class's mean, variance and share (> 0).
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`. Values are taken as given, `scale` and `clip` are without effect; without intercept
         the classes count as equally frequent.
 
     Notes
     -----
-    Scores are log prior + Σ log p(x_i | class) / p(x_i). One feature says at most e^50. An indicator is categorical:
-    its share among the instances of the class in which its column is present.
+    Scores are log prior + Σ log p(x_i | class) / p(x_i). The factor of one feature is at most e^50. An indicator is
+    categorical: its share among the instances of the class in which its column is present.
 
     *Cost.* O(present × labels).
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._naive_bayes import NB3Model
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class NB3(DeclaredClassifier):
-    """Naive Bayes that looks only at which features are there, and listens to those that tell classes apart.
+    """Naive Bayes on which features are present, restricted to those that separate the classes best.
 
-    A cheap baseline for text-like streams, and a test of whether absence carries information: values are not looked at.
+    A cheap baseline for text-like streams, and a test of whether absence carries information: values are ignored.
 
     Parameters
     ----------
     M
-        Share of the features present that are listened to, those of largest χ² first, in (0, 1].
+        Share of the present features that are used, those of largest χ² first, in (0, 1].
     prior
         Observations added to every count (> 0).
     scale, fit_intercept, clip, max_features, evict
@@ -31,7 +31,7 @@ class NB3(DeclaredClassifier):
     frequent; `scale` and `clip` are without effect.
 
     *Deviations from the paper.* The best share is taken among the features present, not among all, which would cost
-    O(known) an answer. Counts are smoothed.
+    O(known) per prediction. Counts are smoothed.
 
     *Cost.* O(present × labels); with M < 1 O(present log present) more.
 

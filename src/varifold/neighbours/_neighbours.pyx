@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.model cimport Model
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
 cdef double DOUBT = 2.0     # features' worth of it that every comparison starts with
@@ -199,13 +199,13 @@ cdef class NeighboursModel(Model):
         cdef Py_ssize_t i, j, lo, hi
         Model.fill(self, arrays, capacity)
         self.grow(capacity)
-        held = len(expect(arrays, "y", "i", (None,), 0, self.classes - 1))
-        ends = expect(arrays, "ends", "i", (held + 1,), 0, len(arrays["x"]))
-        expect(arrays, "w", "f", (held,), 0)
-        expect(arrays, "x", "f", (int(ends[held]),))
-        expect(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1)
-        expect(arrays, "counts", "f", (self.classes,), 0)
-        taken = int(expect(arrays, "taken", "i", (1,), 0)[0])
+        held = len(checked_array(arrays, "y", "i", (None,), 0, self.classes - 1))
+        ends = checked_array(arrays, "ends", "i", (held + 1,), 0, len(arrays["x"]))
+        checked_array(arrays, "w", "f", (held,), 0)
+        checked_array(arrays, "x", "f", (int(ends[held]),))
+        checked_array(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1)
+        checked_array(arrays, "counts", "f", (self.classes,), 0)
+        taken = int(checked_array(arrays, "taken", "i", (1,), 0)[0])
         if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends.astype(np.int64)) < 0).any():
             raise ValueError("the instances kept do not fit the window")
         self.room = 2 * self.classes + 4

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from varifold.base.spec import parameters, split_name
 from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
@@ -263,7 +264,7 @@ def parameter_grid(other: Filled) -> Grid:
     rows = []
     for data in table.data:
         spec = method.candidates("paper", setting.name, data.name)[0]
-        given = dict(part.split("=") for part in spec.partition(":")[2].split(","))
+        given = parameters(split_name(spec)[1], spec)
         printed = other.published(setting, data, method.name, "cer")
         numbers = [
             shown_number(other.number(setting, data, method.name, c), printed, "cer") for c in ("paper", "default")

@@ -1,10 +1,23 @@
 """Streams: how instances come in, and how a fixed data set is made to vary."""
 
 from varifold.streams.prepare import Prepared, prepare
-from varifold.streams.readers.context import Chunk, Column
+from varifold.streams.readers.context import Column
+from varifold.streams.reading import ReadStream, read
 from varifold.streams.scenarios.columns import zscore
 from varifold.streams.scenarios.registry import scenarios
-from varifold.streams.stream import Stream, read
+from varifold.streams.stream import Batch, Stream
 from varifold.streams.vary import Varied, vary
 
-__all__ = ["Chunk", "Column", "Prepared", "Stream", "Varied", "prepare", "read", "scenarios", "vary", "zscore"]
+__all__ = [
+    "Batch",
+    "Column",
+    "Prepared",
+    "ReadStream",
+    "Stream",
+    "Varied",
+    "prepare",
+    "read",
+    "scenarios",
+    "vary",
+    "zscore",
+]

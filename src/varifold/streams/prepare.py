@@ -1,7 +1,8 @@
-"""From a fixed data set to a stream that varies: one permutation, then the scenario, all from one seed."""
+"""From a fixed data set to a stream that varies: a permutation, then the scenario, all from one seed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,24 +11,29 @@ import numpy as np
 from varifold._engine.block import Block
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.registry import SCENARIOS
+from varifold.streams.scenarios.segment import Segment
 from varifold.streams.scenarios.spec import parse
-from varifold.streams.scenarios.state import State
+from varifold.streams.stream import Stream
 
-__all__ = ["Prepared", "derived_seed", "prepare"]
+__all__ = ["Prepared", "check_seed", "derived_seed", "prepare"]
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A stream ready to be learned.
+class Prepared(Stream):
+    """A stream that is one block in memory.
 
-    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` by how many
-    rows a label comes late, `empty` how many rows have no feature left.
+    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` how many
+    rows later each label arrives, `empty` how many rows have no feature left.
     """
 
     block: Block
     scored_from: int = 0
     delay: int = 0
     empty: int = 0
+
+    def blocks(self) -> Iterator[Block]:
+        """The one block."""
+        yield self.block
 
 
 def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool = True) -> Prepared:
@@ -41,7 +47,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
         ``name[:value,key=value,...]``, several joined with ``+``, applied from left to right; see `scenarios()`.
         ``balanced`` and ``mixed`` work before the rows are permuted, all others after.
     seed
-        The same seed gives the same permutation and the same masks, whatever learner comes after.
+        The same seed gives the same permutation and the same masks, whatever the learner.
     shuffle
         Whether rows are permuted; False keeps the order of the file.
 
@@ -55,28 +61,33 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
 
     """
     if isinstance(data, Block):
-        state = State.of(data)
+        segment = Segment.whole(data)
     elif isinstance(getattr(data, "block", None), Block):
-        state = State.of(data.block, data.conversion)
+        segment = Segment.whole(data.block, data.conversion)
     else:
         raise DataError(f"prepare() takes a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
-    if seed < 0:
-        raise ParameterError(f"seed must be a whole number >= 0. Got {seed} instead.")
+    check_seed(seed)
     steps = list(enumerate(parse(scenario, SCENARIOS)))
     for index, step in steps:
         if step.scenario.before:
-            state = step.scenario.apply(replace(state, seed=derived_seed(seed, index)), **step.parameters)
+            segment = step.scenario.apply(replace(segment, seed=derived_seed(seed, index)), **step.parameters)
     if shuffle:
-        order = np.random.default_rng(derived_seed(seed, -1)).permutation(len(state.block))
-        state = replace(state, order=order)
+        order = np.random.default_rng(derived_seed(seed, -1)).permutation(len(segment.block))
+        segment = replace(segment, order=order)
     for index, step in steps:
         if not step.scenario.before:
-            state = step.scenario.apply(replace(state, seed=derived_seed(seed, index)), **step.parameters)
-    state = state.settled()
-    empty = int(np.count_nonzero(np.diff(state.block.indptr) == 0))
-    return Prepared(state.block, state.scored_from, state.delay, empty)
+            segment = step.scenario.apply(replace(segment, seed=derived_seed(seed, index)), **step.parameters)
+    segment = segment.reordered()
+    empty = int(np.count_nonzero(np.diff(segment.block.indptr) == 0))
+    return Prepared(segment.block, segment.scored_from, segment.delay, empty)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is not a whole number >= 0."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(f"seed must be a whole number >= 0. Got {seed!r} instead.")
 
 
 def derived_seed(seed: int, index: int) -> int:
-    """A seed of its own for each part of the preparation."""
+    """The seed of one part of the preparation: scenario number `index`, or -1 for the permutation."""
     return int(np.random.SeedSequence([seed, index + 1]).generate_state(1, np.uint64)[0])

@@ -1,4 +1,4 @@
-"""Which columns live when: the numbers behind the picture of a stream."""
+"""Which columns are present when: the numbers behind the picture of a stream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Presence", "percent", "presence"]
 
 @dataclass(frozen=True)
 class Presence:
-    """Share of rows that show a column, by column and by stretch of the stream.
+    """Share of rows in which each column is present, per stretch of the stream (stretches have equal length).
 
-    `shares` is columns x stretches, columns in order of their names' first sight; `starts` are the first rows of the
-    stretches; `absent` is the share of absent cells in each; `balance` is label x stretches, the share of each label,
-    `counts` how often it comes in all; `empty` counts rows without any column.
+    `shares` is columns x stretches, columns in the order in which they first occur; `starts` are the first rows of the
+    stretches; `absent` is the share of absent cells per stretch; `balance` is labels x stretches, the share of each
+    label; `counts` is the number of rows per label; `empty` counts rows without any column.
     """
 
     rows: int
@@ -40,13 +40,13 @@ class Presence:
 
 
 def presence(block: Block, stretches: int = 200) -> Presence:
-    """How often each column is seen in each of so many stretches of equal length."""
+    """How often each column is present in each of at most `stretches` parts of equal length."""
     columns = Columns(block)
     n, d = len(block), columns.width
     parts = max(1, min(stretches, n))
     stretch = np.arange(n) * parts // max(n, 1)
     rows = np.maximum(np.bincount(stretch, minlength=parts), 1)
-    # a column counts once a row, however many of its indicators are stored
+    # a column counts once per row, however many of its indicators are stored
     seen = np.unique(columns.row_of_cell * max(d, 1) + columns.of_cell)
     cell_row, cell_column = seen // max(d, 1), seen % max(d, 1)
     counts = np.bincount(cell_column * parts + stretch[cell_row], minlength=d * parts).reshape(d, parts)
@@ -70,7 +70,7 @@ def presence(block: Block, stretches: int = 200) -> Presence:
 
 
 def percent(share: float) -> str:
-    """Whole percents, with more digits where they would hide that a share is not all or nothing."""
+    """Whole percents; more digits where 0% or 100% would be rounded."""
     digits = 0
     while digits < 4 and 0 < share < 1 and f"{share:.{digits}%}" in (f"{0:.{digits}%}", f"{1:.{digits}%}"):
         digits += 1

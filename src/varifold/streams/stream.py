@@ -1,178 +1,72 @@
-"""`read`: files, frames and iterables as a stream of blocks."""
+"""What the library calls a stream: blocks that come one after the other."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v1 as nw
+import numpy as np
 
-from varifold._engine.block import Block, Labels, Vocabulary
-from varifold.errors import DataError, ParameterError
-from varifold.streams.readers.context import ABSENT, Chunk, Column, Context
-from varifold.streams.readers.csv import read_delimited
-from varifold.streams.readers.lines import read_arff, read_jsonl, read_svmlight
-from varifold.streams.readers.sources import FORMATS, Source, open_source
-from varifold.streams.readers.tables import read_dicts, read_frame, read_matrix, read_stored
+from varifold._engine.block import Block, concatenate
 
-__all__ = ["Stream", "read"]
-
-_READERS: dict[str, Callable[[Context, Source], Iterator[Chunk]]] = {
-    "csv": read_delimited,
-    "jsonl": read_jsonl,
-    "svmlight": read_svmlight,
-    "arff": read_arff,
-    "parquet": read_stored,
-    "ipc": read_stored,
-}
+__all__ = ["Batch", "Stream"]
 
 
-class Stream:
-    """Instances on their way in: blocks over one vocabulary and one table of labels.
+class Stream(ABC):
+    """Instances on their way to a learner: blocks over one vocabulary and one table of labels.
 
-    Every call of `blocks` reads from the beginning; what was learned about names, labels and types stays.
-    """
+    There are three kinds: what `read` finds in files and frames, what `prepare` makes of a data set in memory, and what
+    `vary` makes of a stream while it is read.
 
-    def __init__(self, context: Context, chunks: Callable[[], Iterator[Chunk]], once: bool) -> None:
-        self._context = context
-        self._make = chunks
-        self._once = once
-        self._started = False
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Blocks with the ids and times of their rows."""
-        if self._once and self._started:
-            raise DataError("standard input or an iterator can be read only once; give a file or a list")
-        self._started = True
-        self._context.skipped = 0
-        self._context.problems.clear()
-        return self._chunks()
-
-    def _chunks(self) -> Iterator[Chunk]:
-        yield from (chunk for chunk in self._make() if len(chunk.block))
-        self._context.finished()
-
-    def blocks(self) -> Iterator[Block]:
-        """The blocks, in order."""
-        return (chunk.block for chunk in self.chunks())
-
-    @property
-    def once(self) -> bool:
-        """Whether the source, standard input or an iterator, can be read only once."""
-        return self._once
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Names of the features met so far."""
-        return self._context.vocabulary
-
-    @property
-    def labels(self) -> Labels:
-        """Labels met so far."""
-        return self._context.labels
-
-    @property
-    def columns(self) -> dict[str | int, Column]:
-        """Columns met so far, with their types."""
-        return self._context.columns
-
-    @property
-    def skipped(self) -> int:
-        """Rows left out since reading began, because they could not be read."""
-        return self._context.skipped
-
-    @property
-    def problems(self) -> list[str]:
-        """What was wrong with the first of the rows left out."""
-        return list(self._context.problems)
-
-
-def read(
-    paths: Any,
-    *,
-    target: Any = None,
-    types: Mapping[str, str] | None = None,
-    absent: Sequence[str] = ABSENT,
-    on_error: str = "raise",
-    omitted: str = "absent",
-    id: str | None = None,
-    time: str | None = None,
-    weight: str | None = None,
-    ignore: Iterable[str] = (),
-    block_rows: int = 65_536,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-) -> Stream:
-    """A stream of blocks from files or from data in memory, in bounded memory.
-
-    Parameters
+    Attributes
     ----------
-    paths
-        A path or several (``-`` is standard input): CSV and relatives, JSON lines, svmlight, ARFF, Parquet, Arrow IPC,
-        text also as ``.gz`` or ``.zst``. Files given together make one stream; a column that only some of them have is
-        a feature that comes and goes. Or: a pandas, polars or pyarrow frame, a SciPy sparse matrix, a 2-D array, an
-        iterable of dicts or of (dict, label) pairs.
-    target
-        Column of the label; for a matrix the labels themselves; None when there are none. svmlight lines bring theirs.
-    types
-        Column name -> ``numeric``, ``category`` or ``text``. Other columns are judged by the first rows. A string in a
-        numeric column is a category of that column, wherever it comes. A text becomes word counts ``column:word``.
-    absent
-        Cells that mean "not observed".
-    on_error
-        ``raise`` stops at a row that cannot be read and says where; ``skip`` leaves it out and counts it.
-    omitted
-        What an index means that an svmlight or a sparse ARFF row leaves out: ``absent``, or ``zero`` (for svmlight: of
-        the indices met so far).
-    id, time, weight
-        Columns that are not features: kept beside the block, and the sample weight.
-    ignore
-        Columns to leave out.
-    block_rows
-        Most rows a block; wide rows make shorter blocks.
-    format
-        One of csv, jsonl, svmlight, arff, parquet, ipc; from the suffix or the first bytes when not given.
-    encoding, delimiter, decimal, header
-        Of text files: the last three are of CSV, and found out when not given. Without a header the columns are called
-        c1, c2, ...
-
-    Examples
-    --------
-    >>> from varifold import streams
-    >>> stream = streams.read([{"t": 21.5, "y": "ok"}, {"t": None, "p": 1.0, "y": "bad"}], target="y")
-    >>> [list(block.rows()) for block in stream.blocks()]
-    [[{'t': 21.5}, {'p': 1.0}]]
+    scored_from
+        The first row that counts for accuracy; later than 0 where a scenario switches to another feature space.
+    delay
+        How many rows after its own each label arrives.
+    once
+        Whether the source can be read only once.
 
     """
-    if format is not None and format not in FORMATS:
-        raise ParameterError(f"format must be one of {', '.join(FORMATS)}. Got {format!r} instead.")
-    column = target if target is None or isinstance(target, str) else None
-    context = Context(
-        column, dict(types or {}), tuple(absent), on_error, omitted, id, time, weight, frozenset(ignore), block_rows,
-        delimiter, decimal, header,
-    )  # fmt: skip
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    if hasattr(paths, "tocsr") or type(paths).__module__ == "numpy":
-        return Stream(context, lambda: read_matrix(context, paths, target), once=False)
-    if nw.dependencies.is_into_dataframe(paths):
-        return Stream(context, lambda: read_frame(context, paths), once=False)
-    if isinstance(paths, Sequence) and paths and all(isinstance(path, (str, os.PathLike)) for path in paths):
-        return Stream(context, lambda: _files(context, paths, format, encoding), once="-" in paths)
-    if isinstance(paths, Iterable) and not isinstance(paths, Mapping):
-        return Stream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
-    raise DataError(f"cannot read a stream from {type(paths).__name__}; give paths, a frame, a matrix or dicts")
+
+    scored_from: int = 0
+    delay: int = 0
+    once: bool = False
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The blocks, in order, from the beginning."""
 
 
-def _files(context: Context, paths: Sequence[Any], format: str | None, encoding: str) -> Iterator[Chunk]:
-    for number, path in enumerate(paths, 1):
-        context.more = number < len(paths)
-        source = open_source(path, format=format, encoding=encoding)
-        try:
-            yield from _READERS[source.format](context, source)
-        finally:
-            source.close()
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive instances: a block, and what belongs to its rows (None where the stream has no such thing).
+
+    `ids` and `times` are columns of the source that are no features; `rows` are the instances as they were given, for
+    learners that take dicts.
+    """
+
+    block: Block
+    ids: list[Any] | None = None
+    times: list[Any] | None = None
+    rows: list[Mapping[Any, Any]] | None = None
+
+    def take(self, positions: np.ndarray[Any, Any]) -> Batch:
+        """The instances at these positions."""
+        chosen = positions.tolist()
+        return Batch(self.block.take(positions), *(p and [p[i] for i in chosen] for p in self._lists()))
+
+    def part(self, lo: int, hi: int) -> Batch:
+        """The instances from lo up to, but not including, hi."""
+        return Batch(self.block[lo:hi], *(p and p[lo:hi] for p in self._lists()))
+
+    def after(self, earlier: Batch) -> Batch:
+        """These instances behind earlier ones of the same stream."""
+        pairs = zip(earlier._lists(), self._lists(), strict=True)
+        lists = (None if a is None or b is None else [*a, *b] for a, b in pairs)
+        return Batch(concatenate([earlier.block, self.block]), *lists)
+
+    def _lists(self) -> tuple[list[Any] | None, ...]:
+        return self.ids, self.times, self.rows

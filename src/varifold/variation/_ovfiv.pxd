@@ -12,7 +12,7 @@ cdef class OVFIVModel(Model):
     cdef readonly bint presence      # weights on the columns present instead of those absent
     cdef readonly bint auto
     cdef readonly bint bias          # the variation learner has an unpenalised bias
-    cdef readonly bint alone         # answers are those of the variation learner; the base learner only counts classes
+    cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
     cdef double there, known, rounds # columns present and known since the last look at the encoding; instances learned
     cdef int problems
     cdef double varied               # scratch: the variation learner's score, with two classes

@@ -16,7 +16,7 @@ from varifold._engine.names cimport COLUMN, NUMERIC
 from varifold._engine.space cimport Space, seen_count
 from varifold._engine.view cimport View
 
-from varifold._engine.model import expect
+from varifold._engine.state import checked_array
 
 from varifold._numeric.hedge import RATES
 
@@ -38,10 +38,10 @@ cdef class OVFIVModel(Model):
     """Scores are 2 p - 1, p being the mixed probability of the class."""
 
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
-                  str encode, bint bias=True, bint alone=False):
+                  str encode, bint bias=True, bint only_variation=False):
         self.base = base
         self.bias = bias
-        self.alone = alone
+        self.only_variation = only_variation
         self.wants_columns = True
         self.sees_empty = True
         self.penalty.slowness = 1.0 / alpha
@@ -192,7 +192,7 @@ cdef class OVFIVModel(Model):
                 total += self.own_proba[c]
             for c in range(k):
                 self.own_proba[c] = self.own_proba[c] / total if total > 0.0 else 1.0 / k
-        if self.alone:
+        if self.only_variation:
             return 0.0
         experts_weights(&self.experts, weights)
         return weights[VALUES]
@@ -220,13 +220,13 @@ cdef class OVFIVModel(Model):
         cdef View* f = &self.familiar
         cdef bint any_new = False
         for i in range(v.n):
-            if v.fresh[i]:
+            if v.is_new[i]:
                 any_new = True
         if not any_new:
             return v
         f[0] = v[0]
         for i in range(v.n):
-            if v.slot[i] != 0 and v.fresh[i]:
+            if v.slot[i] != 0 and v.is_new[i]:
                 f.known -= 1
                 continue
             self.familiar_slot[n] = v.slot[i]
@@ -237,7 +237,7 @@ cdef class OVFIVModel(Model):
         f.slot = self.familiar_slot
         f.x = self.familiar_x
         f.raw = self.familiar_raw
-        f.fresh = self.familiar_fresh
+        f.is_new = self.familiar_fresh
         n = 0
         for i in range(v.columns):
             if seen_count(&self.space.seen[v.column[i]]) > 0:
@@ -333,7 +333,7 @@ cdef class OVFIVModel(Model):
         return share * unit(f / self.base_score[label] if fabs(self.base_score[label]) > 1e-12 else 0.5)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """The values' part, on the scale of the mixed score; what does not scale is told by beyond()."""
+        """The values' part, on the scale of the mixed score; what does not scale is told by absent_contributions()."""
         cdef Py_ssize_t i
         cdef double factor
         memset(out, 0, v.n * sizeof(double))
@@ -344,7 +344,7 @@ cdef class OVFIVModel(Model):
         for i in range(v.n):
             out[i] *= factor
 
-    cdef dict beyond(self, View* v, int label):
+    cdef dict absent_contributions(self, View* v, int label):
         """What absences (or presences) say, by column, and under the intercept what is left of the score."""
         cdef Py_ssize_t i, slot
         cdef int c = label if self.problems > 1 else 0
@@ -359,7 +359,7 @@ cdef class OVFIVModel(Model):
         for i in range(v.n):
             rest -= values[i]
         if v.n > 1 or (v.n == 1 and v.slot[0] != 0) or self.base.sees_empty:
-            for key, part in self.base.beyond(v, label).items():
+            for key, part in self.base.absent_contributions(v, label).items():
                 parts[key] = self.factor(v, label) * part
                 rest -= parts[key]
         f = self.vary(v, c)
@@ -377,16 +377,16 @@ cdef class OVFIVModel(Model):
         parts[INTERCEPT] = rest
         return parts
 
-    def calls_out(self):
-        return self.base.calls_out()
+    def calls_python(self):
+        return self.base.calls_python()
 
-    def trouble(self):
-        return self.base.trouble()
+    def pending_error(self):
+        return self.base.pending_error()
 
     def weights(self):
         """Weights of the learner on values and the learner on variation in the round to come."""
         cdef double[::1] out = np.zeros(2)
-        if self.alone:
+        if self.only_variation:
             return 0.0, 1.0
         experts_weights(&self.experts, &out[0])
         return float(out[0]), float(out[1])
@@ -418,13 +418,13 @@ cdef class OVFIVModel(Model):
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef const double[:, :, ::1] view = expect(arrays, "variation", "f", (None, None, 3))
-        cdef const double[::1] mixing = expect(arrays, "experts", "f", (experts_size(&self.experts),))
+        cdef const double[:, :, ::1] view = checked_array(arrays, "variation", "f", (None, None, 3))
+        cdef const double[::1] mixing = checked_array(arrays, "experts", "f", (experts_size(&self.experts),))
         cdef int c
         self.base.fill({name[5:]: a for name, a in arrays.items() if name.startswith("base.")}, capacity)
         Model.fill(self, arrays, capacity)
-        expect(arrays, "counts", "f", (self.classes,), 0)
-        expect(arrays, "encoding", "f", (4,))
+        checked_array(arrays, "counts", "f", (self.classes,), 0)
+        checked_array(arrays, "encoding", "f", (4,))
         if view.shape[0] > capacity or view.shape[0] == 0 or view.shape[1] != (self.classes if self.classes > 2 else 1):
             raise ValueError("the table of variation does not fit the features")
         if self.classes > self.room:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -10,18 +9,19 @@ from varifold._engine.classify import Engine
 from varifold._engine.model import Model
 from varifold._engine.python_rule import ForeignModel
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.estimator import undisturbed
 from varifold.base.nested import Learner, make_learner
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
-from varifold.linear._majority_bias import LeaningModel
+from varifold.linear._majority_bias import MajorityBias
 from varifold.variation._ovfiv import OVFIVModel
 
 _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 
-def _upright(model: Model) -> Model:
-    """The model without a lean to the commoner class: the bias of the variation learner knows that class already."""
-    return model.rule if isinstance(model, LeaningModel) else model
+def _without_majority_bias(model: Model) -> Model:
+    """The model without the majority bias: the variation learner has a bias for the majority class already."""
+    return model.rule if isinstance(model, MajorityBias) else model
 
 
 class OVFIV(VaryingClassifier):
@@ -33,15 +33,16 @@ class OVFIV(VaryingClassifier):
     Parameters
     ----------
     base
-        The learner on the values: a registered name, a spelling like ``"arow:r=1"``, or a classifier. One of this
-        library stays compiled, and does not `lean` here; one of river's is called instance by instance.
+        The learner on the values: a registered name, a specification like ``"arow:r=1"``, or a classifier. One of this
+        library stays compiled, and has no `majority_bias` here; one of river's is called instance by instance.
     eta
-        Rate η of the weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or ``"adaptive"`` =
-        √(8 ln 2 / t) (OVFIV-ca).
+        Rate η of the mixture weights: a number (OVFIV), ``"optimal"`` = √(8 ln 2 / horizon) (OVFIV-co) or
+        ``"adaptive"`` = √(8 ln 2 / t) (OVFIV-ca).
     horizon
         Instances to come, for ``eta="optimal"``.
     lam
-        Strength λ of the ℓ1 penalty of the variation learner (>= 0); larger listens to fewer absences.
+        Strength λ of the ℓ1 penalty of the variation learner (>= 0); a larger one uses fewer absences.
+        In OLVF, OLSF and OLIDS `lam` is the radius of a projection.
     alpha, beta, L2
         Rate and ℓ2 penalty of the variation learner (FTRL-Proximal).
     encode
@@ -172,7 +173,7 @@ class OVFIV(VaryingClassifier):
         if native:  # a rule may look at how its values are scaled
             base.scale, base.clip = used["scale"], used["clip"]
         return Engine(
-            self._around(_upright(base._model()) if native else ForeignModel(base)),
+            self._around(_without_majority_bias(base._model()) if native else ForeignModel(base)),
             max_features=self.max_features,
             evict=self.evict,
             **used,
@@ -191,21 +192,8 @@ class OVFIV(VaryingClassifier):
         return model
 
     @property
+    @undisturbed
     def weights(self) -> dict[str, float]:
         """How much the two learners count in the round to come."""
         values, variation = self._mixture().weights()
         return {"values": values, "variation": variation}
-
-    # A river classifier within keeps its state in Python; copies and pickles carry it along.
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        base = self._mixture().base
-        state["foreign"] = copy.deepcopy(base.learner) if isinstance(base, ForeignModel) else None
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        base = self._mixture().base
-        if isinstance(base, ForeignModel):
-            base.replace(state["foreign"])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.naive_bayes._frequency import FrequencyModel
 from varifold.variation._ovfiv import OVFIVModel
 
 
-@dataclass(eq=False, repr=False)
+@declared
 class Variation(DeclaredClassifier):
     """Sparse linear learner that sees only which features are absent: the variation classifier of OVFIV alone.
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from varifold import OLVF, streams
 from varifold.errors import DataError, ParameterError
-from varifold.streams.readers._csv import parse_number
+from varifold.streams.readers._numbers import parse_number
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

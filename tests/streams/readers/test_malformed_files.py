@@ -144,11 +144,11 @@ def test_no_header():
 
 def test_id_time_and_weight_stand_beside_the_block():
     stream = streams.read(DATA / "weights.csv", target="y", id="who", time="when", weight="w")
-    (chunk,) = stream.chunks()
-    assert chunk.ids == ["u1", "u2", "u3"]
-    assert chunk.times == ["2026-01-01", "2026-01-02", None]
-    assert chunk.block.weights.tolist() == [2.5, 1.0, 1.0]
-    assert list(chunk.block.rows()) == [{"x": 1.0}, {}, {"x": 3.0}]
+    (batch,) = stream.batches()
+    assert batch.ids == ["u1", "u2", "u3"]
+    assert batch.times == ["2026-01-01", "2026-01-02", None]
+    assert batch.block.weights.tolist() == [2.5, 1.0, 1.0]
+    assert list(batch.block.rows()) == [{"x": 1.0}, {}, {"x": 3.0}]
     with pytest.raises(DataError, match=r"bad_weight.csv, line 3, column 'w': the weight '-1'"):
         rows("bad_weight.csv", weight="w")
 

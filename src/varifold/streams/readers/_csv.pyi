@@ -1,7 +1,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from varifold._engine.block import Labels, Vocabulary
+from varifold._engine.vocabulary import Labels, Vocabulary
+from varifold.streams.readers._records import Records
 
 NUMERIC: int
 CATEGORY: int
@@ -11,14 +12,9 @@ WEIGHT: int
 EXTRA: int
 IGNORED: int
 
-def parse_number(text: bytes, decimal: str = ".") -> float | None: ...
-def label_of(text: bytes) -> Any: ...
-
-class Delimited:
-    line: int
+class Delimited(Records):
     rows: int
     cells: int
-    opened: int
     revised: set[str]
     extras: list[tuple[str | None, ...]]
     def __init__(
@@ -31,8 +27,9 @@ class Delimited:
         words: Callable[[str], dict[str, float]],
         quote: str = '"',
         decimal: str = ".",
+        longest: int = ...,
+        too_long: str = ...,
     ) -> None: ...
     def set_columns(self, names: Sequence[str], roles: Sequence[int]) -> None: ...
-    def records(self, data: bytes, most: int, final: bool) -> list[tuple[int, list[str], int]]: ...
     def feed(self, data: bytes, start: int, final: bool, most_rows: int, most_cells: int) -> int: ...
     def finish(self) -> tuple[Any, Any, Any, Any, Any, list[tuple[str | None, ...]]]: ...

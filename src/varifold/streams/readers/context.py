@@ -1,32 +1,35 @@
-"""What the readers of one stream share: tables, options, types, and what could not be read."""
+"""What the readers of one stream share: options, names, labels, types, and the rows that could not be read."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from varifold._engine.block import Block, Labels, Vocabulary
+from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 
-__all__ = ["ABSENT", "Chunk", "Column", "Context", "bag_of_words", "inferred"]
+__all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
 
 ABSENT = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 TYPES = ("numeric", "category", "text")
 SAMPLE = 1000
+"""Rows from which the types of columns are inferred."""
+MAX_LINE = 1 << 26
+"""Default for the most bytes of a line."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass
 class Column:
-    """A column as it has turned out so far.
+    """A column and its type so far.
 
-    `type` is numeric, category or text; `given` says that the caller fixed it, `revised` that rows after the first
-    sample had strings among the numbers (each such string is a category of the column).
+    `type` is numeric, category or text; `given` says that the caller set it, `revised` that later rows had strings
+    among the numbers (each such string is a category of the column).
     """
 
     name: str | int
@@ -36,54 +39,62 @@ class Column:
 
 
 @dataclass
-class Chunk:
-    """A block with the ids and times of its rows (None when the stream has no such column)."""
-
-    block: Block
-    ids: list[Any] | None = None
-    times: list[Any] | None = None
-
-
-@dataclass
 class Context:
     """Options and shared tables of one stream."""
 
     target: str | None
+    target_type: str | None
     types: Mapping[str, str]
-    absent: tuple[str, ...]
+    absent: Sequence[str]
     on_error: str
     omitted: str
     id: str | None
     time: str | None
     weight: str | None
-    ignore: frozenset[str]
+    ignore: Iterable[str]
     block_rows: int
     delimiter: str | None
     decimal: str | None
     header: bool
+    max_line: int
     block_cells: int = 1 << 20
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     labels: Labels = field(default_factory=Labels)
     columns: dict[str | int, Column] = field(default_factory=dict)
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
-    met: set[str] = field(default_factory=set)
-    """Names of columns met so far, features or not."""
-    more: bool = False
+    names_seen: set[str] = field(default_factory=set)
+    """Names of the columns so far, features or not."""
+    more_files: bool = False
     """Whether further files may bring further columns."""
-    loose: bool = False
-    """Whether a source (JSON lines, dicts) does not say beforehand which columns it has."""
+    undeclared: bool = False
+    """Whether the source (JSON lines, dicts) does not say beforehand which columns it has."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.types, Mapping):
+            raise ParameterError(f"types must be a dict of column name -> type. Got {self.types!r} instead.")
         for name, kind in self.types.items():
             if kind not in TYPES:
                 raise ParameterError(f"the type of column {name!r} must be one of {', '.join(TYPES)}. Got {kind!r}.")
+        self.absent = tuple(_strings("absent", self.absent))
+        self.ignore = frozenset(_strings("ignore", self.ignore))
+        for role, given in self._roles().items():
+            if not isinstance(given, str | None):
+                raise ParameterError(f"{role} must be the name of a column. Got {given!r} instead.")
+        if self.target_type not in (None, "class"):
+            raise ParameterError(f"target_type must be 'class' or None. Got {self.target_type!r} instead.")
         if self.on_error not in ("raise", "skip"):
             raise ParameterError(f"on_error must be 'raise' or 'skip'. Got {self.on_error!r} instead.")
         if self.omitted not in ("absent", "zero"):
             raise ParameterError(f"omitted must be 'absent' or 'zero'. Got {self.omitted!r} instead.")
-        if self.block_rows < 1:
-            raise ParameterError(f"block_rows must be a whole number >= 1. Got {self.block_rows} instead.")
+        if not (self.delimiter is None or _is_ascii_character(self.delimiter)):
+            raise ParameterError(f"delimiter must be one ASCII character. Got {self.delimiter!r} instead.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"decimal must be '.' or ','. Got {self.decimal!r} instead.")
+        for option in ("block_rows", "max_line"):
+            number = getattr(self, option)
+            if not isinstance(number, int) or number < 1:
+                raise ParameterError(f"{option} must be a whole number >= 1. Got {number!r} instead.")
 
     def failed(self, file: str, line: int, column: str | int | None, message: str) -> None:
         """Raise for a row that cannot be read, or count it when rows may be skipped."""
@@ -94,49 +105,76 @@ class Context:
         if len(self.problems) < 20:
             self.problems.append(f"{where}: {message}")
 
+    def too_long(self, hint: str = "") -> str:
+        """The message about a line, or a record of CSV, of more than `max_line` bytes."""
+        size = f"{self.max_line >> 20} MB" if self.max_line >= 1 << 20 else f"{self.max_line:,} bytes"
+        return f"longer than {size}{hint}; a larger max_line reads it"
+
     def special(self) -> dict[str, str]:
-        """Column name -> what it is besides a feature."""
-        named = {"target": self.target, "id": self.id, "time": self.time, "weight": self.weight}
-        return {name: role for role, name in named.items() if name is not None}
+        """Column name -> what it is instead of a feature."""
+        return {name: role for role, name in self._roles().items() if name is not None}
+
+    def _roles(self) -> dict[str, str | None]:
+        return {"target": self.target, "id": self.id, "time": self.time, "weight": self.weight}
 
     def column(self, name: str | int, cells: Iterable[str]) -> Column:
         """The column of this name; when new, its type comes from the caller or from these cells."""
         found = self.columns.get(name)
         if found is None:
             given = self.types.get(str(name))
-            found = Column(name, given or inferred(cells), given is not None)
+            found = Column(name, given or inferred_type(cells), given is not None)
             self.columns[name] = found
         return found
 
     def require(self, names: Iterable[str | int], file: str) -> None:
-        """Every column that was asked for must be there: roles in each file, types and omissions in one of them."""
-        there = [str(name) for name in names]
-        self.met.update(there)
-        shown = ", ".join(there[:12]) + (", ..." if len(there) > 12 else "")
+        """Check that the columns the options name exist: target, id, time and weight in each file, others in one."""
+        present = [str(name) for name in names]
+        self.names_seen.update(present)
+        shown = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
         for name, role in self.special().items():
-            if name not in there:
-                raise DataError(f"{file} has no {role} column {name!r}; its columns are: {shown}{nearest(name, there)}")
-        if self.more or self.loose:
+            if name not in present:
+                raise DataError(
+                    f"{file} has no {role} column {name!r}; its columns are: {shown}{nearest(name, present)}"
+                )
+        if self.more_files or self.undeclared:
             return
-        for name, wish in self.wishes().items():
-            if name not in self.met:
-                known = sorted(self.met)
-                raise DataError(f"{file} has no column {name!r}, which {wish} names; its columns are: {shown}"
-                                f"{nearest(name, known)}")  # fmt: skip
+        for name, option in self._named_features().items():
+            if name not in self.names_seen:
+                raise DataError(
+                    f"{file} has no column {name!r}, which {option} names; its columns are: {shown}"
+                    f"{nearest(name, sorted(self.names_seen))}"
+                )
 
-    def wishes(self) -> dict[str, str]:
-        """Column name -> the option that names it as a feature."""
+    def _named_features(self) -> dict[str, str]:
+        """Column name -> the option that names it."""
         return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types")
 
-    def finished(self) -> None:
-        """After the last row: say which columns were asked for and never came, where no header could tell before."""
-        if not self.loose:
+    def warn_absent_columns(self) -> None:
+        """After the last row of a source without a header: warn of columns that the options name and no row had."""
+        if not self.undeclared:
             return
-        met = self.met | {str(name) for name in self.columns}
-        for name, wish in (self.wishes() | self.special()).items():
-            if name not in met:
-                warnings.warn(f"no row had the column {name!r} that {wish} names{nearest(name, sorted(met))}",
-                              VarifoldWarning, stacklevel=2)  # fmt: skip
+        seen = self.names_seen | {str(name) for name in self.columns}
+        for name, option in (self._named_features() | self.special()).items():
+            if name not in seen:
+                warnings.warn(
+                    f"no row had the column {name!r} that {option} names{nearest(name, sorted(seen))}",
+                    VarifoldWarning,
+                    stacklevel=2,
+                )
+
+
+def _is_ascii_character(given: object) -> bool:
+    return isinstance(given, str) and len(given) == 1 and given.isascii()
+
+
+def _strings(option: str, given: Any) -> list[str]:
+    """The items of an option that takes several strings."""
+    items: list[Any] = (
+        list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else [None]
+    )
+    if not all(isinstance(item, str) for item in items):
+        raise ParameterError(f"{option} must be a list of strings. Got {given!r} instead.")
+    return items
 
 
 def bag_of_words(text: str) -> dict[str, float]:
@@ -149,7 +187,7 @@ def is_number(text: str) -> bool:
     return re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", text, re.I) is not None
 
 
-def inferred(cells: Iterable[str]) -> str:
+def inferred_type(cells: Iterable[str]) -> str:
     """The type of a column from a sample of its cells, absent ones left out.
 
     Numbers (up to one string in ten is taken for an exception), long and varied texts, or categories.

@@ -1,4 +1,4 @@
-"""CSV and its relatives: separator, header and types from the first lines, then blocks of bounded size."""
+"""CSV and its relatives: separator, header and types come from the first lines, then blocks of bounded size."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from varifold._engine.block import Block
 from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited
-from varifold.streams.readers.context import SAMPLE, Chunk, Context, bag_of_words
+from varifold.streams.readers._numbers import parse_number
+from varifold.streams.readers.context import SAMPLE, Context, bag_of_words
 from varifold.streams.readers.sources import Source
+from varifold.streams.stream import Batch
 
 __all__ = ["read_delimited"]
 
 _READ = 1 << 20
-_LONGEST = 1 << 26
+_LONG_HINT = " (is a quote left open here?)"
 _SEPARATORS = ",;\t|"
 _ROLES = {"numeric": native.NUMERIC, "category": native.CATEGORY, "text": native.TEXT}
 _SPECIAL = {"target": native.TARGET, "weight": native.WEIGHT, "id": native.EXTRA, "time": native.EXTRA}
 
 
-def read_delimited(context: Context, source: Source) -> Iterator[Chunk]:
+def read_delimited(context: Context, source: Source) -> Iterator[Batch]:
     """The blocks of one file."""
-    return _Reader(context, source).chunks()
+    return _Reader(context, source).batches()
 
 
 class _Reader:
@@ -50,7 +52,7 @@ class _Reader:
         """Enough bytes for the header and a first sample of rows."""
         while not self.final and (self.buffer.count(b"\n") < 2 or len(self.buffer) < _READ):
             self._more()
-            if len(self.buffer) > _LONGEST:
+            if len(self.buffer) > self.context.max_line:
                 break
 
     def _more(self) -> None:
@@ -68,6 +70,8 @@ class _Reader:
             lambda line, column, message: context.failed(self.source.name, line, column, message),
             bag_of_words,
             decimal=decimal,
+            longest=context.max_line,
+            too_long=context.too_long(_LONG_HINT),
         )
 
     def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:
@@ -99,19 +103,19 @@ class _Reader:
                 roles.append(_ROLES[context.column(column, cells).type])
         return roles
 
-    def chunks(self) -> Iterator[Chunk]:
+    def batches(self) -> Iterator[Batch]:
         parser, context = self.parser, self.context
         place = 0
         while True:
             start = place
             place = parser.feed(self.buffer, place, self.final, context.block_rows, context.block_cells)
             if parser.rows >= context.block_rows or parser.cells >= context.block_cells:
-                yield self._chunk()
+                yield self._batch()
                 continue
             if self.final and place >= len(self.buffer):
                 break
-            if place == start and len(self.buffer) - place > _LONGEST:
-                place = self._over_long(place)
+            if place == start and len(self.buffer) - place > context.max_line:
+                place = self._skip_long_record(place)
                 continue
             if self.final and place == start:
                 break
@@ -120,17 +124,20 @@ class _Reader:
             if not self.final:
                 self._more()
         if parser.rows:
-            yield self._chunk()
+            yield self._batch()
 
-    def _over_long(self, place: int) -> int:
-        """A record without end: leave its first line out."""
-        message = f"a record is longer than {_LONGEST >> 20} MB; is a quote left open here?"
-        self.context.failed(self.source.name, self.parser.line, None, message)
+    def _skip_long_record(self, place: int) -> int:
+        """Leave out the first line of a record that is too long; returns where the next line begins."""
+        self.context.failed(self.source.name, self.parser.line, None, self.context.too_long(_LONG_HINT))
         self.parser.line += 1
         end = self.buffer.find(b"\n", place)
+        while end < 0 and not self.final:
+            self.buffer = b""
+            self._more()
+            end = self.buffer.find(b"\n")
         return end + 1 if end >= 0 else len(self.buffer)
 
-    def _chunk(self) -> Chunk:
+    def _batch(self) -> Batch:
         context = self.context
         indptr, indices, values, codes, weights, extras = self.parser.finish()
         for name in self.parser.revised:
@@ -140,11 +147,11 @@ class _Reader:
         columns = dict(zip(kept, zip(*extras, strict=True), strict=True)) if extras and kept else {}
         ids = list(columns[context.id]) if context.id in columns else None
         times = list(columns[context.time]) if context.time in columns else None
-        return Chunk(block, ids, times)
+        return Batch(block, ids, times)
 
 
 def _separator(data: bytes, file: str) -> str:
-    """The separator that cuts the first lines most evenly."""
+    """The separator that occurs equally often in most of the first lines."""
     text = data[:65_536].decode("utf-8", "replace")
     lines = [line for line in _unquoted(text).splitlines() if line.strip()][:50]
     best = ","
@@ -159,12 +166,12 @@ def _separator(data: bytes, file: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The text without what stands between double quotes."""
+    """The text without the parts between double quotes."""
     return "".join(text.split('"')[::2])
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:
-    """A comma when cells have one between digits and none has a point; only where commas do not separate."""
+    """A comma when some number has one and none has a point; only where commas do not separate cells."""
     if separator == ",":
         return "."
     cells = [cell for row in rows for cell in row]
@@ -174,8 +181,8 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
 
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:
-    """Names of the columns: readable, not numbers only, each once."""
-    if cells and all(native.parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
+    """Names of the columns: not all numbers, in UTF-8, and each once."""
+    if cells and all(parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
         raise DataError(f"{file}, line {line}: the header holds numbers only; pass header=False if there is none")
     names: dict[str, None] = {}
     taken = set(cells)
@@ -184,10 +191,10 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
             raise DataError(f"{file}, line {line}: the name of column {j + 1} is not UTF-8; name the encoding")
         name = cell or f"column{j + 1}"
         if name in names:
-            fresh = next(f"{name}#{k}" for k in range(2, len(cells) + 2) if f"{name}#{k}" not in taken)
-            warnings.warn(f"{file}: the name {name!r} is used twice; column {j + 1} is called {fresh!r} here",
+            unused = next(f"{name}#{k}" for k in range(2, len(cells) + 2) if f"{name}#{k}" not in taken)
+            warnings.warn(f"{file}: the name {name!r} is used twice; column {j + 1} is called {unused!r} here",
                           VarifoldWarning, stacklevel=2)  # fmt: skip
-            taken.add(fresh)
-            name = fresh
+            taken.add(unused)
+            name = unused
         names[name] = None
     return list(names)

@@ -1,4 +1,4 @@
-"""Text formats with a row a line: JSON lines, svmlight, ARFF."""
+"""Text formats with one row per line: JSON lines, svmlight, ARFF."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from varifold.errors import DataError
-from varifold.streams.readers._csv import label_of, parse_number
-from varifold.streams.readers.context import Chunk, Column, Context
-from varifold.streams.readers.rows import Row, gathered, split_record
+from varifold.streams.readers._numbers import label_of, parse_number
+from varifold.streams.readers.context import Column, Context
+from varifold.streams.readers.rows import Record, Row, batches_of, rows_of
 from varifold.streams.readers.sources import Source
+from varifold.streams.stream import Batch
 
 __all__ = ["read_arff", "read_jsonl", "read_svmlight"]
 
 
 def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the lines that hold something."""
-    for line, data in enumerate(source.lines(), 1):
+    """(line number, text) of the lines that are not blank."""
+    for line, data in source.lines(context.max_line):
+        if data is None:
+            context.failed(source.name, line, None, context.too_long())
+            continue
         try:
             text = data.decode("utf-8").strip()
         except UnicodeDecodeError as error:
@@ -30,32 +34,48 @@ def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
             yield line, text
 
 
-def read_jsonl(context: Context, source: Source) -> Iterator[Chunk]:
-    """A JSON object a line."""
-    context.loose = True
-    return gathered(context, source.name, _json_rows(context, source))
+def _short(text: str) -> str:
+    """A text as messages quote it."""
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
-def _json_rows(context: Context, source: Source) -> Iterator[Row]:
+def _index(text: str) -> int | None:
+    """A whole number >= 0 of at most 18 digits, or None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def read_jsonl(context: Context, source: Source) -> Iterator[Batch]:
+    """JSON lines: one object per line."""
+    context.undeclared = True
+    return batches_of(context, source.name, rows_of(context, source.name, _json_records(context, source)))
+
+
+def _json_records(context: Context, source: Source) -> Iterator[Record]:
     for line, text in _texts(context, source):
         try:
             record = json.loads(text)
         except json.JSONDecodeError as error:
             context.failed(source.name, line, None, f"not JSON at character {error.pos + 1}: {error.msg}")
-            continue
-        if not isinstance(record, dict):
-            context.failed(source.name, line, None, f"a {type(record).__name__} where an object {{...}} was expected")
-            continue
-        yield split_record(context, line, record)
+        except RecursionError:
+            context.failed(source.name, line, None, "objects and lists are nested too deep")
+        except ValueError:
+            # Python reads whole numbers of up to 4,300 digits
+            context.failed(source.name, line, None, "a number has thousands of digits; write it with an exponent")
+        else:
+            if isinstance(record, dict):
+                yield line, record
+            else:
+                kind = type(record).__name__
+                context.failed(source.name, line, None, f"a {kind} where an object {{...}} was expected")
 
 
-def read_svmlight(context: Context, source: Source) -> Iterator[Chunk]:
-    """``label index:value ...`` a line; features are the indices, as int. ``qid`` is the id."""
+def read_svmlight(context: Context, source: Source) -> Iterator[Batch]:
+    """svmlight: one ``label index:value ...`` per line; features are the indices, as int. ``qid`` is the id."""
     if context.target is None:
         context.target = "label"
-    context.loose = True
-    context.met.add(context.target)
-    return gathered(context, source.name, _svm_rows(context, source))
+    context.undeclared = True
+    context.names_seen.add(context.target)
+    return batches_of(context, source.name, _svm_rows(context, source))
 
 
 def _svm_rows(context: Context, source: Source) -> Iterator[Row]:
@@ -78,25 +98,26 @@ def _svm_rows(context: Context, source: Source) -> Iterator[Row]:
 def _svm_row(line: int, tokens: list[str]) -> Row:
     row = Row(line, {}, label_of(tokens[0].encode()))
     for token in tokens[1:]:
-        index, colon, text = token.partition(":")
-        if index == "qid":
+        name, colon, text = token.partition(":")
+        if name == "qid":
             row.id = text
             continue
-        value = parse_number(text.encode())
-        if not colon or value is None or not index.isdigit():
-            raise DataError(f"{token!r} is not index:value")
-        if int(index) in row.x:
+        value, index = parse_number(text.encode()), _index(name)
+        if not colon or value is None or index is None:
+            raise DataError(f"{_short(token)} is not index:value")
+        if index in row.x:
             raise DataError(f"the index {index} is given twice")
-        row.x[int(index)] = value
+        row.x[index] = value
     return row
 
 
-def read_arff(context: Context, source: Source) -> Iterator[Chunk]:
+def read_arff(context: Context, source: Source) -> Iterator[Batch]:
     """An ARFF file, dense or sparse."""
     lines = ((line, text) for line, text in _texts(context, source) if not text.startswith("%"))
     names, first = _declared(context, source, lines)
     context.require(names, source.name)
-    return gathered(context, source.name, _arff_rows(context, source, lines, names, first))
+    records = _arff_records(context, source, lines, names, first)
+    return batches_of(context, source.name, rows_of(context, source.name, records))
 
 
 def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]) -> tuple[list[str], list[Any]]:
@@ -114,9 +135,7 @@ def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]
             raise DataError(f"{source.name}, line {line}: not '@attribute name type': {text[:60]!r}")
         name, kind = found[1].strip("'\""), found[2].strip()
         names.append(name)
-        nominal = kind.startswith("{")
-        levels = _cells(kind.strip("{} ")) if nominal else []
-        first.append(levels[0] if levels else 0.0)
+        first.append(_first_level(kind, f"{source.name}, line {line}") if kind.startswith("{") else 0.0)
         if name not in context.special() and kind.lower() != "string":
             given = context.types.get(name)
             numeric = kind.split()[0].lower() in ("numeric", "real", "integer")
@@ -124,21 +143,33 @@ def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]
     raise DataError(f"{source.name} has no @data line; it is not an ARFF file or it is cut off")
 
 
-def _arff_rows(
+def _first_level(kind: str, where: str) -> str | float:
+    """The first level of a nominal attribute: what a sparse row leaves out."""
+    try:
+        levels = _cells(kind.strip("{} "))
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
+    return levels[0] if levels else 0.0
+
+
+def _arff_records(
     context: Context, source: Source, lines: Iterator[tuple[int, str]], names: list[str], first: list[Any]
-) -> Iterator[Row]:
+) -> Iterator[Record]:
     for line, text in lines:
         try:
             record = _sparse(text, names, first, context.omitted) if text.startswith("{") else _dense(text, names)
         except DataError as error:
             context.failed(source.name, line, None, str(error))
-            continue
-        yield split_record(context, line, record)
+        else:
+            yield line, record
 
 
 def _cells(text: str) -> list[str]:
     quote = "'" if text.count("'") >= text.count('"') else '"'
-    return next(csv.reader([text], quotechar=quote, skipinitialspace=True, escapechar="\\"), [])
+    try:
+        return next(csv.reader([text], quotechar=quote, skipinitialspace=True, escapechar="\\"), [])
+    except csv.Error as error:
+        raise DataError(f"the cells of {_short(text)} cannot be separated: {error}") from error
 
 
 def _dense(text: str, names: list[str]) -> dict[str, Any]:
@@ -151,8 +182,9 @@ def _dense(text: str, names: list[str]) -> dict[str, Any]:
 def _sparse(text: str, names: list[str], first: list[Any], omitted: str) -> dict[str, Any]:
     record: dict[str, Any] = dict(zip(names, first, strict=True)) if omitted == "zero" else {}
     for cell in _cells(text.strip("{} ")):
-        index, _, value = cell.strip().partition(" ")
-        if not index.isdigit() or int(index) >= len(names):
-            raise DataError(f"{cell!r} is not 'index value' with an index below {len(names)}")
-        record[names[int(index)]] = value.strip().strip("'\"")
+        position, _, value = cell.strip().partition(" ")
+        index = _index(position)
+        if index is None or index >= len(names):
+            raise DataError(f"{_short(cell)} is not 'index value' with an index below {len(names)}")
+        record[names[index]] = value.strip().strip("'\"")
     return record

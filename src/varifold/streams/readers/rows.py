@@ -1,4 +1,4 @@
-"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to blocks."""
+"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to batches."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from varifold._engine.block import Block, Labels
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
-from varifold.streams.readers._csv import label_of, parse_number
-from varifold.streams.readers.context import Chunk, Context, bag_of_words, inferred
+from varifold.streams.readers._numbers import label_of, parse_number
+from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
+from varifold.streams.readers.missing import is_missing
+from varifold.streams.stream import Batch
 
-__all__ = ["Row", "gathered", "split_record"]
+__all__ = ["Record", "Row", "batches_of", "rows_of"]
+
+Record = tuple[int, Mapping[Any, Any]]
+"""The line (or number) of a row, and its values by name."""
 
 _MOST_ROWS = 8192
 _MOST_CELLS = 200_000
+_DEEPEST = 50
 
 
 @dataclass
@@ -30,46 +37,59 @@ class Row:
     weight: Any = None
 
 
-def split_record(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
+def rows_of(context: Context, file: str, records: Iterable[Record]) -> Iterator[Row]:
+    """The records as rows; one that is nested too deep is reported."""
+    for line, record in records:
+        try:
+            row = _split(context, line, record)
+        except DataError as error:
+            context.failed(file, line, None, str(error))
+        else:
+            yield row
+
+
+def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     """A record's target, id, time and weight apart from its features; nested records become ``outer.inner``."""
     x: dict[Any, Any] = {}
-    _flatten(x, record, "")
+    _flatten(x, record, "", 0)
     row = Row(line, x)
     for name, role in context.special().items():
         if name in x:
-            context.met.add(name)
+            context.names_seen.add(name)
         setattr(row, {"target": "y"}.get(role, role), x.pop(name, None))
     for name in context.ignore:
         if name in x:
-            context.met.add(name)
+            context.names_seen.add(name)
             del x[name]
     return row
 
 
-def _flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str) -> None:
+def _flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise DataError(f"records are nested more than {_DEEPEST} deep")
     for name, value in record.items():
         full = f"{prefix}{name}" if prefix else name
         if isinstance(value, Mapping):
-            _flatten(out, value, f"{full}.")
+            _flatten(out, value, f"{full}.", depth + 1)
         else:
             out[full] = value
 
 
-def gathered(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Chunk]:
-    """Blocks of the rows, in order."""
+def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
+    """The rows gathered to batches, in order."""
     held: list[Row] = []
     cells = 0
     for row in rows:
         held.append(row)
         cells += len(row.x)
         if len(held) >= min(context.block_rows, _MOST_ROWS) or cells >= _MOST_CELLS:
-            yield _chunk(context, file, held)
+            yield _batch(context, file, held)
             held, cells = [], 0
     if held:
-        yield _chunk(context, file, held)
+        yield _batch(context, file, held)
 
 
-def _chunk(context: Context, file: str, rows: list[Row]) -> Chunk:
+def _batch(context: Context, file: str, rows: list[Row]) -> Batch:
     _learn_types(context, rows)
     good: list[Row] = []
     for row in rows:
@@ -86,7 +106,7 @@ def _chunk(context: Context, file: str, rows: list[Row]) -> Chunk:
         block = _block(context, good)
     ids = [row.id for row in good] if context.id is not None else None
     times = [row.time for row in good] if context.time is not None else None
-    return Chunk(block, ids, times)
+    return Batch(block, ids, times)
 
 
 def _block(context: Context, rows: list[Row]) -> Block:
@@ -96,7 +116,7 @@ def _block(context: Context, rows: list[Row]) -> Block:
 
 
 def _readable(context: Context, file: str, row: Row) -> bool:
-    """Whether one row alone makes a block; if not, it is reported by its line."""
+    """Whether a block can be made of this row alone; if not, the row is reported."""
     try:
         Block.from_dicts([row.x], [row.y] if context.target is not None else None, None, context.vocabulary, Labels())
     except VarifoldError as error:
@@ -106,22 +126,22 @@ def _readable(context: Context, file: str, row: Row) -> bool:
 
 
 def _learn_types(context: Context, rows: list[Row]) -> None:
-    """Columns met for the first time: numbers, texts or categories by what these rows hold."""
+    """Infer the types of new columns from what these rows hold."""
     strings: dict[Any, list[str]] = {}
     for row in rows:
         for name, value in row.x.items():
-            if name not in context.columns and value is not None:
+            if name not in context.columns and not is_missing(value):
                 found = strings.setdefault(name, [])
-                if isinstance(value, str) and value not in context.absent and len(found) < 1000:
+                if isinstance(value, str) and value not in context.absent and len(found) < SAMPLE:
                     found.append(value)
     for name, cells in strings.items():
         column = context.column(name, cells)
         if not column.given and cells:
-            column.type = "text" if inferred(cells) == "text" else "category"
+            column.type = "text" if inferred_type(cells) == "text" else "category"
 
 
 def _prepare(context: Context, row: Row) -> None:
-    """Read label and weight, and turn the string values of a row into what their columns hold."""
+    """Read label and weight, and convert string values by the types of their columns."""
     if context.target is not None:
         row.y = _label(context, row)
     if context.weight is not None:
@@ -131,7 +151,7 @@ def _prepare(context: Context, row: Row) -> None:
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
             raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
-        if column is None or value is None or value != value:
+        if column is None:
             continue
         if isinstance(value, str):
             if value in context.absent:
@@ -142,7 +162,7 @@ def _prepare(context: Context, row: Row) -> None:
                 number = parse_number(value.strip().encode("utf-8", "surrogatepass"))
                 column.revised |= number is None
                 changed[name] = value if number is None else number
-        elif column.type == "category" and column.given:
+        elif column.type == "category" and column.given and not is_missing(value):
             changed[name] = _spelled(value)
     for name, value in changed.items():
         if context.columns.get(name) is value:
@@ -154,24 +174,29 @@ def _prepare(context: Context, row: Row) -> None:
 
 def _spelled(value: Any) -> str:
     """A number as the name of a category: 3.0 is '3'."""
-    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _label(context: Context, row: Row) -> Any:
     y = row.y
-    if y is None or y != y or (isinstance(y, str) and y in context.absent):
+    if is_missing(y) or (isinstance(y, str) and y in context.absent):
         target = str(context.target)
-        hint = "" if target in context.met else nearest(target, [str(name) for name in row.x])
+        hint = "" if target in context.names_seen else nearest(target, [str(name) for name in row.x])
         raise DataError(f"no label in column {target!r}{hint}")
-    return label_of(y.encode()) if isinstance(y, str) else y
+    if not isinstance(y, str):
+        return y
+    try:
+        return label_of(y.encode())
+    except UnicodeEncodeError:
+        raise DataError(f"the label {y!r} is not valid Unicode") from None
 
 
 def _weight(context: Context, weight: Any) -> float:
-    if weight is None:
+    if is_missing(weight):
         return 1.0
     try:
         number = float(weight)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
     if not 0 <= number < float("inf"):
         raise DataError(f"the weight {weight!r} in column {context.weight!r} is no number >= 0")

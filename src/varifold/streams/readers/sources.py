@@ -1,4 +1,4 @@
-"""Bytes of files, compressed ones and standard input, and what format they are in."""
+"""Opening files, compressed ones and standard input; recognising their format."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import io
 import os
 import re
 import sys
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -34,6 +36,10 @@ _SUFFIXES = {
     ".feather": "ipc",
 }
 _HEAD = 65_536
+_UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error)
+"""What decompression and decoding raise for damaged files."""
+_COMPRESSED = 2048
+"""Bytes of zstandard decompressed at a time: they can hold no more than 64 MB."""
 
 
 class Source:
@@ -50,37 +56,51 @@ class Source:
         """The next bytes; empty at the end."""
         try:
             return self.stream.read(size)
-        except (OSError, EOFError, UnicodeError) as error:
+        except _UNREADABLE as error:
             raise DataError(f"{self.name} cannot be read on: {error}") from error
 
-    def lines(self) -> io.BufferedReader:
-        """The same bytes line by line."""
-        return io.BufferedReader(cast("io.RawIOBase", _Raw(self)), 1 << 20)
+    def lines(self, longest: int) -> Iterator[tuple[int, bytes | None]]:
+        """(number, bytes) of each line; None instead of a line of more than `longest` bytes."""
+        reader = io.BufferedReader(cast("io.RawIOBase", _Raw(self)), 1 << 20)
+        number = 0
+        while data := reader.readline(longest + 1):
+            number += 1
+            if len(data) <= longest or data.endswith(b"\n"):
+                yield number, data
+                continue
+            while data and not data.endswith(b"\n"):
+                data = reader.readline(1 << 20)
+            yield number, None
 
     def close(self) -> None:
-        """Give the file back; standard input stays open."""
+        """Close the file; standard input stays open."""
         if self._file is not None:
             self._file.close()
 
 
 class _Raw(io.RawIOBase):
+    """A source as a raw stream; what a decoder returns beyond the size asked for waits for the next call."""
+
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._rest = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._source.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        data = self._rest or memoryview(self._source.read(len(buffer)))
+        size = min(len(buffer), len(data))
+        buffer[:size] = data[:size]
+        self._rest = data[size:]
+        return size
 
 
 def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: str) -> Source:
     """Open a path or ``-``; the format comes from the suffix, else from the first bytes."""
     name = os.fspath(path)
     if name == "-":
-        stream, found = _described("standard input", _decoded(sys.stdin.buffer, encoding), format)
+        stream, found = _recognised("standard input", _decoded(sys.stdin.buffer, encoding), format)
         return Source("standard input", stream, found, None, None)
     place = Path(name)
     try:
@@ -92,7 +112,7 @@ def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: s
     known = _SUFFIXES.get(inner[-1]) if inner else None
     try:
         unpacked = _unpacked(file, suffixes[-1] if suffixes else "", name)
-        stream, found = _described(name, _decoded(unpacked, encoding), format or known)
+        stream, found = _recognised(name, _decoded(unpacked, encoding), format or known)
     except VarifoldError:
         file.close()
         raise
@@ -118,41 +138,38 @@ class _Zstandard(io.RawIOBase):
         self._stream = stream
         self._library = library
         self._frame: Any = None
+        self._rest = b""
 
     def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(1 << 17)
-        while data:
+        while data := self._rest or self._stream.read(_COMPRESSED):
+            self._rest = b""
             if self._frame is None:
                 self._frame = self._library.ZstdDecompressor().decompressobj()
             try:
                 out: bytes = self._frame.decompress(data)
             except self._library.ZstdError as error:
                 raise OSError(str(error)) from error
-            rest = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:
-                self._frame = None
-            if rest:
-                self._stream = cast("BinaryIO", _Pushed(rest, self._stream))
+                self._rest, self._frame = self._frame.unused_data, None
             if out:
                 return out
-            data = self._stream.read(1 << 17)
         if self._frame is not None:
             raise EOFError("the compressed file ends before its end-of-stream marker")
         return b""
 
 
 def _decoded(stream: BinaryIO, encoding: str) -> BinaryIO:
-    """The stream itself when it is UTF-8, else its text coded anew as UTF-8."""
+    """The stream itself when it is UTF-8, else its text encoded as UTF-8."""
     try:
         name = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, TypeError):
         raise DataError(f"no encoding is called {encoding!r}; try utf-8, latin-1, cp1252 or utf-16") from None
     if name in ("utf-8", "ascii"):
         return stream
     return cast("BinaryIO", codecs.EncodedFile(stream, "utf-8", name))
 
 
-class _Pushed(io.RawIOBase):
+class _Prefixed(io.RawIOBase):
     """A stream with bytes put back in front."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
@@ -166,17 +183,17 @@ class _Pushed(io.RawIOBase):
         return self._stream.read(size)
 
 
-def _described(name: str, stream: BinaryIO, format: str | None) -> tuple[BinaryIO, str]:
+def _recognised(name: str, stream: BinaryIO, format: str | None) -> tuple[BinaryIO, str]:
     """The stream without a byte order mark, and its format."""
     if format in ("parquet", "ipc"):
         return stream, format
     try:
         head = stream.read(_HEAD)
-    except (OSError, EOFError, UnicodeError) as error:
+    except _UNREADABLE as error:
         raise DataError(f"{name} cannot be read: {error}") from error
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name} is UTF-16 text; pass encoding='utf-16'")
-    return cast("BinaryIO", _Pushed(head.removeprefix(codecs.BOM_UTF8), stream)), format or _sniffed(head)
+    return cast("BinaryIO", _Prefixed(head.removeprefix(codecs.BOM_UTF8), stream)), format or _sniffed(head)
 
 
 def _sniffed(head: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Tables that come in columns: Parquet, Arrow IPC, data frames, sparse matrices."""
+"""Data in memory and columnar files: Parquet, Arrow IPC, data frames, matrices, iterables of dicts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import narwhals.stable.v1 as nw
 
 from varifold.base.blocks import to_block
-from varifold.errors import DataError, MissingExtraError, VarifoldError
-from varifold.streams.readers.context import SAMPLE, Chunk, Context
-from varifold.streams.readers.rows import Row, gathered, split_record
+from varifold.errors import DataError, LabelError, MissingExtraError, VarifoldError
+from varifold.streams.readers.context import SAMPLE, Context
+from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.rows import Record, batches_of, rows_of
 from varifold.streams.readers.sources import Source
+from varifold.streams.stream import Batch
 
 __all__ = ["read_dicts", "read_frame", "read_matrix", "read_stored"]
 
 _STRINGS = (nw.String, nw.Categorical, nw.Enum)
 
 
-def read_stored(context: Context, source: Source) -> Iterator[Chunk]:
+def read_stored(context: Context, source: Source) -> Iterator[Batch]:
     """A Parquet or Arrow IPC file, batch by batch."""
     try:
         import pyarrow as arrow
@@ -32,7 +34,7 @@ def read_stored(context: Context, source: Source) -> Iterator[Chunk]:
         batches = _parquet(source, rows) if source.format == "parquet" else _ipc(source)
         start = 0
         for batch in batches:
-            yield from _frame_chunks(context, source.name, arrow.Table.from_batches([batch]), start)
+            yield from _frame_batches(context, source.name, arrow.Table.from_batches([batch]), start)
             start += batch.num_rows
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"{source.name} cannot be read as {source.format}: {error}") from error
@@ -58,12 +60,12 @@ def _ipc(source: Source) -> Iterator[Any]:
             yield from ipc.open_stream(data)
 
 
-def read_frame(context: Context, frame: Any) -> Iterator[Chunk]:
+def read_frame(context: Context, frame: Any) -> Iterator[Batch]:
     """A pandas, polars or pyarrow frame."""
-    return _frame_chunks(context, "the data frame", frame, 0)
+    return _frame_batches(context, "the data frame", frame, 0)
 
 
-def _frame_chunks(context: Context, file: str, frame: Any, start: int) -> Iterator[Chunk]:
+def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Iterator[Batch]:
     table = nw.from_native(frame, eager_only=True)
     context.require(table.columns, file)
     step = max(1, min(context.block_rows, context.block_cells // max(1, len(table.columns))))
@@ -71,15 +73,18 @@ def _frame_chunks(context: Context, file: str, frame: Any, start: int) -> Iterat
         yield from _part(context, file, table[low : low + step], start + low)
 
 
-def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> Iterator[Chunk]:
-    """One slice: by columns when they are plain numbers and categories, else (or on an error) row by row."""
+def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> Iterator[Batch]:
+    """One slice: by columns when they are numbers and categories only, else (or on an error) row by row."""
     if _plain(context, table):
         try:
-            yield _by_columns(context, table)
+            batch = _by_columns(context, table)
         except VarifoldError:
-            yield from gathered(context, file, _rows(context, table, start))
-    else:
-        yield from gathered(context, file, _rows(context, table, start))
+            pass  # read again row by row, which reports the row at fault
+        else:
+            yield batch
+            return
+    records = enumerate(table.iter_rows(named=True), start + 1)
+    yield from batches_of(context, file, rows_of(context, file, records))
 
 
 def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
@@ -99,7 +104,7 @@ def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
     return plain
 
 
-def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Chunk:
+def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
     special = context.special()
     wanted = [name for name in table.columns if name not in special and name not in context.ignore]
     features = table.select(wanted)
@@ -108,48 +113,52 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Chunk:
             text = nw.col(name).cast(nw.String)
             features = features.with_columns(nw.when(~text.is_in(list(context.absent))).then(text).alias(name))
     labels = None if context.target is None else table[context.target].to_list()
-    if labels is not None and any(label is None or label != label for label in labels):
+    if labels is not None and any(map(is_missing, labels)):
         raise DataError(f"no label in column {context.target!r}")
     weights = None if context.weight is None else table[context.weight].to_list()
+    if weights is not None and any(map(is_missing, weights)):
+        raise DataError(f"no weight in column {context.weight!r}")
     block = to_block(features.to_native(), labels, weights, vocabulary=context.vocabulary, labels=context.labels)
-    return Chunk(
+    return Batch(
         block,
         None if context.id is None else table[context.id].to_list(),
         None if context.time is None else table[context.time].to_list(),
     )
 
 
-def _rows(context: Context, table: nw.DataFrame[Any], start: int) -> Iterator[Row]:
-    for i, record in enumerate(table.iter_rows(named=True)):
-        yield split_record(context, start + i + 1, record)
-
-
-def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Chunk]:
+def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
     """A SciPy sparse matrix or a 2-D array with its labels beside it; features are the column numbers."""
     table = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
+    if target is not None and (isinstance(target, str | bytes) or not isinstance(target, Iterable)):
+        raise DataError(f"the target of a matrix is a sequence of labels, one per row, not {target!r}")
+    if len(table.shape) != 2:
+        raise DataError(f"an array of instances has two dimensions, this one has {len(table.shape)}")
     labels = None if target is None else list(target)
     if labels is not None and len(labels) != table.shape[0]:
         raise DataError(f"{len(labels)} labels for {table.shape[0]} rows")
+    missing = None if labels is None else next((i for i, y in enumerate(labels) if is_missing(y)), None)
+    if missing is not None:
+        raise LabelError(f"the label of row {missing + 1:,} is missing; leave such rows out")
     for low in range(0, table.shape[0], context.block_rows):
         high = low + context.block_rows
         y = None if labels is None else labels[low:high]
-        yield Chunk(to_block(table[low:high], y, vocabulary=context.vocabulary, labels=context.labels))
+        yield Batch(to_block(table[low:high], y, vocabulary=context.vocabulary, labels=context.labels))
 
 
-def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Chunk]:
+def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Batch]:
     """An iterable of dicts, or of (dict, label) pairs."""
-    context.loose = True
-    return gathered(context, "the iterable", _records(context, records))
+    context.undeclared = True
+    return batches_of(context, "the iterable", rows_of(context, "the iterable", _records(context, records)))
 
 
-def _records(context: Context, records: Iterable[Any]) -> Iterator[Row]:
+def _records(context: Context, records: Iterable[Any]) -> Iterator[Record]:
     for line, record in enumerate(records, 1):
         if isinstance(record, dict):
-            yield split_record(context, line, record)
+            yield line, record
         elif isinstance(record, tuple) and len(record) == 2 and isinstance(record[0], dict):
             context.target = context.target or "label"
-            yield split_record(context, line, {**record[0], context.target: record[1]})
+            yield line, {**record[0], context.target: record[1]}
         else:
             context.failed(
-                "the iterable", line, None, f"a {type(record).__name__} where a dict or (dict, label) is due"
+                "the iterable", line, None, f"a {type(record).__name__} where a dict or (dict, label) was expected"
             )

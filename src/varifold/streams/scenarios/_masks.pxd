@@ -1,12 +1,12 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef class Mask:
-    """Which columns a row shows. Columns are places 0, 1, ... among those of the stream; rows are asked in order."""
-    cdef Py_ssize_t least       # columns that stay in every row that has them
-    cdef bint alike             # whether all cells of a row are alike, whatever their columns
+    """Which columns each row shows. A column is its place 0, 1, ... among those of the stream; rows come in order."""
+    cdef Py_ssize_t least       # columns that are shown at least, as far as the row has them
+    cdef bint alike             # whether the decision about a cell does not depend on its column
     cdef uint64_t seed
 
-    # bits of the columns below 64 * count
+    # Row i of the block, number `row` of the stream: one bit for each column below 64 * count.
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil
-    # one byte for each of these columns, for rows with few of many
+    # One byte for each of the n columns at `place`; for rows that have few of many columns.
     cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil

@@ -3,8 +3,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from varifold._engine.block import Block
-
 class Mask: ...
 
 class Bernoulli(Mask):
@@ -35,16 +33,3 @@ class Spans(Mask):
         rows: int,
         seed: int,
     ) -> None: ...
-
-class Row:
-    def __init__(self, longest: int, width: int) -> None: ...
-
-def thinned(
-    block: Block,
-    mask: Mask,
-    position: npt.NDArray[np.int32],
-    width: int,
-    order: npt.NDArray[np.int64] | None = None,
-    start: int = 0,
-) -> Block: ...
-def occurring(block: Block, size: int) -> npt.NDArray[np.uint8]: ...

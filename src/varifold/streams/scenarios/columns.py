@@ -1,4 +1,4 @@
-"""The columns of a block, in the order in which they were first met."""
+"""The columns of a block, in the order in which they first occur."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.streams.scenarios._masks import occurring
+from varifold.errors import DataError
+from varifold.streams.scenarios._apply_mask import occurring
 
 __all__ = ["Columns", "zscore"]
 
 
 class Columns:
-    """Where each vocabulary id stands among the columns that occur in a block.
+    """The columns that occur in a block; `position` gives each vocabulary id the place of its column.
 
-    With `known`, the columns of the blocks before it, those keep their places and new ones come after them.
+    With `known`, the columns of the blocks before it, those keep their places and new ones follow.
     """
 
     def __init__(self, block: Block, known: Columns | None = None) -> None:
@@ -33,17 +34,17 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many there are."""
+        """Number of columns."""
         return len(self.ids)
 
     @property
     def names(self) -> list[str | int]:
-        """Their names."""
+        """Names of the columns."""
         return [self.block.vocabulary.name_of(int(i)) for i in self.ids]
 
     @property
     def repeated(self) -> bool:
-        """Whether several ids, indicators, belong to one column."""
+        """Whether some column has several ids: the indicators of its levels."""
         return len(self.stored) > len(self.ids)
 
     @cached_property
@@ -87,9 +88,11 @@ class Columns:
 def zscore(block: Block) -> Block:
     """Numbers standardised with the mean and deviation of the whole block.
 
-    This looks ahead in the stream; it is there to repeat published experiments, not for use. Observed values only;
+    This looks ahead in the stream: it is for repeating published experiments only. Observed values only;
     a constant feature becomes 0; indicators stay 0 or 1.
     """
+    if not isinstance(block, Block):
+        raise DataError(f"zscore() takes a Block, not {type(block).__name__}; to_block() makes one")
     size = block.vocabulary.size
     count = np.bincount(block.indices, minlength=size)
     divisor = np.maximum(count, 1)

@@ -1,4 +1,4 @@
-"""The stream of FESL, PAFE and CWFE: one feature space gives way to another."""
+"""The stream of FESL, PAFE and CWFE: one feature space replaces another."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, Vocabulary
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
-from varifold.streams.scenarios.state import State
+from varifold.streams.scenarios.segment import Segment
 
 __all__ = ["evolvable"]
 
 
-def evolvable(state: State, overlap: int = 10, ratio: float = 0.7, show: str = "both") -> State:
+def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str = "both") -> Segment:
     """At half of the stream all columns are replaced by others that are linear in them.
 
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
     and every column is scaled to [0, 1] over the whole set (which looks ahead, and is part of the generator). The new
     space is X R with standard normal R and floor(ratio d) columns ``new1``, ``new2``, ...; in the last `overlap` rows
-    of the first half both spaces are there; ``show=new`` hides the old one altogether. Only rows
-    after the switch count (`scored_from`). The authors' own second spaces were to be downloaded once and are not public
-    now; R comes from the seed here.
+    of the first half both spaces are there; ``show=new`` hides the old one altogether. Only rows after the switch count
+    (`scored_from`). The authors' second spaces are no longer public; R comes from the seed here.
     """
     if overlap < 0:
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")
@@ -31,7 +31,7 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7, show: str = "
         raise ParameterError(f"show must be one of both, new. Got {show!r} instead.")
     if not 0 < ratio <= 1:
         raise ParameterError(f"ratio must be a share above 0 and at most 1. Got {ratio} instead.")
-    columns = Columns(state.settled().block)
+    columns = Columns(segment.reordered().block)
     table = columns.dense()
     complete = ~np.isnan(table).any(axis=1)
     table = table[complete]
@@ -40,7 +40,7 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7, show: str = "
         raise DataError(f"evolvable needs two complete rows or more; the set has {n} of them in {len(complete)} rows")
     low, high = table.min(axis=0), table.max(axis=0)
     first = (table - low) / np.where(high > low, high - low, 1.0)
-    new = first @ np.random.default_rng(state.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
+    new = first @ np.random.default_rng(segment.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
     switch = n // 2
     first[switch if show == "both" else 0 :] = np.nan
     new[: max(0, switch - overlap)] = np.nan
@@ -55,4 +55,4 @@ def evolvable(state: State, overlap: int = 10, ratio: float = 0.7, show: str = "
         block.labels,
         None if weights is None else weights[complete],
     )
-    return replace(state.holding(made), scored_from=switch)
+    return replace(segment.with_block(made), scored_from=switch)

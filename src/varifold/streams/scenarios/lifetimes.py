@@ -1,4 +1,4 @@
-"""Scenarios of whole features that come and go: outages, spaces in turn, life spans."""
+"""Scenarios in which whole features come and go: outages, rotating spaces, life spans."""
 
 from __future__ import annotations
 
@@ -6,57 +6,61 @@ import numpy as np
 
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import _masks as masks
-from varifold.streams.scenarios.state import State
+from varifold.streams.scenarios.segment import MOST_PHASES, Segment
 
 __all__ = ["bursts", "outage", "rotating"]
 
 
-def outage(state: State, share: float = 0.3, start: float = 0.4, stop: float = 0.7) -> State:
+def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float = 0.7) -> Segment:
     """A group of columns goes away and comes back.
 
     A `share` of the columns (neighbours in file order, at least one, placed by the seed) is absent in the rows between
-    `start` and `stop`, both given as shares of the stream. Not of a paper: the plain case of a failed device.
+    `start` and `stop`, both given as shares of the stream. From no paper: the plain case of a failed device.
     """
     if not 0 < share <= 1:
         raise ParameterError(f"share must be above 0 and at most 1. Got {share} instead.")
     if not 0 <= start <= stop <= 1:
         raise ParameterError(f"0 <= start <= stop <= 1 must hold. Got start={start}, stop={stop} instead.")
-    n, width = state.rows, state.columns.width
+    n, width = segment.rows, segment.columns.width
     size = min(width, max(1, round(share * width)))
-    first = int(np.random.default_rng(state.seed).integers(width - size + 1))
+    first = int(np.random.default_rng(segment.seed).integers(width - size + 1))
     alive = np.ones((2, width))
     alive[1, first : first + size] = 0
-    return state.thinned(masks.Phased(alive, (state.at >= start * n) & (state.at < stop * n)))
+    return segment.masked(masks.Phased(alive, (segment.row_numbers >= start * n) & (segment.row_numbers < stop * n)))
 
 
-def rotating(state: State, spaces: int = 3, rounds: int = 2) -> State:
-    """Disjoint groups of columns take turns: only one of `spaces` is seen at a time, each `rounds` times.
+def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
+    """Disjoint groups of columns take turns: one of `spaces` is present at a time, each `rounds` times.
 
-    The columns are dealt to the groups by the seed. Not of a paper: the hardest case, since nothing is shared between
-    a space and the next.
+    The columns are dealt to the groups by the seed. From no paper: the hardest case, since consecutive spaces
+    share nothing.
     """
-    if spaces < 1 or rounds < 1:
-        raise ParameterError(f"spaces and rounds must be >= 1. Got spaces={spaces}, rounds={rounds} instead.")
-    width = state.columns.width
+    if spaces < 1 or not 1 <= rounds <= MOST_PHASES:
+        raise ParameterError(
+            f"spaces must be >= 1 and rounds from 1 to {MOST_PHASES:,}. Got spaces={spaces}, rounds={rounds} instead."
+        )
+    width = segment.columns.width
     if spaces > width:
         raise ParameterError(f"spaces={spaces} is more than the {width} columns there are")
-    group = np.random.default_rng(state.seed).permutation(width) % spaces
-    phase = (state.at * spaces * rounds // max(state.rows, 1)) % spaces
-    return state.thinned(masks.Phased(group == np.arange(spaces)[:, None], phase))
+    group = np.random.default_rng(segment.seed).permutation(width) % spaces
+    phase = (segment.row_numbers * spaces * rounds // max(segment.rows, 1)) % spaces
+    return segment.masked(masks.Phased(group == np.arange(spaces)[:, None], phase))
 
 
-def bursts(state: State, life: float = 0.5, zipf: float = 0.5) -> State:
-    """Each column lives for a while, popular or rare, as words and products do.
+def bursts(segment: Segment, life: float = 0.5, zipf: float = 0.5) -> Segment:
+    """Each column exists for a limited time, frequent or rare, as words and products do.
 
-    Life spans are exponential with mean `life` (a share of the stream) and start anywhere; while it lives, the column
-    of popularity rank r is seen in a row with probability r^-zipf. Ranks, births and spans come from the seed. Not of a
+    Life spans are exponential with mean `life` (a share of the stream) and start anywhere; during its life the
+    column of rank r is present in a row with probability r^-zipf. Ranks, births and spans come from the seed. From no
     paper.
     """
-    if life <= 0 or zipf < 0:
-        raise ParameterError(f"life must be above 0 and zipf >= 0. Got life={life}, zipf={zipf} instead.")
-    n, width = state.rows, state.columns.width
-    draw = np.random.default_rng(state.seed)
+    if not 0 < life <= MOST_PHASES or not 0 <= zipf < np.inf:
+        raise ParameterError(
+            f"life must be above 0 and at most {MOST_PHASES:,}, and zipf >= 0. Got life={life}, zipf={zipf} instead."
+        )
+    n, width = segment.rows, segment.columns.width
+    draw = np.random.default_rng(segment.seed)
     shown = np.power(1.0 + draw.permutation(width), -zipf, dtype=np.float64)
     span = np.maximum(1, draw.exponential(life * n, width)).astype(np.int64)
     birth = np.floor(draw.uniform(-span, n)).astype(np.int64)
-    return state.thinned(masks.Spans(birth, birth + span, shown, len(state.block), state.seed))
+    return segment.masked(masks.Spans(birth, birth + span, shown, len(segment.block), segment.seed))

@@ -8,7 +8,7 @@ import numpy as np
 
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import _masks as masks
-from varifold.streams.scenarios.state import State
+from varifold.streams.scenarios.segment import MOST_PHASES, Segment
 
 __all__ = ["capricious", "informative", "trapezoidal", "uninformative", "vfs"]
 
@@ -24,14 +24,14 @@ def _choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}. Got {value!r} instead.")
 
 
-def _bernoulli(state: State, removal: np.ndarray[Any, Any], group: Any = None, least: int = 0) -> State:
+def _bernoulli(segment: Segment, removal: np.ndarray[Any, Any], group: Any = None, least: int = 0) -> Segment:
     """Hide the columns of a row independently, with the probabilities of the row's group."""
-    rows = np.zeros(len(state.block), dtype=np.int32) if group is None else np.ascontiguousarray(group, dtype=np.int32)
-    shown = 1.0 - np.broadcast_to(removal, (len(removal), state.columns.width))
-    return state.thinned(masks.Bernoulli(shown, rows, state.seed, least, state.columns.repeated))
+    rows = np.ascontiguousarray(np.zeros(len(segment.block)) if group is None else group, dtype=np.int32)
+    shown = 1.0 - np.broadcast_to(removal, (len(removal), segment.columns.width))
+    return segment.masked(masks.Bernoulli(shown, rows, segment.seed, least, segment.columns.repeated))
 
 
-def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> State:
+def vfs(segment: Segment, ratio: float, mode: str = "bernoulli", min: int = 0) -> Segment:
     """Hide a share `ratio` of the columns of each row (varying feature space).
 
     As in OLVF (ratios .25, .5, .75) and ORF3V (.75). ``mode=bernoulli`` hides each column on its own, as the code of
@@ -43,31 +43,31 @@ def vfs(state: State, ratio: float, mode: str = "bernoulli", min: int = 0) -> St
     if min < 0:
         raise ParameterError(f"min must be a whole number >= 0. Got {min} instead.")
     if mode == "bernoulli":
-        return _bernoulli(state, np.array([[ratio]]), least=min)
-    width = state.columns.width
+        return _bernoulli(segment, np.array([[ratio]]), least=min)
+    width = segment.columns.width
     hidden = max(0, _min(round(ratio * width), width - min))
-    return state.thinned(masks.Exact(width, hidden, len(state.block), state.seed, state.columns.repeated))
+    return segment.masked(masks.Exact(width, hidden, len(segment.block), segment.seed, segment.columns.repeated))
 
 
 _min = min
 
 
-def trapezoidal(state: State, chunks: int = 10) -> State:
+def trapezoidal(segment: Segment, chunks: int = 10) -> Segment:
     """Columns are added: in chunk c of `chunks`, the first c/chunks of them, in file order, are there.
 
     As in OLSF, OLVF, OVFM and ORF3V. Row i of n shows the first max(1, ceil(d (floor(chunks i / n) + 1) / chunks))
     columns. The code of OLVF's predecessor and of OLIDS uses a width of floor((d + 1) / 10) c + 1, and OVFM's code 5
     chunks (``trapezoidal:5``) where its text has 10.
     """
-    if chunks < 1:
-        raise ParameterError(f"chunks must be a whole number >= 1. Got {chunks} instead.")
-    d = state.columns.width
-    phase = chunks * state.at // max(state.rows, 1)
-    widths = np.maximum(1, -(-d * np.arange(1, chunks + 1) // chunks))
-    return state.thinned(masks.Phased(np.arange(d) < widths[:, None], phase))
+    if not 1 <= chunks <= MOST_PHASES:
+        raise ParameterError(f"chunks must be a whole number >= 1 and at most {MOST_PHASES:,}. Got {chunks} instead.")
+    d = segment.columns.width
+    phases, phase = np.unique(chunks * segment.row_numbers // max(segment.rows, 1), return_inverse=True)
+    widths = np.maximum(1, -(-d * (phases + 1) // chunks))
+    return segment.masked(masks.Phased(np.arange(d) < widths[:, None], phase))
 
 
-def capricious(state: State, mode: str = "bernoulli") -> State:
+def capricious(segment: Segment, mode: str = "bernoulli") -> Segment:
     """Hide half of the columns of each row.
 
     As in OVFM ("at most 50%"). ``mode=pairs`` hides exactly one of each two neighbouring columns, as the authors' code
@@ -75,12 +75,12 @@ def capricious(state: State, mode: str = "bernoulli") -> State:
     """
     _choice("mode", mode, ("bernoulli", "pairs"))
     if mode == "bernoulli":
-        return _bernoulli(state, np.array([[0.5]]))
-    return state.thinned(masks.Pairs(state.columns.width, state.seed))
+        return _bernoulli(segment, np.array([[0.5]]))
+    return segment.masked(masks.Pairs(segment.columns.width, segment.seed))
 
 
-def informative(state: State, a: float = 0.1, b: float = 0.3, half: str = "random") -> State:
-    """Absence tells something: half of the columns are hidden more often in one class than in the other.
+def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "random") -> Segment:
+    """Absence carries information: half of the columns are hidden more often in one class than in the other.
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
     registered sets the negative one) and `b` in all others; the other half with .5 everywhere. The paper does not say
@@ -90,15 +90,15 @@ def informative(state: State, a: float = 0.1, b: float = 0.3, half: str = "rando
     _share("a", a)
     _share("b", b)
     _choice("half", half, ("random", "first"))
-    width = state.columns.width
+    width = segment.columns.width
     removal = np.full((2, width), 0.5)
-    order = np.arange(width) if half == "first" else np.random.default_rng(state.seed).permutation(width)
+    order = np.arange(width) if half == "first" else np.random.default_rng(segment.seed).permutation(width)
     chosen = order[: width // 2]
     removal[0, chosen] = a
     removal[1, chosen] = b
-    return _bernoulli(state, removal, state.codes > 0)
+    return _bernoulli(segment, removal, segment.codes > 0)
 
 
-def uninformative(state: State) -> State:
+def uninformative(segment: Segment) -> Segment:
     """Hide every cell with probability .5, whatever the label (OVFIV's counterpart of ``informative``)."""
-    return _bernoulli(state, np.array([[0.5]]))
+    return _bernoulli(segment, np.array([[0.5]]))

@@ -1,4 +1,4 @@
-"""Every way in which the papers make a fixed data set vary, by name."""
+"""The scenarios by name: how the papers make a fixed data set vary."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import replace
 
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import evolving, lifetimes, masking, reshaping
+from varifold.streams.scenarios.segment import Segment
 from varifold.streams.scenarios.spec import Scenario
-from varifold.streams.scenarios.state import State
 
 __all__ = ["SCENARIOS", "scenarios"]
 
 
-def none(state: State) -> State:
+def none(segment: Segment) -> Segment:
     """Every feature stays as the data set has it."""
-    return state
+    return segment
 
 
-def delay(state: State, rounds: int) -> State:
-    """Labels come `rounds` instances late; the evaluation loop holds them back."""
+def delay(segment: Segment, rounds: int) -> Segment:
+    """Labels arrive `rounds` instances later than their instances; the evaluation holds them back."""
     if rounds < 0:
         raise ParameterError(f"the delay must be a whole number >= 0. Got {rounds} instead.")
-    return replace(state, delay=rounds)
+    return replace(segment, delay=rounds)
 
 
 def _table() -> dict[str, Scenario]:
-    before: list[Callable[..., State]] = [reshaping.balanced, reshaping.mixed]
-    after: list[Callable[..., State]] = [
+    before: list[Callable[..., Segment]] = [reshaping.balanced, reshaping.mixed]
+    after: list[Callable[..., Segment]] = [
         none,
         masking.vfs,
         masking.trapezoidal,
@@ -51,5 +51,5 @@ SCENARIOS: dict[str, Scenario] = _table()
 
 
 def scenarios() -> dict[str, str]:
-    """What each scenario does, by name."""
+    """Name -> what the scenario does."""
     return {name: SCENARIOS[name].summary for name in sorted(SCENARIOS)}

@@ -9,20 +9,20 @@ import numpy as np
 
 from varifold._engine.block import Block
 from varifold.errors import DataError, ParameterError
-from varifold.streams.scenarios.state import State
+from varifold.streams.scenarios.segment import Segment
 
 __all__ = ["balanced", "mixed"]
 
 
-def balanced(state: State, seed: int = 0) -> State:
+def balanced(segment: Segment, seed: int = 0) -> Segment:
     """Repeat rows of the smaller classes, drawn with replacement, until all are as large as the largest.
 
-    As in OVFIV, before the rows are permuted; its own `seed` keeps the copies the same from run to run. Copies of a row
+    As in OVFIV, before the rows are permuted; its own `seed` makes the copies the same in every run. Copies of a row
     recur in the stream, which helps every online learner.
     """
     if seed < 0:
         raise ParameterError(f"seed must be a whole number >= 0. Got {seed} instead.")
-    codes = state.block.codes
+    codes = segment.block.codes
     if np.any(codes < 0):
         raise DataError("balanced needs a label in every row")
     counts = np.bincount(codes)
@@ -30,10 +30,10 @@ def balanced(state: State, seed: int = 0) -> State:
     rows = [np.arange(len(codes))]
     for code in np.flatnonzero((counts > 0) & (counts < counts.max())).tolist():
         rows.append(draw.choice(np.flatnonzero(codes == code), counts.max() - counts[code]))
-    return state.holding(state.block.take(np.concatenate(rows)))
+    return segment.with_block(segment.block.take(np.concatenate(rows)))
 
 
-def mixed(state: State, order: str = "", bins: str = "equal") -> State:
+def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
     """Convert numbers to Boolean, continuous and ordinal columns, a third each.
 
     As in OVFM's released data: continuous is scaled to [0, 1], Boolean is 1 above the middle of the range, ordinal is
@@ -42,15 +42,15 @@ def mixed(state: State, order: str = "", bins: str = "equal") -> State:
     ``cbo`` for wdbc; ``none`` leaves a set as it is, as the authors do with sets that are mixed by nature. A registered
     set knows its own; any other is ``bco``. ``bins=quantile`` cuts Boolean and ordinal at quantiles instead.
     """
-    order = order or state.conversion or "bco"
+    order = order or segment.conversion or "bco"
     if order == "none":
-        return state
+        return segment
     if sorted(order) != ["b", "c", "o"]:
         raise ParameterError(f"order must be the letters b, c and o in some order, or none. Got {order!r} instead.")
     if bins not in ("equal", "quantile"):
         raise ParameterError(f"bins must be equal or quantile. Got {bins!r} instead.")
-    block = state.block
-    columns = state.columns
+    block = segment.block
+    columns = segment.columns
     values = block.values.copy()
     third = columns.width // 3
     for j in np.flatnonzero(~columns.nominal).tolist():
@@ -58,7 +58,7 @@ def mixed(state: State, order: str = "", bins: str = "equal") -> State:
         cells = np.flatnonzero(columns.of_cell == j)
         values[cells] = _converted(values[cells], kind, bins)
     return replace(
-        state,
+        segment,
         block=Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights),
     )
 

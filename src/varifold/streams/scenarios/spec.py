@@ -1,4 +1,4 @@
-"""The spelling of a scenario: ``name[:value,key=value,...]``, several joined with ``+``."""
+"""Scenarios as text: ``name[:value,key=value,...]``, several joined with ``+``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.spec import split_name, split_pairs
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Scenario", "Step", "parse"]
@@ -18,8 +19,8 @@ __all__ = ["Scenario", "Step", "parse"]
 class Scenario:
     """A way in which a fixed data set is made to vary; `before` ones work on the rows in file order.
 
-    `needs` says how much it must know beforehand: ``rows`` one row after another, ``extent`` the number of rows and the
-    columns of the whole, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
+    `needs` is what it must know of the stream in advance: ``rows`` nothing, ``extent`` the number of rows and all
+    columns, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Scenario:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """What may be set, in the order in which bare values are taken."""
+        """Its parameters, in the order in which values without a name are taken."""
         return dict(list(inspect.signature(self.apply, eval_str=True).parameters.items())[1:])
 
     @property
@@ -47,7 +48,7 @@ class Step:
 
     @property
     def needs(self) -> str:
-        """How much of the stream must be known beforehand: rows, extent or values."""
+        """What must be known of the stream in advance: rows, extent or values."""
         if self.scenario.needs != "mode":
             return self.scenario.needs
         return "rows" if self.parameters.get("mode", "bernoulli") == "bernoulli" else "extent"
@@ -55,11 +56,13 @@ class Step:
 
 def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
     """The steps of a specification such as ``mixed+capricious:mode=pairs``."""
+    if not isinstance(spec, str):
+        raise ParameterError(f"a scenario is a string such as 'vfs:0.5'. Got {spec!r} instead.")
     return [_step(part.strip(), spec, known) for part in spec.split("+")]
 
 
 def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
-    name, _, rest = part.partition(":")
+    name, rest = split_name(part)
     if name not in known:
         raise UnknownNameError(
             f"no scenario {name!r} in {spec!r}{nearest(name, known)} Known: {', '.join(sorted(known))}"
@@ -67,12 +70,11 @@ def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
     scenario = known[name]
     values: dict[str, Any] = {}
     places = list(scenario.parameters)
-    for text in rest.split(",") if rest else []:
-        key, equals, value = text.partition("=")
-        if not equals:
+    for key, value in split_pairs(rest):
+        if value is None:
             if not places:
-                raise ParameterError(f"{text!r} is one value too many for the scenario {name!r} in {spec!r}")
-            key, value = places[0], text
+                raise ParameterError(f"{key!r} is one value too many for the scenario {name!r} in {spec!r}")
+            key, value = places[0], key
         values[key] = _value(scenario, key, value, spec)
         places = [place for place in places if place not in values]
     for place, parameter in scenario.parameters.items():

@@ -1,4 +1,4 @@
-"""How a learner is run over a plan: ours natively over a block, any other through its dict interface."""
+"""How a learner follows a schedule: ours natively over a block, any other through its dict interface."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from river import base as river_base
 
 from varifold.base import Labels
 from varifold.errors import DataError, ParameterError
-from varifold.evaluate.late import Plan
+from varifold.evaluate.delayed_labels import Schedule
 from varifold.evaluate.metrics import Floats, Ints
 
 Answers = tuple[Ints, Floats | None]
-"""Label codes of the stream (-1: none) and probabilities (instances x label codes) of a plan's new instances."""
+"""For the new instances of a schedule: label codes of the stream (-1: none) and probabilities per label code."""
 
 
-class Driver(Protocol):
-    """Runs one learner over plan after plan and adds up the time spent in it."""
+class Runner(Protocol):
+    """Runs one learner over schedule after schedule and adds up the time spent in it."""
 
     seconds: float
 
-    def run(self, plan: Plan) -> Answers:
-        """Predict and learn as planned."""
+    def run(self, schedule: Schedule) -> Answers:
+        """Predict and learn as scheduled."""
 
 
-def driver_of(learner: Any) -> Driver:
+def runner_of(learner: Any) -> Runner:
     """The fastest way to run this learner."""
     if isinstance(learner, type):
-        raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}() for one")
+        raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}()")
     if isinstance(getattr(learner, "_last_step", learner), river_base.Regressor):
         raise ParameterError(f"{type(learner).__name__} is a regressor; prequential evaluates classifiers")
     if hasattr(learner, "run_block"):
-        return BlockDriver(learner)
+        return BlockRunner(learner)
     if not (hasattr(learner, "learn_one") and hasattr(learner, "predict_one")):
         raise ParameterError(
             f"{type(learner).__name__} is no classifier that learns one instance at a time: it needs learn_one(x, y) "
             "and predict_one(x)"
         )
-    return DictDriver(learner)
+    return DictRunner(learner)
 
 
-class BlockDriver:
-    """Our learners: the whole plan in one native call."""
+class BlockRunner:
+    """Our learners: the whole schedule in one native call."""
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
 
-    def run(self, plan: Plan) -> Answers:
-        """Predict and learn as planned."""
-        block = plan.piece.block
+    def run(self, schedule: Schedule) -> Answers:
+        """Predict and learn as scheduled."""
+        block = schedule.batch.block
         started = perf_counter()
-        codes, probabilities = self.learner.run_block(block, plan.schedule)
+        codes, probabilities = self.learner.run_block(block, schedule.events)
         self.seconds += perf_counter() - started
-        old = len(block) - plan.new
+        old = len(block) - schedule.new
         index = {y: code for code, y in enumerate(block.labels.values)}
         ours = np.array([index.get(y, -1) for y in self.learner.classes], dtype=np.int64)
         return _translated(codes[old:], probabilities[old:], ours, len(block.labels))
@@ -75,7 +75,7 @@ def _translated(codes: Ints, probabilities: Floats, ours: Ints, labels: int) -> 
     return predicted, found
 
 
-class DictDriver:
+class DictRunner:
     """Any river classifier, or anything with its methods."""
 
     def __init__(self, learner: Any) -> None:
@@ -83,24 +83,25 @@ class DictDriver:
         self.seconds = 0.0
         self.weighted = "w" in inspect.signature(learner.learn_one).parameters
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
-        self.told = False
+        self.has_learned = False
         self.gives_probabilities = hasattr(learner, "predict_proba_one")
         last = getattr(learner, "_last_step", learner)
         self.takes_largest = getattr(type(last), "predict_one", None) is river_base.Classifier.predict_one
 
-    def run(self, plan: Plan) -> Answers:
-        """Predict and learn as planned."""
-        block = plan.piece.block
-        rows: list[Mapping[Any, Any]] = list(block.rows(True)) if plan.piece.rows is None else plan.piece.rows
+    def run(self, schedule: Schedule) -> Answers:
+        """Predict and learn as scheduled."""
+        block = schedule.batch.block
+        rows: list[Mapping[Any, Any]] = list(block.rows(True)) if schedule.batch.rows is None else schedule.batch.rows
         labels = self._labels(block.labels)
         targets = [labels[c] if c >= 0 else None for c in block.codes.tolist()]
         n = len(block)
-        schedule = plan.schedule
-        if schedule is None:
-            schedule = np.repeat(np.arange(1, n + 1), 2)
-            schedule[1::2] *= -1
-        renamed = labels != block.labels.values  # then False, before any label, is not a guess at the first one
-        answers, shares = self._walk(schedule.tolist(), rows, targets, self._learn(block.weights), renamed)
+        events = schedule.events
+        if events is None:
+            events = np.repeat(np.arange(1, n + 1), 2)
+            events[1::2] *= -1
+        # a learner of False and True answers False before it has learned anything, which is no guess at the first label
+        renamed = labels != block.labels.values
+        answers, shares = self._follow(events.tolist(), rows, targets, self._learn(block.weights), renamed)
         index = {y: code for code, y in enumerate(labels)}
         predicted = np.array([index.get(y, -1) for y in answers], dtype=np.int64)
         if not self.gives_probabilities:
@@ -112,9 +113,9 @@ class DictDriver:
                     found[i, index[y]] = p
         return predicted, found
 
-    def _walk(
+    def _follow(
         self,
-        schedule: list[int],
+        events: list[int],
         rows: list[Mapping[Any, Any]],
         targets: list[Any],
         learn: Callable[[int, Mapping[Any, Any], Any], None],
@@ -123,15 +124,15 @@ class DictDriver:
         answers: list[Any] = []
         shares: list[dict[Any, float]] = []
         started = perf_counter()
-        for event in schedule:
+        for event in events:
             if event < 0:
                 learn(-event - 1, rows[-event - 1], targets[-event - 1])
-                self.told = True
+                self.has_learned = True
                 continue
             share = self._share(rows[event - 1])
             shares.append(share)
             answer = self._answer(rows[event - 1], share)
-            answers.append(answer if self.told or not renamed else None)
+            answers.append(answer if self.has_learned or not renamed else None)
         self.seconds += perf_counter() - started
         return answers, shares
 
@@ -160,13 +161,13 @@ class DictDriver:
         return lambda i, x, y: self.learner.learn_one(x, y, w=float(weights[i]))
 
     def _labels(self, labels: Labels) -> list[Any]:
-        """The labels as the learner is to see them: False and True for one that can only tell two apart."""
+        """The labels as the learner sees them: False and True for a learner of two classes only."""
         values = list(labels.values)
         if not self.two_labels or all(isinstance(y, bool) for y in values):
             return values
         if len(values) > 2:
             raise DataError(
                 f"{type(self.learner).__name__} tells two labels apart, the stream has {len(values)} ({values[2]!r} "
-                "for one); wrap it in river.multiclass.OneVsRestClassifier"
+                "is the third); wrap it in river.multiclass.OneVsRestClassifier"
             )
         return [False, True][: len(values)]

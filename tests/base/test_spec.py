@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 import varifold
-from varifold.base.spec import Nested, _value, parse_model
+from varifold.base.nested import make_learner
+from varifold.base.spec import Nested, parse_model, parse_value, split_pairs
 from varifold.errors import ParameterError, UnknownNameError
 
 
@@ -26,7 +27,7 @@ from varifold.errors import ParameterError, UnknownNameError
     ],
 )
 def test_values(text, value):
-    found = _value(text)
+    found = parse_value(text)
     assert found == value
     assert type(found) is type(value)
 
@@ -90,3 +91,16 @@ def test_river_class_with_parameters():
 def test_mistakes(text, error, says):
     with pytest.raises(error, match=says):
         parse_model(text)
+
+
+def test_pairs_between_commas():
+    assert split_pairs("") == []
+    assert split_pairs("0.5,mode=exact,") == [("0.5", None), ("mode", "exact")]
+    assert split_pairs("a=b=numeric,c", last=True) == [("a=b", "numeric"), ("c", None)]
+
+
+def test_a_learner_spelled_as_a_parameter_reads_words_by_what_the_parameter_holds():
+    learner = make_learner("olvf:scale=none;max_features=none,fit_intercept=FALSE,C=0.5")
+    assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
+    with pytest.raises(ParameterError, match="'C' is given twice"):
+        make_learner("olvf:C=1,C=2")

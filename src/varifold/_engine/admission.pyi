@@ -1,0 +1,8 @@
+from typing import Any
+
+from varifold._engine.intake import Intake
+from varifold._engine.names import Name
+
+class Admission(Intake): ...
+
+def pending_order(entry: tuple[Name, Any, Any, float]) -> tuple[bool, Name]: ...

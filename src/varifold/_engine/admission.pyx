@@ -1,0 +1,149 @@
+"""Names that come and go: new ones get slots, evicted ones give theirs back.
+
+Space, scaler and model grow and forget together here. Memory for an instance is taken before anything changes: when
+there is none the learner is as it was.
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t
+
+from varifold._engine.binding cimport slot_of
+from varifold._engine.vocabulary cimport Vocabulary
+from varifold._engine.intake cimport Intake
+from varifold._engine.names cimport FREE, INDICATOR, NUMERIC
+from varifold._engine.reading cimport conflict_error
+from varifold._engine.space cimport Space, seen_last
+
+
+def pending_order(entry):
+    """Ints before strs, each in their own order."""
+    return (type(entry[0]) is str, entry[0])
+
+
+cdef class Admission(Intake):
+    """Space, scaler and model in step while features come and go."""
+
+    cdef int check_pending(self, list pending) except -1:
+        """Refuse new names that clash with each other or with known ones; count the ids they need."""
+        cdef set taken = set()
+        cdef set columns = set()
+        cdef Py_ssize_t needed = len(pending)
+        for name, column, level, value in pending:
+            if name in taken or (column is not None and self.space.find(<PyObject*> name) >= 0):
+                raise conflict_error(name, self.step + 1)
+            taken.add(name)
+        for name, column, level, value in pending:
+            if column is None:
+                continue
+            if column in taken and type(column) is str:
+                raise conflict_error(column, self.step + 1)
+            if column not in columns and self.space.find(<PyObject*> column) < 0:
+                columns.add(column)
+                needed += 1
+        return needed
+
+    cdef int make_ready(self, list pending, int y) except -1:
+        """Take the memory for learning the gathered instance with these new names; y is the class, -1 if it is new."""
+        cdef Py_ssize_t n_new = 0 if pending is None else len(pending)
+        if pending is not None:
+            self.space.reserve(self.check_pending(pending))
+            self.reserve(self.n + n_new)
+            if self.space.capacity > self.model.capacity or self.space.capacity > self.places_room:
+                self.scaler.grow(self.space.capacity)
+                self.model.grow(self.space.capacity)
+                self.fit_places()
+        if self.model.prepares:
+            self.model.prepare(self.slots + 1, self.n, n_new, y)
+        return 0
+
+    cdef int admit(self, list pending) except -1:
+        """Give the pending names slots, in sorted order; make_ready() took the memory."""
+        cdef int32_t s
+        cdef Py_ssize_t k = len(pending)
+        pending.sort(key=pending_order)
+        self.ordered = False
+        if self.max_features and self.space.features + k > self.max_features:
+            k = self.make_room(k)
+        for name, column, level, value in pending[:k]:
+            if column is None:
+                s = self.space.ensure_numeric(name)
+            else:
+                s = self.space.ensure_level(column, level)
+            self.append(s, value)
+        return 0
+
+    cdef int admit_row(self, const int32_t* idx, const double* val, Py_ssize_t m, int y) except -1 with gil:
+        """Admit the unknown names of a block's row, to be learned as class y (-1: a new one)."""
+        cdef Py_ssize_t k
+        cdef Vocabulary vocabulary = self.binding.vocabulary
+        cdef list pending = []
+        for k in range(m):
+            if self.binding.slot[idx[k]] == 0:
+                name = <object> vocabulary.key[idx[k]]
+                if vocabulary.kind[idx[k]] & INDICATOR:
+                    column, level = vocabulary.level_of(idx[k])
+                    pending.append((name, column, level, val[k]))
+                else:
+                    pending.append((name, None, None, val[k]))
+        self.make_ready(pending, y)
+        if self.space.capacity > self.binding.slots:
+            self.binding.fit(self.space)
+        self.admit(pending)
+        for k in range(m):
+            if self.binding.slot[idx[k]] == 0:
+                s = slot_of(self.space, vocabulary, idx[k])
+                if s > 0:
+                    self.binding.slot[idx[k]] = s
+                    self.binding.source[s] = idx[k]
+        return 0
+
+    cdef int make_room(self, Py_ssize_t needed) except -1:
+        """Evict so that `needed` new features fit, sparing those of this instance; returns how many fit.
+
+        A sixteenth of the bound goes at a time, so that an eviction's search is paid for by many new features.
+        """
+        cdef Py_ssize_t i, room
+        cdef Space space = self.space
+        cdef set spared = {self.slots[i] for i in range(1, self.n + 1)}
+        needed = min(needed, self.max_features - len(spared))
+        room = self.max_features - space.features
+        if needed > room:
+            candidates = [i for i in space.live() if i not in spared]
+            if self.lightest:
+                candidates.sort(key=lambda i: (self.model.magnitude(i), seen_last(&space.seen[<int32_t> i]), i))
+            else:
+                candidates.sort(key=lambda i: (seen_last(&space.seen[<int32_t> i]), i))
+            for i in candidates[:max(needed - room, self.max_features // 16)]:
+                self.drop(<int32_t> i)
+        return max(needed, 0)
+
+    cdef int drop(self, int32_t slot) except -1:
+        """Forget a feature: its name, its statistics, what the model holds, and where a block finds it."""
+        cdef int32_t head = self.space.column[slot]
+        if self.binding is not None and self.binding.slots > slot:
+            self.binding.slot[self.binding.source[slot]] = 0
+            self.binding.source[slot] = 0
+        self.model.forget(slot)
+        self.scaler.forget(slot)
+        self.space.remove(slot)
+        if self.space.kind[head] == FREE:
+            self.model.forget(head)  # a column went with its last level
+        if self.binding is not None:
+            self.binding.evictions = self.space.evictions
+        return 0
+
+    cdef int apply_evictions(self) except -1 with gil:
+        """After a learn: drop the features that the model marked, in slot order."""
+        cdef Py_ssize_t i
+        cdef int32_t slot
+        for slot in sorted({self.model.evicted[i] for i in range(self.model.n_evicted)}):
+            if self.space.kind[slot] & (NUMERIC | INDICATOR):
+                self.drop(slot)
+        self.model.n_evicted = 0
+        if self.space.starved:
+            self.space.starved = False
+            raise MemoryError(
+                f"no memory was left at step {self.step:,}: values of that instance for which there was no room were "
+                "not learned, everything else was; bound the learner with max_features"
+            )
+        return 0

@@ -1,0 +1,167 @@
+"""Labels and answers: what a classifier's engine knows of labels, and how a presented instance is scored and counted."""
+
+import numpy as np
+
+from libc.math cimport log
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+
+from varifold._engine.core cimport Core
+from varifold._engine.guard cimport claim, release
+from varifold._engine.names cimport NUMERIC
+from varifold._engine.order cimport sort_unique
+from varifold._engine.space cimport Seen, seen_again, seen_touch
+from varifold._numeric.activation cimport argmax
+from varifold._numeric.memory cimport resize
+
+from varifold._engine.state import checked_array
+
+
+cdef class Answers(Core):
+    """The labels learned so far, and scores and probabilities by label."""
+
+    def __cinit__(self):
+        self.labels = []
+        self.label_index = {}
+        self.calls_python = self.model.calls_python()
+        self.reserve_labels(2)
+
+    def __dealloc__(self):
+        free(self.counts)
+        free(self.out)
+        free(self.probs)
+
+    # ---------------------------------------------------------------- labels
+
+    cdef int reserve_labels(self, Py_ssize_t labels) except -1:
+        """Room for this many labels."""
+        cdef Py_ssize_t room = 2 * labels
+        if labels <= self.label_room:
+            return 0
+        if (resize(<void**> &self.out, room * sizeof(double)) < 0
+                or resize(<void**> &self.probs, room * sizeof(double)) < 0
+                or resize(<void**> &self.counts, room * sizeof(double)) < 0):
+            raise MemoryError
+        self.label_room = room
+        return 0
+
+    cdef int add_label(self, object y) except -1:
+        """Class index of a new label; the room for it was made before."""
+        cdef Py_ssize_t k = len(self.labels)
+        self.label_index[y] = k
+        self.labels.append(y)
+        self.counts[k] = 0.0
+        self.model.add_class()
+        return <int> k
+
+    # ---------------------------------------------------------------- one instance
+
+    cdef void learn_view(self, int y, double w) noexcept nogil:
+        """Learn the presented instance as class y."""
+        if self.n > 0 or self.model.sees_empty:
+            self.model.learn(&self.view, y, w)
+        self.count(y, w)
+
+    cdef void count(self, int y, double w) noexcept nogil:
+        """Count the instance that was just learned: when its features were seen, its label, the step."""
+        cdef Py_ssize_t i
+        cdef Seen* seen = self.space.seen
+        cdef int32_t* slots = self.slots
+        cdef int64_t now = self.step + 1
+        if self.n > 0 or self.model.sees_empty:
+            seen_touch(&seen[0], now)
+        if self.admitted:
+            for i in range(1, self.n + 1):
+                seen_touch(&seen[slots[i]], now)
+        else:
+            for i in range(1, self.n + 1):
+                seen_again(&seen[slots[i]], now)
+        if self.n_indicator_columns:
+            self.n_indicator_columns = sort_unique(self.n_indicator_columns, self.indicator_columns)
+            for i in range(self.n_indicator_columns):
+                if not self.space.kind[self.indicator_columns[i]] & NUMERIC:
+                    seen_touch(&seen[self.indicator_columns[i]], now)
+        self.counts[y] += w
+        self.step = now
+
+    cdef int answer(self) noexcept nogil:
+        """Scores of the presented instance into `out`; returns the class index, -1 before any label."""
+        cdef int c, k = self.model.classes
+        if k == 0:
+            return -1
+        if self.n == 0 and not self.model.sees_empty:
+            for c in range(k):
+                self.out[c] = log(self.counts[c] + 1e-300)
+        else:
+            self.model.scores(&self.view, self.out)
+        return argmax(k, self.out) if k > 1 else 0
+
+    cdef int decide(self) noexcept nogil:
+        """As answer(), with probabilities into `probs`."""
+        cdef int c, best = self.answer(), k = self.model.classes
+        cdef double total = 0.0
+        if k == 0:
+            return best
+        if self.n == 0 and not self.model.sees_empty:
+            for c in range(k):
+                total += self.counts[c]
+            for c in range(k):
+                self.probs[c] = self.counts[c] / total if total > 0.0 else 1.0 / k
+        elif k == 1:
+            self.probs[0] = 1.0
+        else:
+            self.model.proba(self.out, self.probs)
+        return best
+
+    cdef int raise_pending(self) except -1 with gil:
+        """Raise what Python code raised that the model called."""
+        error = self.model.pending_error()
+        if error is not None:
+            raise error
+        return 0
+
+    # ---------------------------------------------------------------- looking inside
+
+    def class_counts(self):
+        """Weight learned by label."""
+        return {y: self.counts[i] for i, y in enumerate(self.labels)}
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self):
+        """(names by slot, labels, arrays): all of the state."""
+        claim(self)
+        try:
+            names, arrays = self.common_parts()
+            arrays["counts"] = np.array([self.counts[i] for i in range(len(self.labels))], dtype=np.float64)
+            return names, list(self.labels), arrays
+        finally:
+            release(self)
+
+    def fill(self, names, labels, dict arrays):
+        """Take what dump() gave into an engine that was just made with the same parameters."""
+        claim(self)
+        try:
+            self.take(names, list(labels), arrays)
+        finally:
+            release(self)
+
+    cdef int take(self, names, list labels, dict arrays) except -1:
+        cdef Py_ssize_t i, k = len(labels)
+        if len(arrays["counts"]) != k or len(set(labels)) != k:
+            raise ValueError(f"{k} labels for {len(arrays['counts'])} counts")
+        checked_array(arrays, "counts", "f", (k,), 0)
+        self.check_common(names, arrays)
+        for key in arrays:
+            if key.endswith(".classes"):
+                checked_array(arrays, key, "i", (1,), 0, k)
+        self.take_common(names, arrays)
+        self.reserve_labels(k)
+        for i in range(k):
+            self.counts[i] = arrays["counts"][i]
+        self.labels = labels
+        self.label_index = {y: i for i, y in enumerate(labels)}
+        self.take_model(arrays)
+        if self.model.classes != k:
+            raise ValueError(f"{k} labels for {self.model.classes} classes of the model")
+        return 0

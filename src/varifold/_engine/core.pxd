@@ -1,0 +1,12 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.admission cimport Admission
+
+
+cdef class Core(Admission):
+    cdef int impute_rows(self, Py_ssize_t n, const int64_t* ptr, const int32_t* idx, const double* val, values) except -1
+    cdef int check_slot(self, Py_ssize_t slot) except -1
+    cdef tuple common_parts(self)
+    cdef int check_common(self, names, dict arrays) except -1
+    cdef int take_common(self, names, dict arrays) except -1
+    cdef int take_model(self, dict arrays) except -1

@@ -1,0 +1,54 @@
+"""Declared state: a model names its arrays once, and growth, files, size and release follow from that."""
+
+from libc.stdint cimport int32_t
+
+# What an array has one entry for. PROBLEM is a binary problem of one-versus-rest.
+cdef enum Axis:
+    FIXED          # a length given when it is declared
+    SLOT
+    CLASS
+    PROBLEM
+    SLOT_CLASS     # [slot][class]
+    SLOT_PROBLEM   # [slot][problem]
+
+cdef enum Type:
+    FLOAT64
+    INT64
+    INT32
+    UINT8
+    STRUCT         # `width` bytes that are scratch: never saved
+
+cdef struct Array:
+    void** block           # where the model keeps the pointer
+    int axis
+    int type
+    Py_ssize_t width       # numbers per entry
+    bint flat              # saved without an axis for the width, which is 1
+    Py_ssize_t most        # with SLOT: entries at the most; with FIXED: the length
+    bint saved
+    double first           # value of a new number
+    double low, high       # allowed in files
+    Py_ssize_t slots       # entries there is memory for along the first axis
+
+cdef class State:
+    cdef Array* array
+    cdef int count
+    cdef list names
+    cdef list former
+    cdef readonly Py_ssize_t slots       # room for slots in every array
+    cdef readonly Py_ssize_t classes     # room for classes: the stride of [slot][class]
+    cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][problem]
+
+    cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=*, int type=*, bint flat=*,
+                     Py_ssize_t most=*, double first=*, double low=*, double high=*, str formerly=*) except -1
+    cdef int scratch(self, void** block, int axis, Py_ssize_t width=*, int type=*, Py_ssize_t most=*,
+                     double first=*) except -1
+    cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1
+    cdef int reserve_classes(self, Py_ssize_t classes) except -1
+    cdef int reserve_problems(self, Py_ssize_t problems) except -1
+    cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1
+    cdef int extend(self, Array* a, Py_ssize_t entries) except -1
+    cdef int fill_first(self, Array* a, void* block, Py_ssize_t start, Py_ssize_t stop) except -1
+    cdef void forget(self, int32_t slot) noexcept nogil
+    cdef void clear_class(self, Py_ssize_t c) noexcept nogil

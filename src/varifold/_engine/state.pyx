@@ -1,0 +1,317 @@
+"""Declared state: a model names its arrays once, and growth, files, size and release follow from that.
+
+A model declares each array where it is made: what it has one entry for (slots, classes, problems), how many numbers
+an entry holds, their type, first value and allowed range. Growth only ever adds room: when memory runs out half-way
+some arrays have more room than others, every number is where it was, and the same request can be made again.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from varifold._numeric.memory cimport allocate, resize, resize_zeroed
+
+cdef double ANY = 1e999
+DTYPES = {FLOAT64: np.float64, INT64: np.int64, INT32: np.int32, UINT8: np.uint8}
+
+
+def checked_array(dict arrays, str name, str kind, tuple shape, low=None, high=None):
+    """An array of a state to be filled in: of this kind ("f" or "i") and shape (None: any), with numbers in range.
+
+    Whatever a model copies into memory of its own, or uses as an index, passes here first: a file may hold anything.
+    """
+    array = arrays[name]
+    if array.dtype.kind not in ("f" if kind == "f" else "iu"):
+        raise ValueError(f"{name} holds numbers of type {array.dtype}")
+    if array.ndim != len(shape) or any(n is not None and n != held for n, held in zip(shape, array.shape)):
+        raise ValueError(f"{name} has the shape {array.shape}, not {shape}")
+    if array.size and ((low is not None and array.min() < low) or (high is not None and array.max() > high)):
+        raise ValueError(f"{name} holds numbers outside {low} to {high}")
+    return np.ascontiguousarray(array, dtype=np.float64 if kind == "f" else None)
+
+
+def check_chains(first, following, belongs):
+    """Check linked lists kept as arrays: from first[u] through `following` to 0 stand the entries of u, each once."""
+    reached = set()
+    for u, at in enumerate(first):
+        while at:
+            if at in reached or belongs.get(at) != u:
+                raise ValueError(f"entry {at} is chained to {u}, to which it does not belong")
+            reached.add(at)
+            at = following[at]
+    if len(reached) != len(belongs):
+        raise ValueError(f"{len(reached)} of {len(belongs)} entries are chained")
+
+
+cdef inline Py_ssize_t roomier(Py_ssize_t room, Py_ssize_t needed) noexcept nogil:
+    """Half as much again, so that adding one at a time costs little."""
+    return max(needed, room + room // 2)
+
+
+cdef class State:
+    """The arrays of one model."""
+
+    def __cinit__(self):
+        self.names = []
+        self.former = []
+        self.problems = 1
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.count):
+            free(self.array[i].block[0])
+            self.array[i].block[0] = NULL
+        free(self.array)
+
+    # ---------------------------------------------------------------- declaring
+
+    cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=1, int type=FLOAT64, bint flat=False,
+                     Py_ssize_t most=0, double first=0.0, double low=-ANY, double high=ANY,
+                     str formerly=None) except -1:
+        """Declare a saved array and give it the room of the others; `formerly` is its name in older files.
+
+        `flat` leaves the axis of the width out of the saved shape. With SLOT, only the first `most` slots have an
+        entry (0: all); with FIXED, there are `most` entries.
+        """
+        cdef Array* a
+        if resize(<void**> &self.array, (self.count + 1) * sizeof(Array)) < 0:
+            raise MemoryError
+        a = &self.array[self.count]
+        a.block = block
+        a.axis = axis
+        a.type = type
+        a.width = width
+        a.flat = flat
+        a.most = most
+        a.saved = name is not None
+        a.first = first
+        a.low = low
+        a.high = high
+        a.slots = 0
+        self.names.append(name)
+        self.former.append(formerly)
+        self.count += 1
+        if axis == FIXED:
+            self.extend(a, most)
+        elif axis == CLASS:
+            self.extend(a, self.classes)
+        elif axis == PROBLEM:
+            self.extend(a, self.problems)
+        else:
+            self.extend(a, min(self.slots, most) if most else self.slots)
+        return 0
+
+    cdef int scratch(self, void** block, int axis, Py_ssize_t width=1, int type=FLOAT64, Py_ssize_t most=0,
+                     double first=0.0) except -1:
+        """Declare an array that grows with the others and is not saved."""
+        return self.declare(None, block, axis, width, type, False, most, first)
+
+    # ---------------------------------------------------------------- growing
+
+    cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil:
+        """Bytes along the first axis."""
+        cdef Py_ssize_t size = 8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1
+        size *= a.width
+        if a.axis == SLOT_CLASS:
+            size *= self.classes
+        elif a.axis == SLOT_PROBLEM:
+            size *= self.problems
+        return size
+
+    cdef int fill_first(self, Array* a, void* block, Py_ssize_t start, Py_ssize_t stop) except -1:
+        """Write the first value into numbers that are zero."""
+        cdef Py_ssize_t i
+        if a.first == 0.0:
+            return 0
+        if a.type == FLOAT64:
+            for i in range(start, stop):
+                (<double*> block)[i] = a.first
+        elif a.type == INT32:
+            for i in range(start, stop):
+                (<int32_t*> block)[i] = <int32_t> a.first
+        else:
+            raise TypeError("only FLOAT64 and INT32 arrays have a first value other than 0")
+        return 0
+
+    cdef int extend(self, Array* a, Py_ssize_t entries) except -1:
+        """Room for this many entries along the first axis."""
+        cdef Py_ssize_t per = self.bytes_per_entry(a), size = 8 if a.type == FLOAT64 else 4
+        if entries <= a.slots:
+            return 0
+        if resize_zeroed(a.block, a.slots * per, entries * per) < 0:
+            raise MemoryError
+        self.fill_first(a, a.block[0], a.slots * per // size, entries * per // size)
+        a.slots = entries
+        return 0
+
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1:
+        """Room for this many slots in every array."""
+        cdef int i
+        cdef Array* a
+        for i in range(self.count):
+            a = &self.array[i]
+            if a.axis == SLOT or a.axis == SLOT_CLASS or a.axis == SLOT_PROBLEM:
+                self.extend(a, min(slots, a.most) if a.most else slots)
+        self.slots = max(self.slots, slots)
+        return 0
+
+    cdef int reserve_classes(self, Py_ssize_t classes) except -1:
+        """Room for this many classes in every array."""
+        cdef Py_ssize_t room = roomier(self.classes, classes)
+        if classes > self.classes:
+            self.widen(CLASS, SLOT_CLASS, self.classes, room)
+            self.classes = room
+        return 0
+
+    cdef int reserve_problems(self, Py_ssize_t problems) except -1:
+        """Room for this many problems in every array."""
+        cdef Py_ssize_t room = roomier(self.problems, problems)
+        if problems > self.problems:
+            self.widen(PROBLEM, SLOT_PROBLEM, self.problems, room)
+            self.problems = room
+        return 0
+
+    cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1:
+        """More entries along a class axis; [slot][class] arrays are laid out again, all of them or none."""
+        cdef int i
+        cdef Array* a
+        cdef Py_ssize_t slot, per, n_crossed = 0
+        cdef void** fresh
+        for i in range(self.count):
+            if self.array[i].axis == axis:
+                self.extend(&self.array[i], new)
+            n_crossed += self.array[i].axis == crossed
+        if n_crossed == 0:
+            return 0
+        fresh = <void**> allocate(self.count * sizeof(void*))
+        if fresh == NULL:
+            raise MemoryError
+        try:
+            for i in range(self.count):
+                a = &self.array[i]
+                if a.axis != crossed:
+                    continue
+                per = a.width * (8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1)
+                fresh[i] = allocate(a.slots * new * per)
+                if fresh[i] == NULL:
+                    raise MemoryError
+                self.fill_first(a, fresh[i], 0, a.slots * new * a.width)
+                for slot in range(a.slots):
+                    memcpy(<char*> fresh[i] + slot * new * per, <char*> a.block[0] + slot * old * per, old * per)
+            for i in range(self.count):
+                if fresh[i] != NULL:
+                    free(self.array[i].block[0])
+                    self.array[i].block[0] = fresh[i]
+                    fresh[i] = NULL
+        finally:
+            for i in range(self.count):
+                free(fresh[i])
+            free(fresh)
+        return 0
+
+    # ---------------------------------------------------------------- forgetting
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """Set a slot's saved numbers to their first values."""
+        cdef int i
+        cdef Py_ssize_t k, per
+        cdef Array* a
+        for i in range(self.count):
+            a = &self.array[i]
+            if not a.saved or slot >= a.slots or a.axis == FIXED or a.axis == CLASS or a.axis == PROBLEM:
+                continue
+            per = self.bytes_per_entry(a)
+            if a.first == 0.0:
+                memset(<char*> a.block[0] + slot * per, 0, per)
+            elif a.type == FLOAT64:
+                for k in range(slot * per // 8, (slot + 1) * per // 8):
+                    (<double*> a.block[0])[k] = a.first
+            else:
+                for k in range(slot * per // 4, (slot + 1) * per // 4):
+                    (<int32_t*> a.block[0])[k] = <int32_t> a.first
+
+    cdef void clear_class(self, Py_ssize_t c) noexcept nogil:
+        """Set the numbers of one class to zero, in CLASS arrays."""
+        cdef int i
+        cdef Py_ssize_t per
+        for i in range(self.count):
+            if self.array[i].axis == CLASS:
+                per = self.bytes_per_entry(&self.array[i])
+                memset(<char*> self.array[i].block[0] + c * per, 0, per)
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems=1):
+        """The saved arrays by name: the first `size` slots, `classes` and `problems`."""
+        cdef int i
+        cdef Array* a
+        cdef Py_ssize_t n, slot, per, row
+        cdef uint8_t[::1] view
+        found = {}
+        for i in range(self.count):
+            a = &self.array[i]
+            if not a.saved:
+                continue
+            shape = self.shape_of(i, size, classes, problems)
+            out = np.zeros(shape, dtype=DTYPES[a.type])
+            found[self.names[i]] = out
+            if out.size == 0:
+                continue
+            view = out.reshape(-1).view(np.uint8)
+            n = shape[0]
+            per = self.bytes_per_entry(a)
+            row = view.shape[0] // n
+            if a.axis == SLOT_CLASS and classes == 0:
+                continue
+            if row == per:
+                memcpy(&view[0], a.block[0], n * per)
+            else:
+                for slot in range(n):
+                    memcpy(&view[slot * row], <char*> a.block[0] + slot * per, row)
+        return found
+
+    def shape_of(self, int i, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems):
+        """The shape in which array i is saved."""
+        cdef Array* a = &self.array[i]
+        slots = min(size, a.most) if a.most else size
+        lead = {FIXED: (a.most,), SLOT: (slots,), CLASS: (classes,), PROBLEM: (problems,),
+                SLOT_CLASS: (slots, max(1, classes)), SLOT_PROBLEM: (slots, problems)}[a.axis]
+        return lead if a.flat else (*lead, a.width)
+
+    def fill(self, dict arrays, Py_ssize_t rows, Py_ssize_t capacity, Py_ssize_t classes, Py_ssize_t problems=1):
+        """Take what dump() gave, checked, with room for `capacity` slots; `rows` slots are saved (-1: as many as are)."""
+        cdef int i
+        cdef Array* a
+        cdef Py_ssize_t n, slot, per, row
+        cdef const uint8_t[::1] view
+        self.reserve_classes(classes)
+        self.reserve_problems(problems)
+        self.reserve_slots(capacity)
+        for i in range(self.count):
+            a = &self.array[i]
+            if not a.saved:
+                continue
+            shape = self.shape_of(i, max(rows, 0), classes, problems)
+            if rows < 0 and a.axis in (SLOT, SLOT_CLASS, SLOT_PROBLEM):
+                shape = (None, *shape[1:])
+            name = self.names[i] if self.names[i] in arrays or self.former[i] is None else self.former[i]
+            given = checked_array(arrays, name, "f" if a.type == FLOAT64 else "i", shape,
+                                  None if a.low == -ANY else a.low, None if a.high == ANY else a.high)
+            n = given.shape[0]
+            if n > a.slots and given.size:
+                raise ValueError(f"{name} holds {n} entries where {a.slots} belong")
+            if given.size == 0 or (a.axis == SLOT_CLASS and classes == 0):
+                continue
+            given = np.ascontiguousarray(given, dtype=DTYPES[a.type])
+            view = given.reshape(-1).view(np.uint8)
+            per = self.bytes_per_entry(a)
+            row = view.shape[0] // n
+            for slot in range(n):
+                memcpy(<char*> a.block[0] + slot * per, &view[slot * row], row)
+
+    def nbytes(self):
+        """Bytes held, scratch included."""
+        cdef int i
+        return sum(self.array[i].slots * self.bytes_per_entry(&self.array[i]) for i in range(self.count))

@@ -1,0 +1,8 @@
+"""Memory that is never lost: a failed request leaves the old block where it was.
+
+Every compiled module takes its memory here, so that a test can make any single request fail.
+"""
+
+cdef void* allocate(size_t bytes) noexcept nogil
+cdef int resize(void** block, size_t bytes) noexcept nogil
+cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept nogil

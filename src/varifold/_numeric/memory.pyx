@@ -1,0 +1,53 @@
+"""Memory that is never lost: a failed request leaves the old block where it was."""
+
+from libc.stdlib cimport calloc, realloc
+from libc.string cimport memset
+
+cdef long long requests = 0     # counted since fail_at() was called
+cdef long long failing = 0      # the request that fails; 0: none
+
+
+cdef bint refused() noexcept nogil:
+    """Whether the request under way is the one that a test wants to fail."""
+    global requests
+    if failing == 0:
+        return False
+    requests += 1
+    return requests == failing
+
+
+cdef void* allocate(size_t bytes) noexcept nogil:
+    """Zeroed memory, or NULL. Release it with free()."""
+    if refused():
+        return NULL
+    return calloc(1, bytes if bytes else 1)
+
+
+cdef int resize(void** block, size_t bytes) noexcept nogil:
+    """Make `block` hold this many bytes: 0, or -1 and the block stays as it was."""
+    cdef void* p
+    if refused():
+        return -1
+    p = realloc(block[0], bytes if bytes else 1)
+    if p == NULL:
+        return -1
+    block[0] = p
+    return 0
+
+
+cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept nogil:
+    """As resize(), with what comes after the first `old_bytes` set to zero."""
+    if resize(block, bytes) < 0:
+        return -1
+    if bytes > old_bytes:
+        memset(<char*> block[0] + old_bytes, 0, bytes - old_bytes)
+    return 0
+
+
+def fail_at(long long k):
+    """Make the k-th request from now on fail, for tests; 0 lets all succeed. Returns the requests counted before."""
+    global requests, failing
+    counted = requests
+    requests = 0
+    failing = k
+    return counted

@@ -1,0 +1,107 @@
+"""A file replaced as a whole: readers see the old content or the new, never a part of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["replace_file"]
+
+_MARK = ".varifold-"
+_END = ".part"
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Write data to a temporary file beside the target, fsync, rename it to the target, fsync the folder.
+
+    A process that is killed meanwhile leaves its temporary file; the next call for the same target removes it.
+    """
+    remove_stale(target)
+    temporary, handle = _new_part(target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            if sys.platform != "win32":
+                os.replace(temporary, target)  # while the lock is held: nobody takes the file for a stale one
+        if sys.platform == "win32":
+            os.replace(temporary, target)  # Windows renames no open file
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def remove_stale(target: Path) -> None:
+    """Remove the temporary files that killed processes left beside the target, and no other file.
+
+    A writer holds a lock on its file from the start to the rename. The system drops the lock when the process ends,
+    so a file that can be locked has no writer any more. Windows has no such lock, and removes no open file.
+    """
+    own = re.compile(re.escape(target.name + _MARK) + "[0-9a-f]{8}" + re.escape(_END))
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if own.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                _remove_unless_locked(Path(entry.path))
+
+
+def _remove_unless_locked(part: Path) -> None:
+    with contextlib.suppress(OSError):  # locked, not ours to remove, or gone already
+        if sys.platform == "win32":
+            part.unlink()
+            return
+        with _opened(part) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+
+
+@contextlib.contextmanager
+def _opened(part: Path) -> Iterator[int]:
+    handle = os.open(part, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _new_part(target: Path) -> tuple[Path, int]:
+    """A new locked file beside the target, with the permissions that the umask leaves."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        part = target.with_name(f"{target.name}{_MARK}{secrets.token_hex(4)}{_END}")
+        try:
+            handle = os.open(part, flags, 0o666)
+        except FileExistsError:
+            continue
+        if _lock(handle):
+            return part, handle
+        os.close(handle)  # another process took it for a stale one before it was locked
+
+
+def _lock(handle: int) -> bool:
+    """Lock the file until it is closed; whether it still has a name."""
+    if sys.platform == "win32":
+        return True
+    with contextlib.suppress(OSError):  # a file system without locks: then nobody can lock, and remove, the file
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return os.fstat(handle).st_nlink > 0
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable; Windows opens no folders."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,214 @@
+"""What learners and transformers share: parameters, what can be looked at, files, bytes, pickles and copies."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+
+from river import base as river_base
+
+from varifold._engine.classify import Engine
+from varifold._engine.model import Model
+from varifold._engine.python_rule import ForeignModel
+from varifold._version import __version__
+from varifold.base import files
+from varifold.base.nested import pack_params, unpack_params
+from varifold.base.params import Constraint, current_names
+from varifold.base.registry import models, transformers
+from varifold.base.traits import Feature
+from varifold.errors import DataError, ModelFileError
+
+Name = str | int
+E = TypeVar("E", bound="Estimator")
+P = ParamSpec("P")
+R = TypeVar("R")
+_MISFITS = (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError)
+"""What unsound content raises on its way into a learner; damaged data never raises anything else."""
+
+
+def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """A method that reads the state in several steps: another thread's call in between gets `BusyLearnerError`."""
+
+    @functools.wraps(method)
+    def guarded(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._engine:
+            return method(self, *args, **kwargs)
+
+    return guarded
+
+
+class Estimator(river_base.Estimator):
+    """An object with declared parameters and one engine that holds all of its state.
+
+    A subclass supplies ``_parameters`` (its constraints), an ``__init__`` that stores the parameters and sets
+    ``_engine``, and ``_make_engine``.
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {}
+    _before: ClassVar[dict[str, Any]] = {}
+    """Values of parameters that old model files do not name: what the method did before it had them."""
+    _renamed: ClassVar[dict[str, str]] = {}
+    """Old parameter names that are still accepted -> the names they have now."""
+
+    _engine: Engine
+
+    @classmethod
+    def _constraints(cls) -> dict[str, Constraint]:
+        merged: dict[str, Constraint] = {}
+        for parent in reversed(cls.__mro__):
+            merged.update(parent.__dict__.get("_parameters", {}))
+        return merged
+
+    def _make_engine(self) -> Engine:
+        """A new engine with this object's parameters."""
+        raise NotImplementedError(f"{type(self).__name__} must define _make_engine()")
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A new one with the same parameters, or with these instead, that has learned nothing."""
+        return super().clone(current_names(type(self), new_params or {}), include_attributes)
+
+    # ------------------------------------------------------------------ looking inside
+
+    @property
+    def steps(self) -> int:
+        """Instances learned so far."""
+        return int(self._engine.step)
+
+    @property
+    @undisturbed
+    def features(self) -> dict[Name, Feature]:
+        """Every known feature: first and last seen (steps count from 1), count, weight and role."""
+        engine = self._engine
+        seen = engine.space.seen_table().tolist()
+        return {
+            engine.space.name_of(slot): Feature(
+                first_seen=seen[slot][0],
+                last_seen=seen[slot][1],
+                count=seen[slot][2],
+                weight=engine.magnitude(slot),
+                role=engine.role(slot),
+            )
+            for slot in engine.space.live()
+        }
+
+    def state_bytes(self) -> dict[str, int]:
+        """Bytes of state held, by part; the name objects themselves are not counted."""
+        held: dict[str, int] = self._engine.nbytes()
+        return held
+
+    # ------------------------------------------------------------------ pickles and copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        attributes = {key: value for key, value in self.__dict__.items() if key != "_engine"}
+        state = {"attributes": attributes, "engine": self._engine.dump()}
+        learners = [copy.deepcopy(rule.learner) for rule in _python_rules(self._engine.model)]
+        return {**state, "python": learners} if learners else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(current_names(type(self), state["attributes"]))
+        self._engine = self._make_engine()
+        self._engine.fill(*state["engine"])
+        for rule, learner in zip(_python_rules(self._engine.model), state.get("python", []), strict=True):
+            rule.replace(learner)
+
+    # ------------------------------------------------------------------ files and bytes
+
+    def _header(self) -> dict[str, Any]:
+        """Method and parameters, as a model file names them."""
+        cls = type(self)
+        name = models.name_of(cls) or transformers.name_of(cls) or f"{cls.__module__}:{cls.__qualname__}"
+        return {"method": name, "params": pack_params(self)}
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` would write.
+
+        A state that `from_bytes` and `load` would refuse raises ModelFileError.
+        """
+        for rule in _python_rules(self._engine.model):
+            raise ModelFileError(
+                f"this {type(self).__name__} holds a {type(rule.learner).__name__}, a Python object that a model file "
+                "cannot hold; pickle the learner instead"
+            )
+        names, labels, arrays = self._engine.dump()
+        header = {**self._header(), "labels": [files.pack_label(y) for y in labels]}
+        arrays = {**files.pack_names(names), **arrays}
+        try:
+            data = files.encode(header, arrays)
+            self._restored(*files.decode(data, "its state"), "its state")
+        except _MISFITS as error:
+            reason = error if isinstance(error, ModelFileError) else repr(error)
+            raise ModelFileError(
+                f"this {type(self).__name__} was not saved, because it could not be loaded again: {reason}"
+            ) from error
+        return data
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
+        if not isinstance(data, bytes | bytearray):
+            raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
+        source = f"the data ({len(data):,} bytes)"
+        return cls._restored(*files.decode(bytes(data), source), source)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file to exactly this path.
+
+        On any error the file that was there stays: also for a state that `load` would refuse.
+        """
+        files.write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
+        return cls._restored(*files.read(path), path)
+
+    @classmethod
+    def _restored(cls, header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
+        """A new object of the class, parameters and state that decoded data holds."""
+        try:
+            restored: Self = _made_from(header, cls, source)
+            files.restore(restored._engine, header, arrays)
+        except ModelFileError:
+            raise
+        except _MISFITS as error:
+            raise ModelFileError(
+                f"{source} does not hold a whole {header.get('method')!r}: {error!r}{_other_version(header)}"
+            ) from error
+        return restored
+
+
+def _python_rules(model: Model) -> Iterator[ForeignModel]:
+    """The Python learners in a model, which its arrays leave out, whatever stands around them."""
+    if isinstance(model, ForeignModel):
+        yield model
+    for part in ("base", "rule"):
+        inner = getattr(model, part, None)
+        if isinstance(inner, Model):
+            yield from _python_rules(inner)
+
+
+def _other_version(header: dict[str, Any]) -> str:
+    """A remark on the version that wrote the data, when it is not this one."""
+    version = header.get("version", __version__)
+    return "" if version == __version__ else f" (written by varifold {version}, this is {__version__})"
+
+
+def _made_from(header: dict[str, Any], cls: type[Any], source: files.Source) -> Any:
+    """A new object, without state, of the class and parameters that a header names."""
+    method = header["method"]
+    if method == f"{cls.__module__}:{cls.__qualname__}":
+        found = cls
+    else:
+        registry = next((known for known in (models, transformers) if method in known), None)
+        if registry is None:
+            raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")
+        found = registry[method]
+    if not issubclass(found, cls):
+        raise ModelFileError(
+            f"{source} holds a {found.__name__}, not a {cls.__name__}; load it with the class {found.__name__}"
+        )
+    params = current_names(found, unpack_params(header["params"]))
+    return found(**{**found._before, **params})

@@ -1,0 +1,106 @@
+"""Predictions in the form of the input: a frame of pandas, polars or pyarrow gets its own kind back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold._engine.block import Block
+from varifold.errors import DataError
+
+__all__ = ["check_columns", "check_labels", "is_frame", "label_column", "like_index", "probability_table"]
+
+COLUMN = "prediction"
+_ONE_TYPE = ({str}, {bool}, {bytes}, {int}, {float}, {int, float})
+"""Types of labels that a typed column can hold together."""
+_INSTEAD = "pass the instances as dicts or as a Block"
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of pandas, polars, pyarrow or another library that narwhals knows."""
+    if isinstance(X, Block | np.ndarray | list | tuple | dict) or hasattr(X, "tocsr"):
+        return False
+    import narwhals.stable.v1 as nw  # importing it takes as long as the rest of the library
+
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def check_labels(labels: Iterable[Any], X: Any) -> None:
+    """Refuse labels that no column of X's library can hold together, before anything is learned or computed."""
+    if not is_frame(X) or _has_index(X):
+        return
+    labels = list(labels)
+    types = {type(label) for label in labels}
+    if types and types not in _ONE_TYPE:
+        names = " and ".join(sorted(kind.__name__ for kind in types))
+        raise DataError(
+            f"labels of type {names} do not fit into a column of {_library(X).__name__}; {_INSTEAD} to get a list"
+        )
+    for label in labels:
+        if isinstance(label, int) and not -(2**63) <= label < 2**63:
+            raise DataError(f"the label {label} exceeds 64 bits, and with them a column; {_INSTEAD} to get a list")
+
+
+def check_columns(labels: Iterable[Any], X: Any) -> None:
+    """Refuse labels that cannot name the columns of a frame, before anything is computed."""
+    if not is_frame(X):
+        return
+    taken: dict[str, Any] = {}
+    for label in labels:
+        other = taken.setdefault(str(label), label)
+        if other is not label:
+            raise DataError(
+                f"the labels {other!r} and {label!r} would both name the column {str(label)!r}; {_INSTEAD} to get "
+                "dicts keyed by the labels themselves"
+            )
+
+
+def label_column(labels: list[Any], X: Any) -> Any:
+    """One label per instance: a Series or Array when X is a frame, else the list itself. None is a null."""
+    if not is_frame(X):
+        return labels
+    library = _library(X)
+    if _has_index(X):
+        missing = any(label is None for label in labels)
+        # with nulls among them as objects, so that ints do not become floats
+        return library.Series(labels, index=X.index, dtype=object if missing else None, name=COLUMN)
+    if {type(label) for label in labels} >= {int, float}:
+        labels = [None if label is None else float(label) for label in labels]
+    import narwhals.stable.v1 as nw
+
+    column = nw.new_series(COLUMN, labels, backend=library).to_native()
+    return column.combine_chunks() if library.__name__ == "pyarrow" else column
+
+
+def probability_table(labels: Sequence[Any], probabilities: NDArray[np.float64], X: Any) -> Any:
+    """One row of probabilities per instance: a frame with one column per label when X is one, else a list of dicts."""
+    if not is_frame(X):
+        return [dict(zip(labels, row, strict=True)) for row in probabilities.tolist()]
+    columns = {str(label): np.ascontiguousarray(probabilities[:, j]) for j, label in enumerate(labels)}
+    library = _library(X)
+    if _has_index(X):
+        return library.DataFrame(columns, index=X.index)
+    import narwhals.stable.v1 as nw
+
+    return nw.from_dict(columns, backend=library).to_native()
+
+
+def like_index(table: Any, X: Any) -> Any:
+    """A new table with the index of the frame X where its library has one."""
+    if _has_index(X):
+        table.index = X.index
+    return table
+
+
+def _has_index(X: Any) -> bool:
+    """Whether X is a frame of pandas or of a library like it."""
+    return hasattr(X, "index")
+
+
+def _library(X: Any) -> Any:
+    import narwhals.stable.v1 as nw
+
+    return nw.get_native_namespace(nw.from_native(X, eager_only=True))

@@ -1,0 +1,147 @@
+"""Labels that arrive later than their instances: which instance is predicted and learned when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from varifold.base import Block
+from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.evaluate.metrics import Bools, Floats, Ints
+from varifold.streams import Batch
+
+Delay = float | str | Callable[[Mapping[Any, Any], Any], float | None] | None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What a learner does with a batch: when its instances are predicted and learned.
+
+    The last `new` instances are predicted. `events` has one number per action, in order: i + 1 predicts instance i,
+    -(i + 1) learns it; None means that each is predicted and then learned at once.
+    """
+
+    batch: Batch
+    new: int
+    events: Ints | None
+    learned: Ints
+    """Label codes in the order in which they are learned."""
+    before: Ints
+    """For each new instance, how many of `learned` come before its prediction."""
+
+
+class LabelQueue:
+    """Keeps the instances whose label has not arrived yet.
+
+    Instance t (from 0) is predicted at time t and learned at time t + delay, after the prediction at that time: delay 0
+    learns each instance right after its prediction. An instance without a label, or whose delay is None or not a
+    number, is predicted and never learned.
+    """
+
+    def __init__(self, delay: Delay = None) -> None:
+        number = not (delay is None or isinstance(delay, str) or callable(delay))
+        if number and not (isinstance(delay, Real) and delay >= 0):
+            raise ParameterError(
+                f"the delay is {delay!r}; give a number >= 0 of instances after which a label arrives, "
+                "the name of the feature that holds it, or a function of x and y"
+            )
+        self.delay = delay
+        self.field_seen = False
+        self.clock = 0
+        self.waiting: Batch | None = None
+        self.due = np.zeros(0)
+        self.first_learned = np.zeros(0)
+
+    def schedule(self, batch: Batch) -> Schedule:
+        """What to do with the next instances of the stream, and with those whose label arrives meanwhile."""
+        batch, delays = self._read_delays(batch)
+        n = len(batch.block)
+        now = np.arange(self.clock, self.clock + n, dtype=np.float64)
+        due = np.where(batch.block.codes >= 0, now + delays, np.inf)
+        self._record_first(batch.block, due)
+        self.clock += n
+        if self.waiting is None and np.array_equal(due, now):
+            return Schedule(batch, n, None, batch.block.codes, np.arange(n))
+        old = 0
+        if self.waiting is not None:
+            old = len(self.waiting.block)
+            batch = batch.after(self.waiting)
+            due = np.concatenate([self.due, due])
+        ready = np.flatnonzero(due < self.clock)
+        ready = ready[np.argsort(due[ready], kind="stable")]
+        before = np.searchsorted(due[ready], now)
+        later = np.flatnonzero((due >= self.clock) & np.isfinite(due))
+        self.waiting = batch.take(later) if len(later) else None
+        self.due = due[later]
+        learn_at = np.searchsorted(now, due[ready], side="right") + np.arange(len(ready))
+        events = np.empty(n + len(ready), dtype=np.int64)
+        events[np.arange(n) + before] = np.arange(old, old + n) + 1
+        events[learn_at] = -(ready + 1)
+        return Schedule(batch, n, events, batch.block.codes[ready], before)
+
+    def remaining(self) -> Schedule | None:
+        """Learn the labels that arrive after the last prediction, in their order; None when there are none."""
+        if isinstance(self.delay, str) and self.clock and not self.field_seen:
+            raise UnknownNameError(f"no instance has the field {self.delay!r} that was to hold the delay of its label")
+        if self.waiting is None:
+            return None
+        order = np.argsort(self.due, kind="stable")
+        batch, self.waiting = self.waiting, None
+        return Schedule(batch, 0, -(order + 1), batch.block.codes[order], np.zeros(0, dtype=np.int64))
+
+    def learned_before(self, codes: Ints, at: Ints) -> Bools:
+        """Whether each of these labels had been learned before the prediction at that time."""
+        return np.asarray(self.first_learned[codes] < at)
+
+    def _record_first(self, block: Block, due: Floats) -> None:
+        self.first_learned = np.concatenate(
+            [self.first_learned, np.full(len(block.labels) - len(self.first_learned), np.inf)]
+        )
+        labelled = block.codes >= 0
+        np.minimum.at(self.first_learned, block.codes[labelled], due[labelled])
+
+    def _read_delays(self, batch: Batch) -> tuple[Batch, Floats | float]:
+        if self.delay is None:
+            return batch, 0.0
+        if isinstance(self.delay, str):
+            self.field_seen = self.field_seen or batch.block.vocabulary.id_of(self.delay) >= 0
+            return _field(batch, self.delay)
+        if not callable(self.delay):
+            return batch, float(self.delay)
+        rows = batch.block.rows() if batch.rows is None else batch.rows
+        given = [self.delay(x, y) for x, y in zip(rows, batch.block.y, strict=True)]
+        for d in given:
+            if not (d is None or isinstance(d, Real)):
+                raise DataError(f"the function of x and y gave a delay of {d!r}; it gives a number, or None for never")
+        return batch, _checked(np.array([np.inf if d is None else float(d) for d in given], dtype=np.float64))
+
+
+def _field(batch: Batch, name: str) -> tuple[Batch, Floats]:
+    """The delays that a feature of the instances holds; the learner does not see that feature."""
+    block = batch.block
+    _refuse_text(block, name)
+    held = block.indices == block.vocabulary.id_of(name)
+    delays = np.full(len(block), np.inf)
+    delays[np.searchsorted(block.indptr, np.flatnonzero(held), side="right") - 1] = block.values[held]
+    rows: list[Mapping[Any, Any]] | None = None
+    if batch.rows is not None:
+        rows = [{k: v for k, v in x.items() if k != name} for x in batch.rows]
+    return replace(batch, block=block.keep(~held), rows=rows), _checked(delays)
+
+
+def _refuse_text(block: Block, name: str) -> None:
+    known = block.vocabulary
+    for i in np.unique(block.indices).tolist():
+        if known.is_indicator(i) and known.level_of(i)[0] == name:
+            raise DataError(f"the field {name!r} holds {known.level_of(i)[1]!r} where the delay of a label should be")
+
+
+def _checked(delays: Floats) -> Floats:
+    delays = np.where(np.isnan(delays), np.inf, delays)
+    if (delays < 0).any():
+        raise DataError(f"a label's delay is {delays.min():g}; a label arrives 0 or more instances after its instance")
+    return delays

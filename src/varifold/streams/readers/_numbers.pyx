@@ -1,0 +1,154 @@
+"""Numbers and labels as text spells them."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from libc.math cimport INFINITY, NAN, isinf, isnan
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
+cdef extern from "float.h":
+    int LDBL_MANT_DIG
+cdef extern from "Python.h":
+    double PyOS_string_to_double(const char* s, char** end, PyObject* overflow) except? -1.0
+
+cdef double[23] POWER
+cdef long double[28] LONG_POWER
+cdef int _k
+POWER[0] = 1.0
+LONG_POWER[0] = 1.0
+for _k in range(1, 23):
+    POWER[_k] = POWER[_k - 1] * 10.0
+for _k in range(1, 28):
+    LONG_POWER[_k] = LONG_POWER[_k - 1] * 10.0
+
+
+cdef int slow_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
+    """Numbers of any length, read by Python's own float()."""
+    cdef char* copy = <char*> PyMem_Malloc(n + 1)
+    cdef char* end = NULL
+    cdef Py_ssize_t i
+    if copy == NULL:
+        raise MemoryError
+    try:
+        for i in range(n):
+            copy[i] = 46 if s[i] == decimal else s[i]
+        copy[n] = 0
+        out[0] = PyOS_string_to_double(copy, &end, NULL)
+        return 1 if end == copy + n else 0
+    except ValueError:
+        return 0
+    finally:
+        PyMem_Free(copy)
+
+
+cdef int word_number(const char* s, Py_ssize_t n, bint negative, double* out) except -1:
+    """nan, inf and infinity in any case; 0 for other words."""
+    cdef bytes word
+    if n != 3 and n != 8:
+        return 0
+    word = PyBytes_FromStringAndSize(s, n).lower()
+    if word == b"nan":
+        out[0] = NAN
+        return 1
+    if word == b"inf" or word == b"infinity":
+        out[0] = -INFINITY if negative else INFINITY
+        return 1
+    return 0
+
+
+cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* out) noexcept nogil:
+    """The exponent that stands from s[i], the e, to the end; False when it is not one."""
+    cdef int e = 0
+    cdef bint negative = False
+    if s[i] != 101 and s[i] != 69:
+        return False
+    i += 1
+    if i < n and (s[i] == 45 or s[i] == 43):
+        negative = s[i] == 45
+        i += 1
+    if i == n:
+        return False
+    while i < n:
+        if not 48 <= s[i] <= 57:
+            return False
+        if e < 100000:
+            e = 10 * e + (s[i] - 48)
+        i += 1
+    out[0] = -e if negative else e
+    return True
+
+
+cdef inline bint scaled(uint64_t m, int exponent, double* out) noexcept nogil:
+    """m times 10^exponent where one division or product rounds it correctly; False elsewhere."""
+    cdef uint64_t bits = 0
+    cdef long double wide
+    if m <= 9007199254740992ULL and -22 <= exponent <= 22:
+        out[0] = <double> m
+        out[0] = out[0] / POWER[-exponent] if exponent < 0 else out[0] * POWER[exponent]
+        return True
+    if LDBL_MANT_DIG == 64 and -27 <= exponent <= 27:
+        # One rounding to 64 bits; rounding again to 53 is right unless the 64 bits lie exactly half-way.
+        wide = <long double> m
+        wide = wide / LONG_POWER[-exponent] if exponent < 0 else wide * LONG_POWER[exponent]
+        memcpy(&bits, &wide, 8)
+        if bits & 2047 != 1024:
+            out[0] = <double> wide
+            return True
+    return False
+
+
+cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
+    """See the declaration. Most numbers need no more than their digits and a power of ten."""
+    cdef Py_ssize_t i = 0
+    cdef bint negative = False, point = False, any_digit = False
+    cdef int digits = 0, exponent = 0, shift = 0
+    cdef uint64_t m = 0
+    cdef char c
+    if n == 0:
+        return 0
+    if s[0] == 45 or s[0] == 43:
+        negative = s[0] == 45
+        i = 1
+    if i < n and s[i] > 57:
+        return word_number(s + i, n - i, negative, out)
+    while i < n:
+        c = s[i]
+        if 48 <= c <= 57:
+            any_digit = True
+            if m or c != 48:
+                digits += 1
+                if digits > 19:
+                    return slow_number(s, n, decimal, out)
+                m = 10 * m + <uint64_t> (c - 48)
+            shift += point
+        elif c == decimal and not point:
+            point = True
+        else:
+            break
+        i += 1
+    if not any_digit or (i < n and not read_exponent(s, n, i, &exponent)):
+        return 0
+    if m == 0:
+        out[0] = 0.0
+    elif not scaled(m, exponent - shift, out):
+        return slow_number(s, n, decimal, out)
+    if negative:
+        out[0] = -out[0]
+    return 1
+
+
+def parse_number(bytes text, decimal="."):
+    """The number that the bytes spell (NaN and inf included), or None."""
+    cdef double x = 0.0
+    cdef const char* s = text
+    return x if read_number(s, len(text), <char> ord(decimal), &x) else None
+
+
+def label_of(bytes text):
+    """A label as a number where it is one, whole ones as int, else as text."""
+    cdef double x = 0.0
+    cdef const char* s = text
+    if read_number(s, len(text), 46, &x) and not isnan(x) and not isinf(x):
+        return int(x) if x == int(x) else x
+    return text.decode()

@@ -1,0 +1,63 @@
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+# Random bits as hashes of (seed, row, column): no generator state, so a stream may be cut into blocks anywhere.
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(__SIZEOF_INT128__)
+    static inline uint64_t high_product(uint64_t a, uint64_t b) {
+        return (uint64_t) (((unsigned __int128) a * b) >> 64);
+    }
+    #else
+    static inline uint64_t high_product(uint64_t a, uint64_t b) {
+        uint64_t a0 = (uint32_t) a, a1 = a >> 32, b0 = (uint32_t) b, b1 = b >> 32;
+        uint64_t low = a0 * b0, left = a1 * b0, right = a0 * b1;
+        uint64_t carry = (low >> 32) + (uint32_t) left + (uint32_t) right;
+        return a1 * b1 + (left >> 32) + (right >> 32) + (carry >> 32);
+    }
+    #endif
+    static inline uint64_t folded_product(uint64_t a, uint64_t b) {
+        return a * b ^ high_product(a, b);
+    }
+    #if defined(__GNUC__) || defined(__clang__)
+    #define lowest_bit(a) __builtin_ctzll(a)
+    #define count_bits(a) __builtin_popcountll(a)
+    #define prefetch(a) __builtin_prefetch(a)
+    #else
+    static inline int count_bits(uint64_t a) {
+        a -= a >> 1 & 0x5555555555555555ULL;
+        a = (a & 0x3333333333333333ULL) + (a >> 2 & 0x3333333333333333ULL);
+        return (int) ((a + (a >> 4) & 0x0F0F0F0F0F0F0F0FULL) * 0x0101010101010101ULL >> 56);
+    }
+    static inline int lowest_bit(uint64_t a) { return count_bits((a & (0 - a)) - 1); }
+    #define prefetch(a) ((void) (a))
+    #endif
+    """
+    uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil      # upper 64 of the 128 bits of a * b
+    uint64_t folded_product(uint64_t a, uint64_t b) noexcept nogil    # upper xor lower 64 bits of a * b
+    int lowest_bit(uint64_t a) noexcept nogil                         # position of the lowest 1; a is not 0
+    int count_bits(uint64_t a) noexcept nogil
+    void prefetch(const void* a) noexcept nogil
+
+cdef enum:
+    BITS = 31       # bits of a probability
+
+cdef inline uint64_t mix(uint64_t z) noexcept nogil:
+    """The finaliser of splitmix64."""
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9ULL
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EBULL
+    return z ^ (z >> 31)
+
+cdef inline uint64_t row_key(uint64_t seed, int64_t row) noexcept nogil:
+    """What all draws of one row start from."""
+    cdef uint64_t step = 0x9E3779B97F4A7C15ULL
+    return mix(mix(seed + step) + <uint64_t> row * step)
+
+cdef inline uint64_t word_at(uint64_t key, uint64_t number) noexcept nogil:
+    """The 64 random bits with this number."""
+    cdef uint64_t z = key + (number + 1) * <uint64_t> 0xD1B54A32D192ED03ULL
+    return folded_product(z, z ^ <uint64_t> 0xE7037ED1A0B428DBULL)
+
+cdef inline uint32_t draw(uint64_t key, uint64_t column) noexcept nogil:
+    """BITS random bits for one column; their numbers start at 2^40, beyond those of the bit planes."""
+    return <uint32_t> (word_at(key, (1ULL << 40) + column) >> (64 - BITS))

@@ -1,0 +1,68 @@
+"""What a scenario takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from varifold._engine.block import Block
+from varifold.streams.scenarios._apply_mask import masked
+from varifold.streams.scenarios._masks import Mask
+from varifold.streams.scenarios.columns import Columns
+
+__all__ = ["MOST_PHASES", "Segment"]
+
+MOST_PHASES = 1_000_000
+"""Parts with different columns that a scenario may cut a stream into."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment of a stream that scenarios change one after the other; the whole of it when all is in memory.
+
+    `columns` and `rows` (their number) are those of the whole stream; the segment begins at row `start`. `order` is the
+    permutation still to be applied to the block's rows; a mask applies it on the way. `seed` is that of the current
+    scenario, `conversion` what the data set's registry entry says for ``mixed``.
+    """
+
+    block: Block
+    columns: Columns
+    rows: int
+    start: int = 0
+    order: np.ndarray[Any, Any] | None = None
+    seed: int = 0
+    scored_from: int = 0
+    delay: int = 0
+    conversion: str | None = None
+
+    @classmethod
+    def whole(cls, block: Block, conversion: str | None = None) -> Segment:
+        """A block as a whole stream."""
+        return cls(block, Columns(block), len(block), conversion=conversion)
+
+    def with_block(self, block: Block) -> Segment:
+        """The same with another block as the whole stream."""
+        return replace(self, block=block, columns=Columns(block), rows=len(block), order=None)
+
+    def masked(self, mask: Mask) -> Segment:
+        """The same with only the cells that the mask shows."""
+        position, width = self.columns.position, self.columns.width
+        return replace(self, block=masked(self.block, mask, position, width, self.order, self.start), order=None)
+
+    def reordered(self) -> Segment:
+        """The same with the rows in their final order."""
+        return self if self.order is None else replace(self, block=self.block.take(self.order), order=None)
+
+    @cached_property
+    def row_numbers(self) -> np.ndarray[Any, Any]:
+        """The numbers of the segment's rows in the stream."""
+        return np.arange(self.start, self.start + len(self.block), dtype=np.int64)
+
+    @property
+    def codes(self) -> np.ndarray[Any, Any]:
+        """Label codes, in the order of the stream."""
+        codes: np.ndarray[Any, Any] = self.block.codes
+        return codes if self.order is None else codes[self.order]

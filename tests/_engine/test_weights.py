@@ -1,0 +1,49 @@
+"""Sample weights of any size leave finite numbers behind; what is not a weight is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import varifold
+from varifold.errors import DataError
+
+WEIGHTS = [1e-300, 1e-9, 1.0, 1e12, 1e100, 1e140, 1e300, 1.7e308]
+
+
+@pytest.mark.parametrize("name", sorted(varifold.models))
+def test_any_weight_leaves_finite_numbers(name: str) -> None:
+    rng = random.Random(1)
+    learner = varifold.models[name]()
+    for step in range(300):
+        x = {f"f{rng.randrange(6)}": rng.choice([rng.gauss(0, 1), 1e150, -1e150, 0.0, 1e-200]) for _ in range(4)}
+        learner.learn_one(x, rng.choice("abc"), w=rng.choice(WEIGHTS))
+        assert all(np.isfinite(p) for p in learner.predict_proba_one(x).values()), step
+    for key, array in learner._engine.dump()[2].items():
+        assert array.dtype.kind != "f" or np.isfinite(array).all(), key
+
+
+def test_a_heavy_weight_counts_as_the_largest_one() -> None:
+    heavy, largest = varifold.AROW(), varifold.AROW()
+    for step in range(20):
+        x = {"a": step % 5, "b": step % 3}
+        heavy.learn_one(x, step % 2, w=1e300)
+        largest.learn_one(x, step % 2, w=1e9)
+    assert heavy.margins_one({"a": 1.0}) == largest.margins_one({"a": 1.0})
+    many = varifold.AROW()
+    many.learn_many([{"a": s % 5, "b": s % 3} for s in range(20)], [s % 2 for s in range(20)], w=[1e300] * 20)
+    assert many.margins_one({"a": 1.0}) == heavy.margins_one({"a": 1.0})
+
+
+@pytest.mark.parametrize("weight", ["3", None, 1j, float("nan"), float("inf"), -1.0, [1.0]])
+def test_what_is_not_a_weight_is_refused(weight: Any) -> None:
+    learner = varifold.OLVF()
+    with pytest.raises(DataError, match="weight"):
+        learner.learn_one({"a": 1.0}, "y", w=weight)
+    with pytest.raises(DataError, match="weight"):
+        learner.learn_many([{"a": 1.0}], ["y"], w=[weight])
+    assert learner.steps == 0
+    assert not learner.features

@@ -1,0 +1,139 @@
+"""Predictions come in the form of the input: frames for frames, with their index; lists for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import varifold
+from varifold.checks.material import state
+from varifold.errors import DataError
+
+ROWS = [{"a": float(t % 3), "b": float(t)} for t in range(8)]
+INDEX = list("stuvwxyz")
+FRAMES: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "pandas": lambda rows: pd.DataFrame(rows, index=INDEX[: len(rows)]),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.Table.from_pylist,
+}
+SERIES: dict[str, type] = {"pandas": pd.Series, "polars": pl.Series, "pyarrow": pa.Array}
+TYPED = ["polars", "pyarrow"]
+
+
+def taught(labels: tuple[Any, ...]) -> varifold.OLVF:
+    model = varifold.OLVF()
+    for t in range(60):
+        model.learn_one({"a": float(t % 3), "b": float(t % 8)}, labels[(t % 8 > 3) * (len(labels) - 1)])
+    for label in labels:
+        model.learn_one({}, label)
+    return model
+
+
+def plain(column: Any) -> list[Any]:
+    found: list[Any] = column.to_pylist() if isinstance(column, pa.Array) else column.to_list()
+    return found
+
+
+def table(frame: Any) -> dict[str, list[float]]:
+    if isinstance(frame, pa.Table):
+        return {name: frame[name].to_pylist() for name in frame.column_names}
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (False, True), (0.5, 1.5), (b"n", b"y"), (1, 2.5)], ids=str)
+def test_a_frame_gets_its_own_kind(kind: str, labels: tuple[Any, ...]) -> None:
+    model, X = taught(labels), FRAMES[kind](ROWS)
+    said = model.predict_many(X)
+    assert isinstance(said, SERIES[kind])
+    assert plain(said) == model.predict_many(ROWS)
+    assert set(plain(said)) == set(labels)
+    proba = model.predict_proba_many(X)
+    assert type(proba) is type(X)
+    rows = model.predict_proba_many(ROWS)
+    assert table(proba) == {str(label): [row[label] for row in rows] for label in labels}
+
+
+def test_pandas_keeps_the_index() -> None:
+    model, X = taught(("no", "yes")), FRAMES["pandas"](ROWS)
+    for answer in (model.predict_many(X), model.predict_proba_many(X), model.predict_learn_many(X, ["no"] * 8)):
+        assert list(answer.index) == INDEX
+    shuffled = X.iloc[::-1]
+    assert model.predict_many(shuffled)["s"] == model.predict_one(ROWS[0])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_predicting_and_learning(kind: str) -> None:
+    one, many = varifold.OLVF(), varifold.OLVF()
+    y = [0, 1] * 4
+    said = many.predict_learn_many(FRAMES[kind](ROWS), y)
+    assert isinstance(said, SERIES[kind])
+    assert plain(said) == one.predict_learn_many(ROWS, y)
+    assert plain(said)[0] is None
+    assert type(plain(said)[1]) is int
+    assert state(many) == state(one)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_before_any_label(kind: str) -> None:
+    model, X = varifold.OLVF(), FRAMES[kind](ROWS)
+    assert plain(model.predict_many(X)) == [None] * 8
+    proba = model.predict_proba_many(X)
+    assert type(proba) is type(X)
+    assert table(proba) == {}
+    assert kind != "pandas" or list(proba.index) == INDEX
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_labels_of_the_same_column_name_are_refused(kind: str) -> None:
+    model = taught((1, "1"))
+    with pytest.raises(DataError, match="the labels 1 and '1' would both name the column '1'"):
+        model.predict_proba_many(FRAMES[kind](ROWS))
+    assert set(model.predict_proba_many(ROWS)[0]) == {1, "1"}
+
+
+def test_pandas_holds_labels_of_any_type() -> None:
+    for labels in ((1, "1"), (("a", 1), ("b", 2)), (True, "x"), (10**30, 0)):
+        model = taught(labels)
+        assert plain(model.predict_many(FRAMES["pandas"](ROWS))) == model.predict_many(ROWS)
+
+
+@pytest.mark.parametrize("kind", TYPED)
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [((1, "1"), "int and str"), ((("a", 1), ("b", 2)), "tuple"), ((True, 2), "bool and int"), ((0, 10**30), "64 bits")],
+    ids=str,
+)
+def test_labels_that_no_column_holds_are_refused_before_anything_is_learned(
+    kind: str, labels: tuple[Any, ...], match: str
+) -> None:
+    X = FRAMES[kind](ROWS)
+    with pytest.raises(DataError, match=match):
+        taught(labels).predict_many(X)
+    model = varifold.OLVF()
+    before = state(model)
+    with pytest.raises(DataError, match=f"{match}.*pass the instances as dicts"):
+        model.predict_learn_many(X, list(labels) * 4)
+    assert state(model) == before
+    model.learn_many(X, list(labels) * 4)
+
+
+def test_everything_else_gets_lists() -> None:
+    model = taught(("no", "yes"))
+    dense = np.array([[row["a"], row["b"]] for row in ROWS])
+    named = varifold.to_block(ROWS)
+    for X in (ROWS, tuple(ROWS), iter(ROWS), named, dense, sparse.csr_array(dense)):
+        assert isinstance(model.predict_many(X), list)
+    for X in (ROWS, named, dense):
+        proba = model.predict_proba_many(X)
+        assert isinstance(proba, list)
+        assert isinstance(proba[0], dict)
+    assert model.predict_proba_many([]) == []
+    assert varifold.OLVF().predict_proba_many(ROWS) == [{}] * 8

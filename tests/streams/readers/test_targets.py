@@ -1,0 +1,188 @@
+"""Targets: numbers to be predicted are refused, one value is reported, missing ones are named."""
+
+import numpy as np
+import pytest
+
+import varifold
+from varifold import streams
+from varifold.cli import main
+from varifold.errors import DataError, LabelError, ParameterError, VarifoldWarning
+
+
+def prices(values):
+    return [{"a": float(i), "price": y} for i, y in enumerate(values)]
+
+
+def write(path, values, target="price"):
+    path.write_text(f"a,{target}\n" + "".join(f"{i},{y}\n" for i, y in enumerate(values)))
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "svm", "dicts", "frame", "matrix"])
+def test_a_numeric_target_is_refused(tmp_path, kind):
+    values = [i + 0.5 for i in range(51)]
+    options = {"target": "price"}
+    if kind == "csv":
+        data = write(tmp_path / "reg.csv", values)
+    elif kind == "svm":
+        data = tmp_path / "reg.svm"
+        data.write_text("".join(f"{y} 1:1\n" for y in values))
+        options = {}
+    elif kind == "dicts":
+        data = prices(values)
+    elif kind == "frame":
+        data = pytest.importorskip("pandas").DataFrame(prices(values))
+    else:
+        data, options = np.ones((51, 2)), {"target": values}
+    with pytest.raises(DataError, match=r"51 different numbers in the first 51 rows.*0\.5.*target_type='class'"):
+        list(streams.read(data, **options).blocks())
+    (block,) = streams.read(data, target_type="class", **options).blocks()
+    assert block.labels.values == values
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [i + 0.5 for i in range(50)],
+        list(range(500)),
+        [f"name{i}" for i in range(500)],
+        [*[f"name{i}" for i in range(50)], 0.5],
+        [float(i % 7) + 0.25 for i in range(500)],
+    ],
+)
+def test_classes_are_not_refused(values):
+    (block,) = streams.read(prices(values), target="price").blocks()
+    assert len(block.labels) == len(set(values))
+
+
+def test_the_sentence_names_the_column(tmp_path):
+    path = write(tmp_path / "reg.csv", [i / 3 for i in range(1500)])
+    with pytest.raises(DataError, match="the target column 'price' holds 1,500 different numbers"):
+        list(streams.read(path, target="price").blocks())
+    with pytest.raises(ParameterError, match="target_type must be 'class' or None"):
+        streams.read(path, target="price", target_type="number")
+
+
+def test_the_command_line_refuses_and_overrides(tmp_path, capsys):
+    path = write(tmp_path / "reg.csv", [i / 3 for i in range(100)])
+    assert main(["run", path, "--target", "price", "--model", "olvf"]) == 1
+    error = capsys.readouterr().err
+    assert "'price' holds 100 different numbers" in error
+    assert "--target-type class" in error
+    assert error.count("\n") == 1
+    assert main(["run", path, "--target", "price", "--model", "ogd", "--target-type", "class"]) == 0
+    assert "100 classes" in capsys.readouterr().out
+    assert main(["data", "show", path, "--target", "price"]) == 1
+    assert main(["data", "show", path, "--target", "price", "--target-type", "class"]) == 0
+
+
+def test_a_learner_takes_any_label():
+    learner = varifold.OLVF()
+    learner.learn_one({"a": 1.0}, 3.7)
+    assert learner.predict_one({"a": 1.0}) == 3.7
+
+
+def test_one_value_is_reported(tmp_path, capsys):
+    path = write(tmp_path / "one.csv", [7] * 30)
+    with pytest.warns(VarifoldWarning, match="the target column 'price' has one value only, 7, in all 30 rows"):
+        list(streams.read(path, target="price").blocks())
+    with pytest.warns(VarifoldWarning, match="one value only"):
+        assert main(["run", path, "--target", "price", "--model", "olvf"]) == 0
+
+
+class TestMissingLabels:
+    """pandas' NA has no truth value; it is a missing label like None and NaN."""
+
+    @pytest.fixture
+    def pandas(self):
+        return pytest.importorskip("pandas")
+
+    @pytest.mark.parametrize("kind", ["Int64", "object", "string"])
+    def test_in_frames(self, pandas, kind):
+        labels = ["p", "q", "p"] if kind == "string" else [1, 2, 1]
+        column = pandas.Series([labels[0], pandas.NA, labels[2]], dtype=kind)
+        frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "y": column})
+        with pytest.raises(DataError, match="line 2: no label in column 'y'"):
+            list(streams.read(frame, target="y").blocks())
+        stream = streams.read(frame, target="y", on_error="skip")
+        assert [y for block in stream.blocks() for y in block.y] == [labels[0], labels[2]]
+        assert stream.skipped == 1
+
+    def test_in_dicts(self, pandas):
+        rows = [{"a": pandas.NA, "b": 1.0, "y": 1}, {"a": 1.0, "y": pandas.NA}]
+        stream = streams.read(rows, target="y", on_error="skip")
+        assert [list(block.rows()) for block in stream.blocks()] == [[{"b": 1.0}]]
+        assert stream.problems == ["the iterable, line 2: no label in column 'y'"]
+
+    def test_as_values_and_weights_of_frames(self, pandas):
+        frame = pandas.DataFrame(
+            {
+                "a": pandas.Series([1.0, pandas.NA, "z"], dtype=object),
+                "t": ["one two"] * 3,
+                "w": pandas.array([2, None, 3], dtype="Int64"),
+                "y": [0, 1, 0],
+            }
+        )
+        (block,) = streams.read(frame, target="y", weight="w", types={"t": "text"}).blocks()
+        assert [list(x) for x in block.rows()] == [["a", "t:one", "t:two"], ["t:one", "t:two"], ["a", "t:one", "t:two"]]
+        assert block.weights.tolist() == [2.0, 1.0, 3.0]
+
+    def test_beside_a_matrix(self, pandas):
+        with pytest.raises(LabelError, match="the label of row 2 is missing"):
+            list(streams.read(np.ones((3, 2)), target=[1, pandas.NA, 0]).blocks())
+        with pytest.raises(DataError, match="a sequence of labels, one per row"):
+            list(streams.read(np.ones((3, 2)), target="y").blocks())
+
+    def test_in_an_evaluation(self, pandas):
+        stream = [({"a": 1.0}, pandas.NA), ({"a": 1.0}, 1), ({"a": 2.0}, float("nan")), ({"a": 2.0}, 0)]
+        result = varifold.evaluate.prequential(varifold.OLVF(), stream)
+        assert (result.unlabelled, result.labels) == (2, [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"types": 5}, "types must be a dict"),
+        ({"absent": "NA"}, "absent must be a list of strings"),
+        ({"absent": None}, "absent must be a list of strings"),
+        ({"ignore": "a"}, "ignore must be a list of strings"),
+        ({"ignore": [1.5]}, "ignore must be a list of strings"),
+        ({"id": ["a"]}, "id must be the name of a column"),
+        ({"block_rows": "8"}, "block_rows must be a whole number"),
+    ],
+)
+def test_options_of_the_wrong_type(options, says):
+    with pytest.raises(ParameterError, match=says):
+        streams.read([{"a": 1.0}], **options)
+
+
+def test_numbers_of_a_category_column_are_its_levels():
+    rows = [{"a": float("inf"), "y": 1}, {"a": 3.0, "y": 0}, {"a": float("nan"), "b": 1.0, "y": 0}]
+    (block,) = streams.read(rows, target="y", types={"a": "category"}).blocks()
+    assert list(block.rows()) == [{"a": "inf"}, {"a": "3"}, {"b": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"delimiter": ";;"}, "delimiter must be one ASCII character"),
+        ({"delimiter": 5}, "delimiter must be one ASCII character"),
+        ({"delimiter": "€"}, "delimiter must be one ASCII character"),
+        ({"decimal": "ab"}, "decimal must be"),
+        ({"target": 5}, "target must be the name of a column"),
+    ],
+)
+def test_options_of_text_files_of_the_wrong_type(tmp_path, options, says):
+    with pytest.raises(ParameterError, match=says):
+        streams.read(write(tmp_path / "rows.csv", [0, 1]), **options)
+
+
+def test_an_encoding_is_a_name(tmp_path):
+    with pytest.raises(DataError, match="no encoding is called None"):
+        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=None).blocks())
+
+
+@pytest.mark.parametrize("given", [np.ones(3), np.float64(3)])
+def test_an_array_has_two_dimensions(given):
+    with pytest.raises(DataError, match="two dimensions"):
+        list(streams.read(given).blocks())
