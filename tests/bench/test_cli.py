@@ -114,7 +114,7 @@ def test_several_files_in_their_order_with_the_options_of_run(own, capsys):
     lines = (own / "all.csv").read_text().splitlines()
     (own / "first.csv").write_text("\n".join(lines[:801]) + "\n")
     (own / "second.csv").write_text("\n".join([lines[0], *lines[801:]]) + "\n")
-    options = ["--target", "y", "--id", "row", "--types", "a=numeric", "--models", "olvf,arow"]
+    options = ["--target", "y", "--id", "row", "--types", "a=numeric", "--max-line", "5000", "--models", "olvf,arow"]
     assert main(["bench", "run", "--data", "all.csv", *options]) == 0
     whole = capsys.readouterr().out.splitlines()[4:6]
     assert main(["bench", "run", "--data", "first.csv", "second.csv", *options]) == 0
@@ -166,7 +166,8 @@ def test_a_learner_beside_those_of_a_table(own, capsys):
     shown = capsys.readouterr()
     first = shown.err.splitlines()[0]
     assert first == (
-        "olvf-5 with bench_learners:Mine beside its learners: 22 cells (22 learners and settings), 22 of them to be run"
+        "olvf-5 with bench_learners:Mine beside its learners: 22 cells (22 specifications of learners), 22 of them to be "
+        "run"
     )
     header = next(line for line in shown.out.splitlines() if line.startswith("| data set |"))
     row = next(line for line in shown.out.splitlines() if line.startswith("| wpbc |"))

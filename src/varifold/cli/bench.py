@@ -44,13 +44,13 @@ def add_parser(subparsers: Any) -> None:
     commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|figures")
     listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
     ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
-    told = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
+    reported = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
     _add_figures(commands)
-    for each in (listed, ran, told):
+    for each in (listed, ran, reported):
         each.add_argument("--store", default=STORE, metavar="FILE", help=f"where outcomes are kept (default {STORE})")
     ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
-    told.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
-    for each in (ran, told):
+    reported.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
+    for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
             "--repeats", type=positive, metavar="N", help="at most N repeats (default: as the table says)"
@@ -64,7 +64,7 @@ def add_parser(subparsers: Any) -> None:
     ran.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells at a time")
     ran.add_argument("--backend", metavar="NAME", help="joblib backend: loky, threading, dask, ray, ...")
     _add_own_data(ran)
-    for each in (ran, told):
+    for each in (ran, reported):
         each.add_argument("--html", metavar="FILE", help="write the report as a page")
         each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
 
@@ -154,16 +154,18 @@ def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> No
     with_added = f" with {', '.join(added)} beside {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
     todo = sum(cell not in held for cell in cells)
     models = len({cell.model for cell in cells})
-    print(
-        f"{names}{with_added}: {len(cells):,} cells ({models:,} learners and settings), {todo:,} of them to be run",
-        file=sys.stderr,
-    )
+    what = f"{_plural(len(cells), 'cell')} ({_plural(models, 'specification')} of learners)"
+    print(f"{names}{with_added}: {what}, {todo:,} of them to be run", file=sys.stderr)
     first = wanted[0]
     if args.data and first.settings[0].repeats == 1 and (args.repeats or 1) > 1:
         print(
             "one repeat: rows keep their order and all values are there; --shuffle or a --scenario varies them",
             file=sys.stderr,
         )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _show(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:

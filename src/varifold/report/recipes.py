@@ -53,7 +53,7 @@ def _reading(name: str, value: Any) -> list[str]:
     option = {"format": "input-format"}.get(name, name.replace("_", "-"))
     if isinstance(value, dict):
         value = [f"{column}={kind}" for column, kind in value.items()]
-    return [f"--{option}", value if isinstance(value, str) else ",".join(map(str, value))]
+    return [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
 
 
 def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:
