@@ -9,8 +9,9 @@ import pytest
 from tests.bench.test_report import outcomes
 from varifold import Block, datasets
 from varifold.bench import Cell, find_table
-from varifold.bench.compare import fill, tally, won
+from varifold.bench.compare import fill, largest_gaps, tally, won
 from varifold.bench.sources import coded, stream_of
+from varifold.bench.table import Remark
 from varifold.bench.work import measure
 from varifold.report.grids import result_grid
 from varifold.report.markdown import markdown
@@ -148,3 +149,22 @@ def test_the_survey_beside_ours():
     assert f"Places of {total} in which ours is above the best printed number" in text
     row = next(line for line in text.splitlines() if line.startswith("| all |"))
     assert row.split("|")[2].strip() == "27", "the survey is not counted among the papers"
+
+
+def test_the_numbers_furthest_behind_print_are_listed_with_their_reason():
+    worst = {"german": 0.9, "wbc": 0.5}
+    found = outcomes("olvf-2", lambda c: worst.get(c.data, 0.0) if c.overrides else 0.0)
+    table = find_table("olvf-2")
+    table = replace(table, reasons=(Remark("no intercept in the paper", "german"),))
+    one = fill(table, found)
+    gaps = largest_gaps([one])
+    assert [g.printed.data for g in gaps] == ["german"] * 3 + ["wbc"] * 3
+    assert [g.why for g in gaps[2:4]] == ["no intercept in the paper", ""]
+    assert gaps[0].size == pytest.approx(0.9 - 0.3334, abs=1e-3)
+    text = markdown([one])
+    assert (
+        "| OLVF, Table 2, VFS removing ratio 0.25, german, OLVF, error rate | .333 | .900 | .567 | no intercept" in text
+    )
+    assert "not known" in text
+    assert "furthest behind print" in page([one])
+    assert "furthest behind print" not in markdown([fill(table, {})])

@@ -16,7 +16,19 @@ from varifold.bench.runner import missing_model
 from varifold.bench.statistics import Floats
 from varifold.bench.table import Data, Method, Setting, Slot, Table
 
-__all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally", "won"]
+__all__ = [
+    "Filled",
+    "Gap",
+    "Mark",
+    "Number",
+    "Tally",
+    "fill",
+    "largest_gaps",
+    "lower_is_better",
+    "mark",
+    "tally",
+    "won",
+]
 
 KINDS = ("paper", "default", "auto", "best", "variants")
 HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
@@ -244,6 +256,36 @@ def tally(filled: Iterable[Filled]) -> Tally:
                     found.counts[column]["compared"] += 1
                     found.counts[column][verdict.sign] += 1
     return found
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An as-paper number of ours that is worse than the printed one."""
+
+    table: Table
+    printed: Published
+    ours: float
+    size: float
+    """By how much it is worse."""
+    why: str
+
+
+def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
+    """The as-paper numbers furthest behind print, the largest gap first; cells in doubt are left out."""
+    found = []
+    for one in filled:
+        table = one.table
+        if table.stand_in or table.relative_to or table.apart:
+            continue
+        for (setting, data, method, metric), printed in one.printed.items():
+            number = one.number(*_place(table, setting, data), method, "paper")
+            ours = number.mean(metric)
+            if printed.mean is None or math.isnan(ours) or one.doubt(printed):
+                continue
+            size = ours - printed.mean if lower_is_better(metric) else printed.mean - ours
+            why = next((reason.why for reason in table.reasons if reason.covers(printed)), "")
+            found.append(Gap(table, printed, ours, size, why))
+    return [gap for gap in sorted(found, key=lambda g: -g.size)[:count] if gap.size > 0]
 
 
 def won(filled: Filled) -> tuple[dict[str, int], int]:

@@ -20,8 +20,8 @@ from varifold.errors import UnknownNameError
 __all__ = [
     "COLUMNS",
     "Data",
-    "Doubt",
     "Method",
+    "Remark",
     "Setting",
     "Slot",
     "Table",
@@ -92,8 +92,8 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """Printed cells that another figure speaks against."""
+class Remark:
+    """What is to be said of printed cells: a figure that speaks against them, or why ours are far from them."""
 
     why: str
     data: str
@@ -186,7 +186,10 @@ class Table:
     codes: str | None = None
     """How the as-paper columns turn string columns into numbers: codes or filecodes; None leaves them."""
     variants: tuple[Variant, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[Remark, ...] = ()
+    """Printed cells that another figure speaks against."""
+    reasons: tuple[Remark, ...] = ()
+    """Why ours are far from printed cells."""
 
     def columns(self, setting: Setting, method: Method) -> tuple[str, ...]:
         """Our columns beside a method's printed numbers in a setting."""
@@ -334,7 +337,8 @@ def table_from(name: str, raw: dict[str, Any]) -> Table:
         also=(*raw.pop("also", ()), *raw.get("also_as", {})),
         shown=tuple(raw.pop("columns", COLUMNS)),
         variants=tuple(map(_variant, raw.pop("variant", ()))),
-        doubts=tuple(Doubt(**doubt) for doubt in raw.pop("doubt", ())),
+        doubts=tuple(Remark(**doubt) for doubt in raw.pop("doubt", ())),
+        reasons=tuple(Remark(**reason) for reason in raw.pop("reason", ())),
         **raw,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from varifold.base.spec import parameters, split_name
-from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
+from varifold.bench.compare import Filled, Number, largest_gaps, lower_is_better, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
 from varifold.bench.table import Data, Method, Setting, Table
@@ -299,6 +299,17 @@ def _rated(number: Number, metric: str) -> float:
     """A mean to be made small."""
     mean = number.mean(metric)
     return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
+
+
+def gap_grid(filled: list[Filled]) -> Grid | None:
+    """The as-paper numbers furthest behind print, with the reason where it is known."""
+    rows = []
+    for gap in largest_gaps(filled):
+        p = gap.printed
+        where = ", ".join(text for text in (gap.table.title, p.setting, p.data, p.method, METRIC[p.metric]) if text)
+        cells = [short(p.mean or 0.0), short(gap.ours), short(gap.size), gap.why or "not known"]
+        rows.append((where, [Shown(text) for text in cells]))
+    return Grid([("", 4)], ["printed", "as paper", "behind", "reason"], rows) if rows else None
 
 
 def summary_grid(filled: list[Filled]) -> Grid | None:

@@ -11,6 +11,7 @@ from varifold.report.grids import (
     METRIC,
     Grid,
     Shown,
+    gap_grid,
     parameter_grid,
     result_grid,
     size_grid,
@@ -53,6 +54,9 @@ def markdown(
         parts += ["## In how many printed cells ours is at least as good", "", *pipe_table(summary, ""), ""]
     if papers:
         parts += [LEGEND, ""]
+    behind = gap_grid(papers)
+    if behind is not None:
+        parts += ["## The as-paper numbers furthest behind print", "", *pipe_table(behind, "printed cell"), ""]
     by_name = {f.table.name: f for f in filled}
     for one in filled:
         parts += _section(one, by_name, sizes)

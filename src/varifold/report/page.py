@@ -14,6 +14,7 @@ from varifold.report.grids import (
     METRIC,
     Grid,
     Shown,
+    gap_grid,
     parameter_grid,
     result_grid,
     size_grid,
@@ -62,6 +63,10 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     ]
     if papers:
         parts += [_summary(papers), _LEGEND]
+    behind = gap_grid(papers)
+    if behind is not None:
+        title = "The as-paper numbers furthest behind print"
+        parts.append(f'<section id="behind"><h2>{title}</h2>{html_table(behind, "printed cell")}</section>')
     parts += [_section(one, by_name) for one in filled]
     made = "".join(f"<li>{escape(line)}</li>" for line in [total_time(filled), *made_with(environments)])
     parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section></main></body></html>')
