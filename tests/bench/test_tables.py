@@ -59,6 +59,13 @@ def test_data_scenarios_and_models_exist(name):
             spec_of(cell)()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_remarks_are_about_printed_cells(name):
+    table = find_table(name)
+    for remark in (*table.doubts, *table.reasons):
+        assert any(remark.covers(cell) for cell in table.published), remark
+
+
 def test_printed_numbers_as_rates():
     cells = read_published("olvf_table2.csv")
     german = next(c for c in cells if c.data == "german" and c.setting.endswith("0.25"))
