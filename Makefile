@@ -8,7 +8,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci $(wildcard benchmarks)
 
-.PHONY: demo test test-core lint format listings bench fuzz clean
+.PHONY: demo test test-core lint format listings bench fuzz sanitize clean
 
 demo: .venv/installed
 	$(BIN)/varifold demo
@@ -39,6 +39,23 @@ bench: .venv/installed .venv/peers
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)
+
+# The engine and a part of the methods under the address and undefined-behaviour sanitizers, garbage collected all the time.
+SANITIZED := tests/_engine tests/_numeric tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \
+  tests/linear/test_arow.py tests/copula/test_ovfm.py tests/forest/test_orf3v.py tests/evolving/test_save_load.py \
+  tests/auto/test_auto.py tests/streams/readers
+sanitize: .venv/sanitized/installed
+	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
+	  PYTHONPATH=.venv/sanitized/package $(BIN)/python -m pytest -q -n $(JOBS) --gc-threshold 1 $(SANITIZED)
+
+.venv/sanitized/installed: .venv/ready $(SOURCES)
+	rm -rf .venv/sanitized
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation \
+	  -Cbuild-dir=.venv/build-sanitized -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
+	  -Csetup-args=-Doptimization=1 -w .venv/sanitized .
+	$(BIN)/python -m pip install -q --no-deps --target .venv/sanitized/package .venv/sanitized/varifold-*.whl
+	touch $@
 
 clean:
 	rm -rf .venv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -10,7 +11,14 @@ NO_DATA = "VARIFOLD_DATA is not set"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--instances", type=int, default=10_000, help="hostile instances for tests/fuzz")
+    parser.addoption("--instances", type=int, default=10_000, help="extreme instances for tests/fuzz")
+    parser.addoption("--gc-threshold", type=int, help="collect garbage after so many new objects, for `make sanitize`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    threshold = config.getoption("--gc-threshold")
+    if threshold is not None:
+        gc.set_threshold(threshold)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

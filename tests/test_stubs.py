@@ -92,4 +92,5 @@ def test_stub_agrees(name: str) -> None:
 
 def test_every_extension_is_compiled_from_here() -> None:
     built = [path for ending in ("so", "pyd") for path in FOLDER.rglob(f"*.{ending}")]
-    assert {(p.parent / p.name.partition(".")[0]).relative_to(FOLDER).as_posix() for p in built} == set(EXTENSIONS)
+    names = {(p.parent / p.name.partition(".")[0]).relative_to(FOLDER).as_posix() for p in built}
+    assert names - {"_cyutility"} == set(EXTENSIONS)

@@ -21,7 +21,7 @@ if "t" in getattr(sys, "abiflags", ""):
 
 from varifold import errors
 from varifold._version import __version__
-from varifold.base import Block, VaryingClassifier, Vocabulary, from_bytes, load, models, to_block
+from varifold.base import Block, PythonRule, VaryingClassifier, Vocabulary, from_bytes, load, models, to_block
 from varifold.base.nearest import nearest
 from varifold.base.registry import transformers
 
@@ -43,6 +43,7 @@ _MODULES = (
 )
 __all__ = [
     "Block",
+    "PythonRule",
     "VaryingClassifier",
     "Vocabulary",
     "__version__",

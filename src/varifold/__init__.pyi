@@ -16,6 +16,7 @@ from varifold import variation as variation
 from varifold._version import __version__ as __version__
 from varifold.auto.classifier import AutoClassifier as AutoClassifier
 from varifold.base import Block as Block
+from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
 from varifold.base import Vocabulary as Vocabulary
 from varifold.base import from_bytes as from_bytes

@@ -9,7 +9,7 @@ import varifold
 from tests.oracles.auto import Combination
 from varifold import evaluate
 from varifold._engine.classify import Engine
-from varifold._engine.python_rule import ForeignModel
+from varifold._engine.python_rule import PythonModel
 from varifold.auto._auto import AutoModel
 from varifold.auto.classifier import _experts
 from varifold.base import to_block
@@ -270,7 +270,7 @@ def test_an_experts_exception_comes_out():
         def predict_proba_one(self, x):
             return {}
 
-    experts = [("theirs", ForeignModel(Broken()), False, False, 0, 1.0, 0.1, 0.5), *_experts("fast")]
+    experts = [("theirs", PythonModel(Broken()), False, False, 0, 1.0, 0.1, 0.5), *_experts("fast")]
     engine = Engine(AutoModel(experts))
     with pytest.raises(ZeroDivisionError, match="inside"):
         engine.learn_one({"a": 1.0}, 1)

@@ -13,7 +13,7 @@ from river import linear_model, naive_bayes
 
 import varifold
 from varifold._engine.model import Model
-from varifold._engine.python_rule import ForeignModel
+from varifold._engine.python_rule import PythonModel
 from varifold.checks.material import stream
 from varifold.errors import ModelFileError
 
@@ -22,7 +22,7 @@ class Wrapped(varifold.VaryingClassifier):
     """A river classifier that a method makes by itself: no parameter shows it."""
 
     def _model(self) -> Model:
-        return ForeignModel(naive_bayes.GaussianNB())
+        return PythonModel(naive_bayes.GaussianNB())
 
 
 MAKERS: dict[str, Callable[[], Any]] = {

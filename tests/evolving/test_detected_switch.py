@@ -1,4 +1,4 @@
-"""Phases found by the learner: joins, overlaps, switches, outages, and what does not count as one."""
+"""Switches detected by the learner: joins, overlaps, switches, outages, and what does not count as one."""
 
 import numpy as np
 import pytest
@@ -43,12 +43,12 @@ def run(model, instances):
 
 
 @pytest.mark.parametrize("name", ["cwfe", "pafe", "fesl", "ncw", "npad", "nogd", "rcwu", "rpau", "rogdu", "rcwf"])
-def test_found_is_as_good_as_told(name):
+def test_detected_is_as_good_as_known(name):
     instances = stream([(150, "a"), (12, "ab"), (150, "b")])
-    found, told = varifold.models[name](), varifold.models[name](switch=162, overlap=12)
-    right = [run(model, instances)[162:].mean() for model in (found, told)]
-    assert found.switches == [163]
-    assert told.switches == [162]
+    detected, known = varifold.models[name](), varifold.models[name](switch=162, overlap=12)
+    right = [run(model, instances)[162:].mean() for model in (detected, known)]
+    assert detected.switches == [163]
+    assert known.switches == [162]
     assert abs(right[0] - right[1]) < 0.03
 
 

@@ -1,4 +1,4 @@
-"""With told phases every method and part follows the equations step by step."""
+"""With a known switch every method and part follows the equations step by step."""
 
 import pytest
 

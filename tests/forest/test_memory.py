@@ -1,10 +1,13 @@
-"""Memory that runs out while ORF3V learns: an exception, and a learner that goes on."""
+"""Memory that runs out while ORF3V learns: an exception, and a learner that goes on. Memory that it gives back."""
 
+import random
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from varifold import ORF3V
 
 SCRIPT = """
     import resource
@@ -43,5 +46,57 @@ def test_no_memory_left_is_an_exception_after_which_learning_goes_on(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     message, facts = done.stdout.splitlines()
-    assert message.startswith("no memory was left at step ")
+    assert message.startswith("no memory was left: ")
     assert facts == "True True True 4000"
+
+
+def churning(levels, lifetime, count, seed=0):
+    """A column that is always there and whose strings change for ever, beside one of four strings."""
+    rng = random.Random(seed)
+    for step in range(count):
+        version = f"v{step // lifetime * levels + rng.randrange(levels)}"
+        yield {"version": version, "site": rng.choice("nesw")}, rng.random() < 0.5
+
+
+def test_levels_that_have_vanished_are_given_up():
+    model = ORF3V(window=50)
+    held = []
+    for x, y in churning(20, 100, 6000):
+        model.learn_one(x, y)
+        held.append(len(model.features))
+    assert max(held[2000:]) <= max(held[:2000]) + 20
+    assert model._engine.nbytes()["model"] < 1_000_000
+    assert {f"site={level}" for level in "nesw"} <= model.features.keys()
+    assert any("vanished" in note for note in model._engine.model.notes())
+
+
+def test_few_levels_are_never_given_up():
+    model = ORF3V(window=50)
+    for x, y in churning(20, 2000, 6000):
+        model.learn_one(x, y)
+    assert len(model.features) == 64
+
+
+def test_levels_stay_without_the_rule_for_gaps():
+    model = ORF3V(window=50, prune="hoeffding")
+    for x, y in churning(20, 100, 2000):
+        model.learn_one(x, y)
+    assert len(model.features) == 4 + len({x["version"] for x, _ in churning(20, 100, 2000)})
+
+
+def test_a_level_that_returns_starts_again():
+    model = ORF3V(window=50)
+    for x, y in churning(20, 100, 3000):
+        model.learn_one(x, y)
+    assert "version=v0" not in model.features
+    model.learn_one({"version": "v0"}, True)
+    assert model.features["version=v0"].count == 1
+
+
+@pytest.mark.parametrize("slot", [-1, 10**6])
+def test_a_slot_that_there_is_not_is_refused(slot):
+    model = ORF3V()
+    model.learn_one({"a": 1.0}, True)
+    for call in (model._engine.model.role, model._engine.model.portrait):
+        with pytest.raises(IndexError, match="no feature has the slot"):
+            call(slot)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import varifold
+from varifold.neighbours._neighbours import NeighboursModel
 
 
 class Oracle:
@@ -48,3 +49,9 @@ def test_an_evicted_feature_leaves_the_window():
     _, _, arrays = model._engine.dump()
     live = set(model._engine.space.live())
     assert set(arrays["model.slots"].tolist()) <= live
+
+
+@pytest.mark.parametrize(("k", "window", "widest"), [(0, 5, 5), (65, 5, 5), (1, 0, 5), (1, 5, 0)])
+def test_a_model_refuses_sizes_it_has_no_memory_for(k, window, widest):
+    with pytest.raises(ValueError, match="is 1 to 64"):
+        NeighboursModel(k, window, widest)

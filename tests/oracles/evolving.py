@@ -1,4 +1,4 @@
-"""FESL, PAFE, CWFE and their parts with told phases, written straight from the equations: every row kept, pinv."""
+"""FESL, PAFE, CWFE and their parts with a known switch, written straight from the equations: every row kept, pinv."""
 
 import copy
 import math
@@ -122,7 +122,7 @@ class Map:
 
 
 class Evolving:
-    """One or two models a problem around the told switch after T1 learns, B of which show both spaces."""
+    """One or two models per problem around the known switch after T1 learns, B of which show both spaces."""
 
     def __init__(
         self,

@@ -140,10 +140,4 @@ cdef class Admission(Intake):
             if self.space.kind[slot] & (NUMERIC | INDICATOR):
                 self.drop(slot)
         self.model.n_evicted = 0
-        if self.space.starved:
-            self.space.starved = False
-            raise MemoryError(
-                f"no memory was left at step {self.step:,}: values of that instance for which there was no room were "
-                "not learned, everything else was; bound the learner with max_features"
-            )
         return 0

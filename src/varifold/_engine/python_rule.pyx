@@ -1,61 +1,38 @@
-"""A river classifier as a model: each instance goes to it as a dict, so the interpreter stands between instances."""
+"""Learners written in Python as models: each instance goes to them as a dict, with the interpreter in between.
+
+`PythonModel` holds a river classifier inside another learner, `RuleModel` the methods of a `varifold.PythonRule`.
+"""
 
 import inspect
+import json
 
-from libc.math cimport log
+import numpy as np
+
+from libc.math cimport isfinite, log
+from libc.stdint cimport int32_t
+from libc.string cimport memset
 
 from varifold._engine.model cimport Model
+from varifold._engine.names cimport FREE
 from varifold._engine.view cimport View
 
+from varifold._engine.state import checked_array
 from varifold.errors import DataError
 
+INTERCEPT = "(intercept)"
 
-cdef class ForeignModel(Model):
-    """Scores are logarithms of the classifier's probabilities.
 
-    What the classifier raises is kept and told by pending_error(): the compiled loop cannot pass it on. Its state is a Python
-    object of its own, which dump() leaves out; whoever copies the learner copies it.
+cdef class PythonCaller(Model):
+    """Keeps what the Python code raises, KeyboardInterrupt too, until the engine raises it at the end of the row.
+
+    The compiled loop cannot pass an exception on. After the first one the Python code is not called any more until the
+    engine has raised it, so a block stops at that row.
     """
 
-    def __cinit__(self, learner):
-        self.learner = learner
-
-    cdef dict instance(self, View* v):
-        """By name and as given; a string value is its indicator, which every classifier can take."""
-        cdef Py_ssize_t i
-        return {<object> self.space.key[v.slot[i]]: v.raw[i] for i in range(v.n) if v.slot[i] != 0}
-
-    cdef void ask(self, View* v, double* out) noexcept with gil:
-        cdef int c
-        for c in range(self.classes):
-            out[c] = 0.0
-        if self.failed is not None:
-            return
-        try:
-            found = self.learner.predict_proba_one(self.instance(v))
-            for c in range(self.classes):
-                out[c] = log(max(float(found.get(c, 0.0)), 1e-12))
-        except Exception as error:
-            self.failed = error
-
-    cdef void teach(self, View* v, int y, double w) noexcept with gil:
-        if self.failed is not None:
-            return
-        try:
-            if w == 1.0:
-                self.learner.learn_one(self.instance(v), y)
-            elif "w" in inspect.signature(self.learner.learn_one).parameters:
-                self.learner.learn_one(self.instance(v), y, w=w)
-            else:
-                raise DataError(f"{type(self.learner).__name__} takes no sample weights; leave them out")
-        except Exception as error:
-            self.failed = error
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        self.ask(v, out)
-
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        self.teach(v, y, w)
+    cdef void keep(self, object error, str call, View* v) noexcept:
+        """Keep an exception, and note in it which call raised it and when."""
+        error.add_note(f"raised in {call} at step {v.step + 1:,}" if v != NULL else f"raised in {call}")
+        self.failed = error
 
     def calls_python(self):
         return True
@@ -64,6 +41,169 @@ cdef class ForeignModel(Model):
         error, self.failed = self.failed, None
         return error
 
+
+cdef class PythonModel(PythonCaller):
+    """A river classifier, whose labels are class indices; scores are logarithms of its probabilities.
+
+    Its state is a Python object of its own, which dump() leaves out; whoever copies the learner copies it.
+    """
+
+    def __cinit__(self, learner):
+        self.replace(learner)
+
     def replace(self, learner):
-        """Go on with this classifier's state."""
+        """Continue with this classifier and its state."""
         self.learner = learner
+        self.takes_weight = "w" in inspect.signature(learner.learn_one).parameters
+
+    cdef dict instance(self, View* v):
+        """The values as given, by name; a string value is its indicator, which every classifier can take."""
+        cdef Py_ssize_t i
+        return {<object> self.space.key[v.slot[i]]: v.raw[i] for i in range(v.n) if v.slot[i] != 0}
+
+    cdef void ask(self, View* v, double* out) noexcept with gil:
+        cdef int c
+        memset(out, 0, self.classes * sizeof(double))
+        if self.failed is not None:
+            return
+        try:
+            found = self.learner.predict_proba_one(self.instance(v))
+            for c in range(self.classes):
+                out[c] = log(max(float(found.get(c, 0.0)), 1e-12))
+        except BaseException as error:
+            self.keep(error, f"{type(self.learner).__name__}.predict_proba_one()", v)
+
+    cdef void teach(self, View* v, int y, double w) noexcept with gil:
+        if self.failed is not None:
+            return
+        try:
+            if w == 1.0:
+                self.learner.learn_one(self.instance(v), y)
+            elif self.takes_weight:
+                self.learner.learn_one(self.instance(v), y, w=w)
+            else:
+                raise DataError(f"{type(self.learner).__name__} takes no sample weights; leave them out")
+        except BaseException as error:
+            self.keep(error, f"{type(self.learner).__name__}.learn_one()", v)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        self.ask(v, out)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.teach(v, y, w)
+
+
+cdef class RuleModel(PythonCaller):
+    """The methods of a PythonRule, which see names, scaled values and labels; the engine does the rest.
+
+    The rule is its own learner: what it keeps are attributes of it, which pickles and copies carry. Only a rule that
+    defines dump() and fill() has arrays here.
+    """
+
+    def __cinit__(self, rule):
+        self.rule = rule
+
+    cdef dict instance(self, View* v):
+        """Scaled values by name, in the order of slots; the intercept first, when there is one."""
+        cdef Py_ssize_t i
+        return {INTERCEPT if v.slot[i] == 0 else <object> self.space.key[v.slot[i]]: v.x[i] for i in range(v.n)}
+
+    # ---------------------------------------------------------------- calls into Python
+
+    cdef void ask(self, View* v, double* out) noexcept with gil:
+        cdef int c
+        memset(out, 0, self.classes * sizeof(double))
+        if self.failed is not None:
+            return
+        try:
+            found = self.rule.scores(self.instance(v))
+            for c, label in enumerate(self.rule._engine.labels):
+                out[c] = found.get(label, 0.0)
+                if not isfinite(out[c]):
+                    raise DataError(f"{type(self.rule).__name__}.scores() gave {out[c]} for the label {label!r}; "
+                                    "scores must be finite")
+        except BaseException as error:
+            self.keep(error, f"{type(self.rule).__name__}.scores()", v)
+            memset(out, 0, self.classes * sizeof(double))
+
+    cdef void teach(self, View* v, int y, double w) noexcept with gil:
+        if self.failed is not None:
+            return
+        try:
+            self.rule.learn(self.instance(v), self.rule._engine.labels[y], w)
+        except BaseException as error:
+            self.keep(error, f"{type(self.rule).__name__}.learn()", v)
+
+    cdef void drop(self, int32_t slot) noexcept with gil:
+        if self.failed is not None or self.space.kind[slot] == FREE or self.space.key[slot] == NULL:
+            return
+        try:
+            self.rule.forget(<object> self.space.key[slot])
+        except BaseException as error:
+            self.keep(error, f"{type(self.rule).__name__}.forget()", NULL)
+
+    cdef double weigh(self, int32_t slot) noexcept with gil:
+        if self.failed is not None or slot == 0 or self.space.key[slot] == NULL:
+            return 0.0
+        try:
+            return self.rule.weight(<object> self.space.key[slot])
+        except BaseException as error:
+            self.keep(error, f"{type(self.rule).__name__}.weight()", NULL)
+            return 0.0
+
+    cdef void explain(self, View* v, int label, double* out) noexcept with gil:
+        cdef Py_ssize_t i
+        memset(out, 0, v.n * sizeof(double))
+        if self.failed is not None:
+            return
+        try:
+            x = self.instance(v)
+            found = self.rule.explain(x, self.rule._engine.labels[label])
+            for i, name in enumerate(x):
+                out[i] = found.get(name, 0.0)
+        except BaseException as error:
+            self.keep(error, f"{type(self.rule).__name__}.explain()", v)
+
+    # ---------------------------------------------------------------- what the engine calls
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        self.ask(v, out)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.teach(v, y, w)
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.drop(slot)
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.weigh(slot)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        self.explain(v, label, out)
+
+    cdef dict absent_contributions(self, View* v, int label):
+        """Under the intercept the part of the score that explain() does not name."""
+        cdef Py_ssize_t i
+        cdef double[::1] parts = np.zeros(max(1, v.n))
+        cdef double[::1] scores = np.zeros(self.classes)
+        self.ask(v, &scores[0])
+        self.explain(v, label, &parts[0])
+        return {INTERCEPT: scores[label] - sum(parts[i] for i in range(v.n))}
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        arrays = Model.dump(self, size)
+        if self.rule._saves():
+            own, data = self.rule.dump()
+            text = json.dumps(data, sort_keys=True, allow_nan=False).encode()
+            arrays["json"] = np.frombuffer(text, dtype=np.uint8)
+            for name, array in own.items():
+                arrays["rule." + name] = np.ascontiguousarray(array)
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        Model.fill(self, arrays, capacity)
+        if self.rule._saves():
+            text = checked_array(arrays, "json", "i", (None,), 0, 255).tobytes()
+            self.rule.fill({name[5:]: a for name, a in arrays.items() if name.startswith("rule.")}, json.loads(text))

@@ -46,4 +46,3 @@ cdef class Space(NameTable):
     cdef Seen* seen
     cdef Py_ssize_t seen_room
     cdef public int64_t evictions   # slots given up so far; bindings of blocks watch it
-    cdef bint starved               # a model found no memory while it learned; the engine tells

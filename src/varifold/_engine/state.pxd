@@ -34,13 +34,12 @@ cdef class State:
     cdef Array* array
     cdef int count
     cdef list names
-    cdef list former
     cdef readonly Py_ssize_t slots       # room for slots in every array
     cdef readonly Py_ssize_t classes     # room for classes: the stride of [slot][class]
     cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][problem]
 
     cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=*, int type=*, bint flat=*,
-                     Py_ssize_t most=*, double first=*, double low=*, double high=*, str formerly=*) except -1
+                     Py_ssize_t most=*, double first=*, double low=*, double high=*) except -1
     cdef int scratch(self, void** block, int axis, Py_ssize_t width=*, int type=*, Py_ssize_t most=*,
                      double first=*) except -1
     cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil
@@ -51,4 +50,3 @@ cdef class State:
     cdef int extend(self, Array* a, Py_ssize_t entries) except -1
     cdef int fill_first(self, Array* a, void* block, Py_ssize_t start, Py_ssize_t stop) except -1
     cdef void forget(self, int32_t slot) noexcept nogil
-    cdef void clear_class(self, Py_ssize_t c) noexcept nogil

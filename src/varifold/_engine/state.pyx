@@ -55,7 +55,6 @@ cdef class State:
 
     def __cinit__(self):
         self.names = []
-        self.former = []
         self.problems = 1
 
     def __dealloc__(self):
@@ -68,9 +67,8 @@ cdef class State:
     # ---------------------------------------------------------------- declaring
 
     cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=1, int type=FLOAT64, bint flat=False,
-                     Py_ssize_t most=0, double first=0.0, double low=-ANY, double high=ANY,
-                     str formerly=None) except -1:
-        """Declare a saved array and give it the room of the others; `formerly` is its name in older files.
+                     Py_ssize_t most=0, double first=0.0, double low=-ANY, double high=ANY) except -1:
+        """Declare a saved array and give it the room of the others.
 
         `flat` leaves the axis of the width out of the saved shape. With SLOT, only the first `most` slots have an
         entry (0: all); with FIXED, there are `most` entries.
@@ -91,7 +89,6 @@ cdef class State:
         a.high = high
         a.slots = 0
         self.names.append(name)
-        self.former.append(formerly)
         self.count += 1
         if axis == FIXED:
             self.extend(a, most)
@@ -232,15 +229,6 @@ cdef class State:
                 for k in range(slot * per // 4, (slot + 1) * per // 4):
                     (<int32_t*> a.block[0])[k] = <int32_t> a.first
 
-    cdef void clear_class(self, Py_ssize_t c) noexcept nogil:
-        """Set the numbers of one class to zero, in CLASS arrays."""
-        cdef int i
-        cdef Py_ssize_t per
-        for i in range(self.count):
-            if self.array[i].axis == CLASS:
-                per = self.bytes_per_entry(&self.array[i])
-                memset(<char*> self.array[i].block[0] + c * per, 0, per)
-
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems=1):
@@ -296,7 +284,7 @@ cdef class State:
             shape = self.shape_of(i, max(rows, 0), classes, problems)
             if rows < 0 and a.axis in (SLOT, SLOT_CLASS, SLOT_PROBLEM):
                 shape = (None, *shape[1:])
-            name = self.names[i] if self.names[i] in arrays or self.former[i] is None else self.former[i]
+            name = self.names[i]
             given = checked_array(arrays, name, "f" if a.type == FLOAT64 else "i", shape,
                                   None if a.low == -ANY else a.low, None if a.high == ANY else a.high)
             n = given.shape[0]

@@ -10,3 +10,7 @@ cdef inline uint64_t mix(uint64_t z) noexcept nogil:
 cdef inline uint64_t draw(uint64_t seed, uint64_t a, uint64_t b) noexcept nogil:
     """64 random bits for (seed, a, b)."""
     return mix(mix(mix(seed) ^ a) ^ b)
+
+cdef inline double unit_interval(uint64_t z) noexcept nogil:
+    """A number in [0, 1) from 64 random bits."""
+    return <double> (z >> 11) * (1.0 / 9007199254740992.0)

@@ -44,6 +44,11 @@ cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept no
     return 0
 
 
+cdef int out_of_memory() except -1 with gil:
+    """Raise MemoryError, from code that runs without the GIL."""
+    raise MemoryError
+
+
 def fail_at(long long k):
     """Make the k-th request from now on fail, for tests; 0 lets all succeed. Returns the requests counted before."""
     global requests, failing

@@ -16,7 +16,7 @@ from varifold.copula._ovfm import OVFMModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 from varifold.naive_bayes._frequency import FrequencyModel
-from varifold.naive_bayes._naive_bayes import GaussianNBModel
+from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
 from varifold.neighbours._neighbours import NeighboursModel
 
@@ -45,7 +45,7 @@ class AutoClassifier(VaryingClassifier):
     of a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048);
     the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
     becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
-    `CWFE`; `ORF3V`; a Gaussian a class (64 features, covariances learned by online expectation maximisation). With
+    `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation). With
     ``"best"`` the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
@@ -56,9 +56,13 @@ class AutoClassifier(VaryingClassifier):
     of the class frequencies, it answers another class only if it prefers it by more than the most frequent class is
     the more frequent; each answer by which it lies behind that class asks for half as much again.
 
-    Costly experts whose log loss is lately .05 above the mixture's and that hardly move the stack are, after 500
+    Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map, forests and Gaussians stand
     aside for good beyond 1,024 features; `report()` says so.
+
+    *Many labels.* The stack has one bias per label, whose covariance takes memory with the square of the labels and
+    time with their cube; beyond 64 labels it has none. Beyond 256 labels the costly experts stand aside for good, as
+    some of them hold a matrix per label.
 
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
@@ -103,7 +107,7 @@ class AutoClassifier(VaryingClassifier):
 
     @undisturbed
     def report(self, most: int = 8) -> AutoReport:
-        """Which experts carry weight now and over time, which features matter, what changed lately."""
+        """Which experts carry weight now and over time, which features matter, what changed recently."""
         model = cast(AutoModel, self._engine.model)
         features = self.features
         steps, weights = model.weight_history()
@@ -129,8 +133,8 @@ class AutoClassifier(VaryingClassifier):
 
 
 def _experts(budget: str) -> list[Expert]:
-    """(name, model, looks at presence only, may sleep, most slots or 0; to start with: temperature, part in the stack,
-    variance of that part). Parts and variances are those of the stacks of the development streams.
+    """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the
+    stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
     if budget == "fast":
         return [

@@ -1,4 +1,4 @@
-"""What the default learner says of itself: who carries weight, which features matter, what changed lately."""
+"""What the default learner says of itself: who carries weight, which features matter, what changed recently."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class AutoReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.steps:,} instances learned; error lately {self.recent['error']:.1%}, "
+            f"{self.steps:,} instances learned; recent error {self.recent['error']:.1%}, "
             f"over the last thousand {self.recent['error_long']:.1%}."
         ]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
         lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading) + ".")
         if self.features:
             lines.append("Features that matter most: " + ", ".join(str(name) for name in self.features) + ".")
-        lines.extend(self.changes or ("Nothing changed lately.",))
+        lines.extend(self.changes or ("Nothing changed recently.",))
         lines.extend(f"Note: {note}." for note in self.notes)
         return "\n".join(lines)
 
@@ -53,18 +53,18 @@ def changes(steps: int, features: Mapping[Any, Feature], recent: Mapping[str, fl
     ]
     if gone:
         found.append(f"Vanished: {_some(gone)} ({_times(features[gone[0]].last_seen)} the last time).")
-    lately = max(1, steps - max(100, steps // 5))
+    recently = max(1, steps - max(100, steps // 5))
     heavy = float(np.quantile([f.weight for f in features.values()], 0.5)) if features else 0.0
     new = [
         name
         for name, f in features.items()
-        if f.first_seen > lately and f.first_seen > 1 and f.count >= 10 and f.weight >= heavy > 0.0
+        if f.first_seen > recently and f.first_seen > 1 and f.count >= 10 and f.weight >= heavy > 0.0
     ]
     if new:
         found.append(f"New and already important: {_some(new)} (since step {features[new[0]].first_seen:,}).")
     error, usual = recent["error"], recent["error_long"]
     if steps > 200 and error > usual + 3.0 * math.sqrt(max(usual * (1.0 - usual), 0.01) / 50.0):
-        found.append(f"The error rose: {error:.1%} lately against {usual:.1%} before; the stream may have drifted.")
+        found.append(f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted.")
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import INTERCEPT, VaryingClassifier, from_bytes, load
+from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
 from varifold.base.traits import Feature, Traits
 
@@ -10,6 +11,7 @@ __all__ = [
     "Block",
     "Feature",
     "Labels",
+    "PythonRule",
     "Traits",
     "VaryingClassifier",
     "Vocabulary",

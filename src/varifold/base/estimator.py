@@ -12,7 +12,7 @@ from river import base as river_base
 
 from varifold._engine.classify import Engine
 from varifold._engine.model import Model
-from varifold._engine.python_rule import ForeignModel
+from varifold._engine.python_rule import PythonModel
 from varifold._version import __version__
 from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
@@ -33,7 +33,7 @@ def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[
     """A method that reads the state in several steps: another thread's call in between gets `BusyLearnerError`."""
 
     @functools.wraps(method)
-    def guarded(self: E, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._engine:
             return method(self, *args, **kwargs)
 
@@ -180,9 +180,9 @@ class Estimator(river_base.Estimator):
         return restored
 
 
-def _python_rules(model: Model) -> Iterator[ForeignModel]:
+def _python_rules(model: Model) -> Iterator[PythonModel]:
     """The Python learners in a model, which its arrays leave out, whatever stands around them."""
-    if isinstance(model, ForeignModel):
+    if isinstance(model, PythonModel):
         yield model
     for part in ("base", "rule"):
         inner = getattr(model, part, None)

@@ -66,6 +66,8 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (doors.check_bytes, ("to_bytes", "from_bytes")),
 )
 
+FILES = (doors.check_saved, doors.check_bytes)
+
 
 def yield_checks(learner: Any) -> Iterator[Check]:
     """The checks that apply to a learner; call each with it."""
@@ -76,6 +78,8 @@ def yield_checks(learner: Any) -> Iterator[Check]:
         raise ParameterError(f"{lack}; checks take a learner made of a class derived from river.base.Classifier")
     yield from ALWAYS
     for check, abilities in WHERE_ABLE:
+        if check in FILES and not getattr(learner, "_saves", lambda: True)():
+            continue  # a PythonRule without dump() and fill() is pickled instead
         if all(hasattr(learner, ability) for ability in abilities):
             yield check
     if getattr(getattr(learner, "traits", None), "uses_values", True):

@@ -2,39 +2,52 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._numeric.heap cimport Heap
 from varifold._engine.space cimport Space
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-cdef void* fresh(void* old, size_t size) except NULL
+# What is kept per slot. Nodes are counted from 1 here, so that 0 means none.
+cdef struct SlotEntry:
+    int64_t node           # node + 1; 0 none; -1 the reference level of its column
+    int64_t first          # of a column: its first indicator node + 1
+    int64_t reference      # of a column: the slot of its reference level
+
+# What is kept per node.
+cdef struct NodeEntry:
+    int64_t slot           # 0 when the node is free
+    int64_t next           # next indicator node of the same column + 1
+
+# Exponential forgetting: instead of decaying old counts, new ones are scaled up.
+cdef struct Clock:
+    double unit            # what an observation in the latest learn counts
+    double learned         # instances learned, counted so
 
 
-cdef class Nodes:
+cdef class ActiveSet:
     cdef Space space
+    cdef State slot_arrays             # one entry per slot
+    cdef State node_arrays             # one entry per node
     cdef readonly Py_ssize_t max_dense
     cdef double patience               # observations by which a feature must lead before it replaces a node
-    cdef double growth                 # of `unit` in a learn
-    cdef double unit                   # what an observation of the latest learn counts
+    cdef double growth                 # factor of `unit` per learn
+    cdef Clock* clock
     cdef Py_ssize_t slots              # slots there is room for
     cdef Py_ssize_t room               # nodes there is room for
-    cdef readonly Py_ssize_t nodes     # handed out, given-up ones included
-    cdef readonly Py_ssize_t idle      # of these, given up
-    cdef int32_t* node_of              # slot -> node + 1; 0 none; -1 the reference level of its column
-    cdef int32_t* first_of             # column -> first indicator node + 1
-    cdef int32_t* reference            # column -> slot of its reference level
-    cdef int32_t* slot_of              # node -> slot, 0 given up
-    cdef int32_t* next_of              # node -> next indicator node of its column + 1
-    cdef double learned                # instances, the latest counting most
-    cdef double* active                # by slot: observations, the latest counting most
-    cdef double* held                  # by node: the activity that it is ordered by
-    cdef Heap order                    # of the nodes, the weakest on top
-    cdef int64_t version               # of which node is what, and of what hangs on it
+    cdef readonly Py_ssize_t nodes     # in use, free ones among them included
+    cdef readonly Py_ssize_t idle      # free ones among them
+    cdef SlotEntry* by_slot
+    cdef NodeEntry* by_node
+    cdef double* active                # [slot]: observations, scaled by the clock
+    cdef double* rank_key              # [node]: the activity by which the heap orders it; may lag behind
+    cdef Heap order                    # the nodes, the least active on top
+    cdef int64_t version               # of the nodes and of whatever depends on them
     cdef int64_t tick                  # of anything that decides an answer
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil
     cdef void left(self, Py_ssize_t node) noexcept nogil
-    cdef int grow_slots(self, Py_ssize_t slots) except -1
-    cdef int grow_nodes(self, Py_ssize_t room) except -1
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1
+    cdef int reserve_nodes(self, Py_ssize_t room) except -1
     cdef int64_t frequency(self, int32_t slot) noexcept nogil
-    cdef void remember(self, double memory) noexcept nogil
+    cdef void set_memory(self, double memory) noexcept nogil
     cdef void count(self, View* v) noexcept nogil
     cdef double rate(self, int32_t slot) noexcept nogil
     cdef void rank(self) noexcept nogil
@@ -46,3 +59,4 @@ cdef class Nodes:
     cdef bint outdoes(self, int32_t slot) noexcept nogil
     cdef dict dump_nodes(self, Py_ssize_t size)
     cdef int fill_nodes(self, dict arrays) except -1
+    cdef int check_links(self, nodes, slots, Py_ssize_t size) except -1

@@ -1,4 +1,4 @@
-class Nodes:
+class ActiveSet:
     max_dense: int
     nodes: int
     idle: int

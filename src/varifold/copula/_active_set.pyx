@@ -1,147 +1,136 @@
-"""Nodes: the features under a dense model of at most `max_dense`, and how they join, leave and take one another's place.
+"""The active set: the features that a dense model of at most `max_dense` covers, and how they join and leave it.
 
-Indicators of one column hang together, so that the levels that are not given can be observed zeros; the first level met
-is the reference of its column and is no node.
+A member of the set is a node. The indicators of one column are chained, so that the levels that are not given can be
+observed zeros; the first level seen is the reference of its column and gets no node.
 
-When all room is taken, the features most active of late are the nodes. An observation counts 1 and fades by 1/e in
-`memory` learns. Not the past is faded but the present raised (`unit`), so that a number changes only when its feature is
-observed, and then it grows; the heap of nodes may therefore hold old numbers and set right the one on top when asked.
+When all nodes are taken, the recently most active features hold them. An observation counts 1 and decays by 1/e in
+`memory` learns. Instead of decaying old counts, new ones are scaled up (`Clock.unit`): a count changes only when its
+feature is observed, and then it grows. So the heap of nodes may hold old counts, and corrects the top one when asked.
 """
-
-import numpy as np
 
 from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
 
 from varifold._numeric.heap cimport heap_down, heap_drop, heap_order, heap_touch
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space, seen_count
+from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, State
 from varifold._engine.view cimport View
 
-from varifold._engine.state import checked_array, check_chains
+from varifold._engine.state import check_chains
 
 cdef double PATIENCE = 0.01        # lead that a swap needs, as a part of the memory
-cdef double LARGEST_UNIT = 1e100   # beyond it all activities are scaled back
+cdef double LARGEST_UNIT = 1e100   # beyond it all counts are scaled back
 
 
-cdef void* fresh(void* old, size_t size) except NULL:
-    """Memory of the size, holding what `old` held."""
-    cdef void* new = realloc(old, size if size else 1)
-    if new == NULL:
-        raise MemoryError
-    return new
+cdef class ActiveSet:
+    """Which slot has which node; a subclass keeps what belongs to a node."""
 
-
-cdef class Nodes:
-    """Slots and nodes; a subclass keeps what belongs to a node."""
-
-    def __dealloc__(self):
-        free(self.active)
-        free(self.held)
-        free(self.order.item)
-        free(self.order.place)
-        free(self.node_of)
-        free(self.first_of)
-        free(self.reference)
-        free(self.slot_of)
-        free(self.next_of)
+    def __cinit__(self):
+        self.slot_arrays = State()
+        self.slot_arrays.declare("slots", <void**> &self.by_slot, SLOT, 3, INT64, False, 0, 0.0, -1.0)
+        self.slot_arrays.declare("active", <void**> &self.active, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
+        self.slot_arrays.declare("unit", <void**> &self.clock, FIXED, 1, FLOAT64, True, 2, 0.0, 0.0)
+        self.node_arrays = State()
+        self.node_arrays.declare("nodes", <void**> &self.by_node, SLOT, 2, INT64, False, 0, 0.0, 0.0)
+        self.node_arrays.scratch(<void**> &self.rank_key, SLOT)
+        self.node_arrays.scratch(<void**> &self.order.item, SLOT, 1, INT32)
+        self.node_arrays.scratch(<void**> &self.order.place, SLOT, 1, INT32)
+        self.order.stride = 1
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:
-        """A feature became a node; called once it is one."""
+        """Called once a feature has become a node."""
         pass
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
-        """A node was taken out."""
+        """Called once a node has become free."""
         pass
 
-    cdef void remember(self, double memory) noexcept nogil:
-        """Set how many learns an observation counts for."""
-        self.unit = 1.0
+    cdef void set_memory(self, double memory) noexcept nogil:
+        """Set in how many learns an observation decays by 1/e."""
+        self.clock.unit = 1.0
         self.growth = exp(1.0 / memory)
         self.patience = PATIENCE * memory
 
-    cdef int grow_slots(self, Py_ssize_t slots) except -1:
-        cdef Py_ssize_t more = (slots - self.slots) * sizeof(int32_t)
-        self.node_of = <int32_t*> fresh(self.node_of, slots * sizeof(int32_t))
-        self.first_of = <int32_t*> fresh(self.first_of, slots * sizeof(int32_t))
-        self.reference = <int32_t*> fresh(self.reference, slots * sizeof(int32_t))
-        memset(self.node_of + self.slots, 0, more)
-        memset(self.first_of + self.slots, 0, more)
-        memset(self.reference + self.slots, 0, more)
-        self.active = <double*> fresh(self.active, slots * sizeof(double))
-        memset(self.active + self.slots, 0, (slots - self.slots) * sizeof(double))
-        self.slots = slots
+    # ---------------------------------------------------------------- room
+
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1:
+        """Room for this many slots."""
+        self.slot_arrays.reserve_slots(slots)
+        self.slots = max(self.slots, slots)
         return 0
 
-    cdef int grow_nodes(self, Py_ssize_t room) except -1:
-        cdef Py_ssize_t more = (room - self.room) * sizeof(int32_t)
-        self.slot_of = <int32_t*> fresh(self.slot_of, room * sizeof(int32_t))
-        self.next_of = <int32_t*> fresh(self.next_of, room * sizeof(int32_t))
-        memset(self.slot_of + self.room, 0, more)
-        memset(self.next_of + self.room, 0, more)
-        self.held = <double*> fresh(self.held, room * sizeof(double))
-        self.order.item = <int32_t*> fresh(self.order.item, room * sizeof(int32_t))
-        self.order.place = <int32_t*> fresh(self.order.place, room * sizeof(int32_t))
-        memset(self.order.place + self.room, 0, more)
-        self.order.key = self.held
-        self.order.stride = 1
+    cdef int reserve_nodes(self, Py_ssize_t room) except -1:
+        """Room for this many nodes."""
+        try:
+            self.node_arrays.reserve_slots(room)
+        finally:
+            self.order.key = self.rank_key   # it may have moved, also when a later array found no memory
         self.order.capacity = room
         self.room = room
         return 0
+
+    # ---------------------------------------------------------------- activity
 
     cdef int64_t frequency(self, int32_t slot) noexcept nogil:
         """Learns that observed the feature; for an indicator those that observed its column."""
         return seen_count(&self.space.seen[self.space.column[slot]])
 
     cdef void count(self, View* v) noexcept nogil:
-        """The features of an instance that is learned are active."""
+        """Count the features of an instance that is being learned."""
         cdef Py_ssize_t i
-        self.unit *= self.growth
-        self.learned += self.unit
+        cdef Clock* clock = self.clock
+        clock.unit *= self.growth
+        clock.learned += clock.unit
         for i in range(v.n):
-            self.active[v.slot[i]] += self.unit
-        if self.unit > LARGEST_UNIT:
+            self.active[v.slot[i]] += clock.unit
+        if clock.unit > LARGEST_UNIT:
             for i in range(self.slots):
-                self.active[i] /= self.unit
-            self.learned /= self.unit
-            self.unit = 1.0
+                self.active[i] /= clock.unit
+            clock.learned /= clock.unit
+            clock.unit = 1.0
             self.rank()
 
     cdef double rate(self, int32_t slot) noexcept nogil:
-        """Part of the instances of late that held the feature."""
-        return self.active[slot] / self.learned if self.learned > 0.0 else 0.0
+        """Share of the recent instances that held the feature."""
+        return self.active[slot] / self.clock.learned if self.clock.learned > 0.0 else 0.0
 
     cdef void rank(self) noexcept nogil:
-        """Order the nodes anew by the activity of their features."""
+        """Order all nodes by the activity of their features."""
         cdef Py_ssize_t i
         for i in range(self.order.n):
-            self.held[self.order.item[i]] = self.active[self.slot_of[self.order.item[i]]]
+            self.rank_key[self.order.item[i]] = self.active[self.by_node[self.order.item[i]].slot]
         heap_order(&self.order)
 
     cdef Py_ssize_t weakest(self) noexcept nogil:
-        """The node least active of late; among equals the latest. There is one."""
+        """The recently least active node; among equals the latest. There must be one."""
         cdef int32_t node = self.order.item[0]
-        while self.held[node] != self.active[self.slot_of[node]]:
-            self.held[node] = self.active[self.slot_of[node]]
+        while self.rank_key[node] != self.active[self.by_node[node].slot]:
+            self.rank_key[node] = self.active[self.by_node[node].slot]
             heap_down(&self.order, 0)
             node = self.order.item[0]
         return node
 
+    cdef bint outdoes(self, int32_t slot) noexcept nogil:
+        """Whether a feature is so much more active than the weakest node that a swap pays."""
+        cdef double lead = self.active[slot] - 1.5 * self.active[self.by_node[self.weakest()].slot]
+        return lead > self.patience * self.clock.unit
+
+    # ---------------------------------------------------------------- joining and leaving
+
     cdef int32_t leave(self, Py_ssize_t node) noexcept nogil:
-        """Take a node out; returns the slot that it stood for."""
-        cdef int32_t slot = self.slot_of[node], column = self.space.column[slot]
-        cdef int32_t* link
+        """Free a node; returns the slot that held it."""
+        cdef int32_t slot = <int32_t> self.by_node[node].slot
+        cdef int64_t* link
         if self.space.kind[slot] & INDICATOR:
-            link = &self.first_of[column]
+            link = &self.by_slot[self.space.column[slot]].first
             while link[0] != node + 1:
-                link = &self.next_of[link[0] - 1]
-            link[0] = self.next_of[node]
+                link = &self.by_node[link[0] - 1].next
+            link[0] = self.by_node[node].next
         heap_drop(&self.order, <int32_t> node)
-        self.next_of[node] = 0
-        self.node_of[slot] = 0
-        self.slot_of[node] = 0
+        self.by_node[node].next = 0
+        self.by_slot[slot].node = 0
+        self.by_node[node].slot = 0
         self.idle += 1
         self.left(node)
         self.version += 1
@@ -149,114 +138,102 @@ cdef class Nodes:
         return slot
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """The slot is given up."""
+        """The feature of this slot is evicted."""
         self.active[slot] = 0.0
-        if self.node_of[slot] > 0:
-            self.leave(self.node_of[slot] - 1)
-        elif self.node_of[slot] < 0:
-            self.reference[self.space.column[slot]] = 0
-            self.node_of[slot] = 0
+        if self.by_slot[slot].node > 0:
+            self.leave(self.by_slot[slot].node - 1)
+        elif self.by_slot[slot].node < 0:
+            self.by_slot[self.space.column[slot]].reference = 0
+            self.by_slot[slot].node = 0
 
     cdef void join(self, int32_t slot) noexcept nogil:
-        """Make a feature a node; there is room."""
+        """Give a feature the first free node; there must be one."""
         cdef Py_ssize_t node = self.nodes
-        cdef int32_t column = self.space.column[slot]
+        cdef SlotEntry* column = &self.by_slot[self.space.column[slot]]
         if self.idle:
             node = 0
-            while self.slot_of[node] != 0:
+            while self.by_node[node].slot != 0:
                 node += 1
             self.idle -= 1
         else:
             self.nodes += 1
-        self.node_of[slot] = <int32_t> (node + 1)
-        self.slot_of[node] = slot
-        self.held[node] = self.active[slot]
+        self.by_slot[slot].node = node + 1
+        self.by_node[node].slot = slot
+        self.rank_key[node] = self.active[slot]
         heap_touch(&self.order, <int32_t> node)
         if self.space.kind[slot] & INDICATOR:
-            self.next_of[node] = self.first_of[column]
-            self.first_of[column] = <int32_t> (node + 1)
+            self.by_node[node].next = column.first
+            column.first = node + 1
         self.joined(node, slot)
         self.version += 1
         self.tick += 1
 
     cdef int32_t admit(self, View* v) noexcept nogil:
-        """Let features that are no nodes yet join; when all room is taken, one an instance may replace a quieter one.
+        """Let the instance's features join. When all nodes are taken, one per instance may replace a less active one.
 
         Returns the slot that was replaced, 0 for none.
         """
         cdef Py_ssize_t i
-        cdef int32_t slot, column, left = 0
+        cdef int32_t slot, column, replaced = 0
         self.count(v)
         for i in range(v.n):
             slot = v.slot[i]
-            if slot == 0 or self.node_of[slot] != 0:
+            if slot == 0 or self.by_slot[slot].node != 0:
                 continue
             column = self.space.column[slot]
-            if self.space.kind[slot] & INDICATOR and self.reference[column] == 0 and self.first_of[column] == 0:
-                self.reference[column] = slot
-                self.node_of[slot] = -1
-                continue
-            if self.idle or self.nodes < self.max_dense:
+            if (self.space.kind[slot] & INDICATOR and self.by_slot[column].reference == 0
+                    and self.by_slot[column].first == 0):
+                self.by_slot[column].reference = slot
+                self.by_slot[slot].node = -1
+            elif self.idle or self.nodes < self.max_dense:
                 self.join(slot)
-                continue
-            if left == 0 and self.outdoes(slot):
-                left = self.leave(self.weakest())
+            elif replaced == 0 and self.outdoes(slot):
+                replaced = self.leave(self.weakest())
                 self.join(slot)
-        return left
-
-    cdef bint outdoes(self, int32_t slot) noexcept nogil:
-        """Whether a feature is so much more active than the weakest node that a swap pays."""
-        cdef double lead = self.active[slot] - 1.5 * self.active[self.slot_of[self.weakest()]]
-        return lead > self.patience * self.unit
+        return replaced
 
     def role(self, Py_ssize_t slot):
-        """What a feature is here: 'latent', 'reference' (the level its column's others are told from) or ''."""
-        return "latent" if self.node_of[slot] > 0 else "reference" if self.node_of[slot] < 0 else ""
+        """'latent' for a node, 'reference' for the level that its column's other levels are compared with, or ''."""
+        if not 0 <= slot < self.slots:
+            raise IndexError(f"no feature has the slot {slot}; there is room for {self.slots}")
+        return "latent" if self.by_slot[slot].node > 0 else "reference" if self.by_slot[slot].node < 0 else ""
+
+    # ---------------------------------------------------------------- files
 
     cdef dict dump_nodes(self, Py_ssize_t size):
-        cdef Py_ssize_t i
-        return {
-            "nodes": np.array([[self.slot_of[i], self.next_of[i]] for i in range(self.nodes)],
-                              dtype=np.int64).reshape(self.nodes, 2),
-            "slots": np.array([[self.node_of[i], self.first_of[i], self.reference[i]] for i in range(size)],
-                              dtype=np.int64).reshape(size, 3),
-            "active": np.array([self.active[i] for i in range(size)], dtype=np.float64),
-            "unit": np.array([self.unit, self.learned], dtype=np.float64),
-        }
+        return self.slot_arrays.dump(size, 0) | self.node_arrays.dump(self.nodes, 0)
 
     cdef int fill_nodes(self, dict arrays) except -1:
         """Take what dump_nodes() gave; there is room."""
-        cdef Py_ssize_t i
-        count = len(arrays["nodes"])
-        nodes, slots = checked_array(arrays, "nodes", "i", (None, 2), 0), checked_array(arrays, "slots", "i", (None, 3), -1)
-        if count > self.room or len(slots) > self.slots:
-            raise ValueError("the arrays do not belong to this copula")
-        active = checked_array(arrays, "active", "f", (len(slots),), 0)
-        checked_array(arrays, "unit", "f", (2,), 0)
-        if not 1.0 <= arrays["unit"][0] <= LARGEST_UNIT:
-            raise ValueError("unit is not what an observation can count")
-        if not len(slots) or (count and (nodes[:, 0].max() >= len(slots) or nodes[:, 1].max() > count)):
-            raise ValueError("nodes holds numbers of features or nodes that there are not")
-        if slots[:, :2].max() > count or slots[:, 1:].min() < 0 or slots[:, 2].max() >= len(slots):
-            raise ValueError("slots holds numbers of features or nodes that there are not")
+        cdef Py_ssize_t i, count = len(arrays["nodes"])
+        self.slot_arrays.fill(arrays, -1, self.slots, 0)
+        self.node_arrays.fill(arrays, -1, self.room, 0)
+        self.check_links(arrays["nodes"], arrays["slots"], len(arrays["active"]))
+        self.nodes = count
+        self.idle = int((arrays["nodes"][:, 0] == 0).sum())
+        while self.order.n:
+            heap_drop(&self.order, self.order.item[0])
+        for i in range(self.nodes):
+            if self.by_node[i].slot != 0:
+                self.rank_key[i] = self.active[self.by_node[i].slot]
+                heap_touch(&self.order, <int32_t> i)
+        return 0
+
+    cdef int check_links(self, nodes, slots, Py_ssize_t size) except -1:
+        """Refuse nodes and slots that do not refer to each other as join() and leave() keep them."""
+        count = len(nodes)
+        if not 1.0 <= self.clock.unit <= LARGEST_UNIT:
+            raise ValueError(f"unit is {self.clock.unit}; an observation counts 1 to {LARGEST_UNIT:g}")
+        if not size or len(slots) != size:
+            raise ValueError(f"active holds {size} numbers for {len(slots)} slots")
+        if count and (nodes[:, 0].max() >= size or nodes[:, 1].max() > count):
+            raise ValueError("nodes holds numbers of features or nodes that do not exist")
+        if slots[:, :2].max() > count or slots[:, 1:].min() < 0 or slots[:, 2].max() >= size:
+            raise ValueError("slots holds numbers of features or nodes that do not exist")
         taken = {slot: node + 1 for node, slot in enumerate(nodes[:, 0].tolist()) if slot}
         if taken != {slot: node for slot, node in enumerate(slots[:, 0].tolist()) if node > 0}:
             raise ValueError("nodes and slots do not name each other")
         check_chains(slots[:, 1].tolist(), [0, *nodes[:, 1].tolist()],
-                      {node: self.space.column[<Py_ssize_t> slot] for slot, node in taken.items()
-                       if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
-        self.nodes = len(nodes)
-        self.idle = int((nodes[:, 0] == 0).sum())
-        self.unit, self.learned = arrays["unit"]
-        for i in range(self.nodes):
-            self.slot_of[i], self.next_of[i] = nodes[i]
-        for i in range(len(slots)):
-            self.node_of[i], self.first_of[i], self.reference[i] = slots[i]
-            self.active[i] = active[i]
-        while self.order.n:
-            heap_drop(&self.order, self.order.item[0])
-        for i in range(self.nodes):
-            if self.slot_of[i] != 0:
-                self.held[i] = self.active[self.slot_of[i]]
-                heap_touch(&self.order, <int32_t> i)
+                     {node: self.space.column[<Py_ssize_t> slot] for slot, node in taken.items()
+                      if self.space.kind[<Py_ssize_t> slot] & INDICATOR})
         return 0

@@ -3,4 +3,3 @@ cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t
                    const double* a, Py_ssize_t lda, const double* b, Py_ssize_t ldb, double beta,
                    double* c, Py_ssize_t ldc) noexcept nogil
 cdef bint invert_spd(Py_ssize_t n, double* a, Py_ssize_t ld, double* scratch) noexcept nogil
-cdef Py_ssize_t invert_scratch(Py_ssize_t n) noexcept nogil

@@ -43,11 +43,6 @@ cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t
         j += TILE
 
 
-cdef Py_ssize_t invert_scratch(Py_ssize_t n) noexcept nogil:
-    """Numbers of scratch that invert_spd() needs."""
-    return n * n // 2 + TILE * TILE + TILE
-
-
 cdef bint invert_tile(Py_ssize_t n, double* a, Py_ssize_t ld, double* root) noexcept nogil:
     """By the Cholesky root: a = L L', and the inverse of L times itself."""
     cdef int info, size = <int> n, lda = <int> ld
@@ -76,7 +71,7 @@ cdef bint invert_tile(Py_ssize_t n, double* a, Py_ssize_t ld, double* root) noex
 cdef bint invert_spd(Py_ssize_t n, double* a, Py_ssize_t ld, double* scratch) noexcept nogil:
     """Replace a symmetric positive definite matrix (both triangles given) by its inverse; False when it is not one.
 
-    Halves are inverted by the Schur complement, down to a tile.
+    Halves are inverted by the Schur complement, down to a tile. `scratch` holds n x n numbers.
     """
     cdef Py_ssize_t h = n // 2, m = n - h, i, j
     cdef double* b = a + h * ld
@@ -102,7 +97,7 @@ def inverse(matrix):
     out = np.array(matrix, dtype=np.float64, order="F")
     cdef double[::1, :] view = out
     cdef Py_ssize_t n = out.shape[0]
-    cdef double[::1] scratch = np.empty(invert_scratch(n))
+    cdef double[::1] scratch = np.empty(max(1, n * n))
     if n == 0:
         return out
     return out if invert_spd(n, &view[0, 0], n, &scratch[0]) else None

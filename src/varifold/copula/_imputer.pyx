@@ -1,4 +1,4 @@
-"""The copula alone, as a model that completes instances instead of labelling them."""
+"""The copula alone, as a model that imputes the absent features of instances instead of labelling them."""
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
@@ -10,7 +10,7 @@ from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
-# Gauss-Hermite points and weights for the mean over a normal score
+# Gauss-Hermite points and weights: the mean of a function of a standard normal is the weighted sum over the points
 cdef double[7] POINT = [-3.7504397177257425, -2.366759410734541, -1.154405394739968, 0.0, 1.154405394739968,
                         2.366759410734541, 3.7504397177257425]
 cdef double[7] WEIGHT = [0.000548268855972218, 0.030757123967586497, 0.24012317860501270, 0.45714285714285714,
@@ -18,7 +18,7 @@ cdef double[7] WEIGHT = [0.000548268855972218, 0.030757123967586497, 0.240123178
 
 
 cdef class ImputerModel(Model):
-    """Learns instances without looking at labels."""
+    """Learns instances without using their labels."""
 
     def __cinit__(self, Copula copula not None, double reach, bint mean):
         self.copula = copula
@@ -31,9 +31,8 @@ cdef class ImputerModel(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        Model.grow(self, capacity)
         self.copula.grow(capacity)
-        return 0
+        return Model.grow(self, capacity)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.copula.forget(slot)
@@ -42,7 +41,7 @@ cdef class ImputerModel(Model):
         self.copula.learn(v, w)
 
     cdef double centre(self, Py_ssize_t node, double z, double sd) noexcept nogil:
-        """The value told for an absent feature: the most probable level, or the median or mean of a continuous one."""
+        """Imputed value of an absent feature: the most probable level, or the median or mean of a continuous one."""
         cdef int k
         cdef double total = 0.0
         if self.copula.marginals.ordinal(node):
@@ -54,7 +53,7 @@ cdef class ImputerModel(Model):
         return total
 
     cdef void impute(self, View* v, double* value, double* low, double* high) noexcept nogil:
-        """Values of absent features with an interval; for an indicator its probability; given ones as they are."""
+        """Impute absent features with an interval, for an indicator its probability; observed ones stay as given."""
         cdef Py_ssize_t i
         cdef int32_t slot
         cdef double z, sd
@@ -62,7 +61,7 @@ cdef class ImputerModel(Model):
         self.copula.observe(v)
         inverse = self.copula.invert()
         for i in range(self.copula.nodes):
-            slot = self.copula.slot_of[i]
+            slot = <int32_t> self.copula.by_node[i].slot
             if slot == 0:
                 continue
             z = self.copula.score[i]
@@ -76,7 +75,7 @@ cdef class ImputerModel(Model):
                 low[slot] = self.copula.marginals.value(i, z - self.reach * sd)
                 high[slot] = self.copula.marginals.value(i, z + self.reach * sd)
         for i in range(self.copula.n):
-            slot = self.copula.slot_of[self.copula.node[i]]
+            slot = <int32_t> self.copula.by_node[self.copula.node[i]].slot
             value[slot] = self.copula.given[i]
             low[slot] = self.copula.given[i]
             high[slot] = self.copula.given[i]
@@ -105,7 +104,6 @@ cdef class ImputerModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         Model.fill(self, arrays, capacity)
         self.copula.fill(arrays, capacity)
-        self.grow(capacity)
 
     def nbytes(self):
         return self.copula.nbytes()

@@ -1,25 +1,25 @@
-"""The Gaussian copula, online: the correlation behind the scores, by EM.
+"""The Gaussian copula, online: the correlation of the scores, learned by expectation maximisation.
 
-The scores of `batch` instances (their E-step is `Scores`) are kept; when the batch is full the correlation moves towards
-that of their expected second moments. Rows with the same nodes observed share one regression.
+The scores of `batch` instances (their E-step is `Scores`) are kept; when the batch is full the correlation moves
+towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the same observed nodes share a regression.
 """
 
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
 
 from varifold.copula._dense cimport multiply
-from varifold.copula._marginals cimport Marginals, Place
-from varifold.copula._active_set cimport fresh
+from varifold.copula._marginals cimport Marginals
 from varifold.copula._scores cimport Scores
+from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, SLOT_PROBLEM, UINT8, State
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
 
-cdef double FLOOR = 1e-9
+cdef double SMALLEST_VARIANCE = 1e-9
+cdef double MEMORY = 10.0      # windows in which the activity of a feature decays by 1/e
 
 
 cdef class Copula(Scores):
@@ -33,69 +33,61 @@ cdef class Copula(Scores):
         self.c = c
         self.gamma_min = gamma_min
         self.max_dense = max_dense
-        self.remember(10.0 * window)
+        self.set_memory(MEMORY * window)
         self.version = 1
         self.tick = 1
-        self.row_n = <Py_ssize_t*> calloc(batch, sizeof(Py_ssize_t))
-        self.row_w = <double*> calloc(batch, sizeof(double))
-        self.row_done = <uint8_t*> calloc(batch, 1)
-        if self.row_n == NULL or self.row_w == NULL or self.row_done == NULL:
-            raise MemoryError
+        self.declare_rows(batch)
+        self.slot_arrays.declare("updates", <void**> &self.updates, FIXED, 1, INT64, True, 1, 0.0, 0.0)
+        self.node_arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
+        self.node_arrays.scratch(<void**> &self.variance, SLOT)
+        self.squares.scratch(<void**> &self.moment, SLOT_PROBLEM)
+        self.squares.scratch(<void**> &self.cross, SLOT_PROBLEM)
+        self.squares.scratch(<void**> &self.regress, SLOT_PROBLEM)
+        self.squares.scratch(<void**> &self.product, SLOT_PROBLEM)
 
-    def __dealloc__(self):
-        free(self.row_n); free(self.row_w); free(self.row_done); free(self.row_node); free(self.row_z)
-        free(self.row_v); free(self.spread); free(self.moment); free(self.cross); free(self.regress)
-        free(self.product); free(self.full); free(self.absent)
+    cdef int declare_rows(self, Py_ssize_t batch) except -1:
+        """The arrays of the mini-batch."""
+        cdef State rows = State()
+        self.row_arrays = rows
+        rows.declare("batch_weights", <void**> &self.row_w, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
+        rows.scratch(<void**> &self.row_n, SLOT, 1, INT64)
+        rows.scratch(<void**> &self.row_done, SLOT, 1, UINT8)
+        rows.scratch(<void**> &self.row_node, SLOT_PROBLEM, 1, INT32)
+        rows.scratch(<void**> &self.row_z, SLOT_PROBLEM)
+        rows.scratch(<void**> &self.row_v, SLOT_PROBLEM)
+        rows.scratch(<void**> &self.full, SLOT_PROBLEM)
+        rows.reserve_slots(batch)
+        self.row_stride = rows.problems
+        return 0
 
     cdef int make_room(self, Py_ssize_t room) except -1:
-        cdef Py_ssize_t old = self.room, square = room * room * sizeof(double)
-        Scores.make_room(self, room)
-        self.fit_rows(old, room)
-        self.absent = <int32_t*> fresh(self.absent, room * sizeof(int32_t))
-        self.spread = <double*> fresh(self.spread, room * sizeof(double))
-        self.moment = <double*> fresh(self.moment, square)
-        self.cross = <double*> fresh(self.cross, square)
-        self.regress = <double*> fresh(self.regress, square)
-        self.product = <double*> fresh(self.product, square)
-        self.full = <double*> fresh(self.full, self.batch * room * sizeof(double))
-        return 0
-
-    cdef int fit_rows(self, Py_ssize_t old, Py_ssize_t room) except -1:
-        """Widen the rows of the mini-batch, the last one first."""
-        cdef Py_ssize_t i, k
-        self.row_node = <int32_t*> fresh(self.row_node, self.batch * room * sizeof(int32_t))
-        self.row_z = <double*> fresh(self.row_z, self.batch * room * sizeof(double))
-        self.row_v = <double*> fresh(self.row_v, self.batch * room * sizeof(double))
-        for i in range(self.rows - 1, 0, -1):
-            for k in range(self.row_n[i] - 1, -1, -1):
-                self.row_node[i * room + k] = self.row_node[i * old + k]
-                self.row_z[i * room + k] = self.row_z[i * old + k]
-                self.row_v[i * room + k] = self.row_v[i * old + k]
-        return 0
+        self.row_arrays.reserve_problems(room)
+        self.row_stride = self.row_arrays.problems
+        return Scores.make_room(self, room)
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
         """Take the node out of the mini-batch too."""
-        cdef Py_ssize_t i, k, kept
+        cdef Py_ssize_t i, k, kept, at
         Scores.left(self, node)
         for i in range(self.rows):
-            kept = 0
-            for k in range(self.row_n[i]):
-                if self.row_node[i * self.room + k] != node:
-                    self.row_node[i * self.room + kept] = self.row_node[i * self.room + k]
-                    self.row_z[i * self.room + kept] = self.row_z[i * self.room + k]
-                    self.row_v[i * self.room + kept] = self.row_v[i * self.room + k]
+            kept = at = i * self.row_stride
+            for k in range(at, at + self.row_n[i]):
+                if self.row_node[k] != node:
+                    self.row_node[kept] = self.row_node[k]
+                    self.row_z[kept] = self.row_z[k]
+                    self.row_v[kept] = self.row_v[k]
                     kept += 1
-            self.row_n[i] = kept
+            self.row_n[i] = kept - at
 
     # ---------------------------------------------------------------- learning
 
     cdef int32_t learn(self, View* v, double w) noexcept nogil:
-        """Commit the instance; `score` holds its scores under the correlation before it.
+        """Learn the instance; `score` then holds its scores under the correlation before it.
 
         Returns the slot that lost its node to a more active feature, 0 for none.
         """
         cdef Py_ssize_t i
-        cdef int32_t left = self.admit(v)
+        cdef int32_t replaced = self.admit(v)
         self.observe(v)
         for i in range(self.n):
             self.marginals.commit(self.node[i], self.given[i])
@@ -103,10 +95,11 @@ cdef class Copula(Scores):
         self.tick += 1
         if self.rows == self.batch:
             self.update()
-        return left
+        return replaced
 
     cdef void keep_row(self, double w) noexcept nogil:
-        cdef Py_ssize_t at = self.rows * self.room
+        """Add the instance at hand to the mini-batch."""
+        cdef Py_ssize_t at = self.rows * self.row_stride
         memcpy(self.row_node + at, self.node, self.n * sizeof(int32_t))
         memcpy(self.row_z + at, self.z, self.n * sizeof(double))
         memcpy(self.row_v + at, self.v, self.n * sizeof(double))
@@ -115,82 +108,96 @@ cdef class Copula(Scores):
         self.rows += 1
 
     cdef void update(self) noexcept nogil:
-        """M-step: the batch's mean expected second moments, mixed into the correlation and scaled back to one."""
-        cdef Py_ssize_t i, j, d = self.nodes
-        cdef double gamma, mixed, total = 0.0
-        gamma = self.c / (self.updates + self.c)
-        if gamma < self.gamma_min:
-            gamma = self.gamma_min
+        """M-step: mix the batch's mean expected second moments into the correlation."""
+        cdef Py_ssize_t i, d = self.nodes
+        cdef double total = 0.0, gamma = self.c / (self.updates[0] + self.c)
         memset(self.moment, 0, d * d * sizeof(double))
         memset(self.full, 0, self.rows * d * sizeof(double))
         memset(self.row_done, 0, self.rows)
         for i in range(self.rows):
             if not self.row_done[i]:
-                self.add_moments(self.take_group(i))
+                self.add_moments(self.regress_group(i))
         if d:
             multiply(c'N', c'T', d, d, self.rows, 1.0, self.full, d, self.full, d, 1.0, self.moment, d)
         for i in range(self.rows):
             total += self.row_w[i]
-        for i in range(d):
-            mixed = (1.0 - gamma) + gamma * self.moment[i * d + i] / total
-            self.work[i] = 1.0 / sqrt(mixed if mixed > FLOOR else FLOOR)
-        for i in range(d):
-            for j in range(i):
-                mixed = (1.0 - gamma) * self.sigma[i * self.room + j] + gamma * self.moment[i * d + j] / total
-                mixed *= self.work[i] * self.work[j]
-                self.sigma[i * self.room + j] = mixed
-                self.sigma[j * self.room + i] = mixed
+        self.mix_in(gamma if gamma > self.gamma_min else self.gamma_min, total)
         self.rows = 0
-        self.updates += 1
+        self.updates[0] += 1
         self.version += 1
         self.tick += 1
 
-    cdef double take_group(self, Py_ssize_t row) noexcept nogil:
-        """The rows that observed the same nodes as `row`: regress their absent scores; returns their weight.
+    cdef void mix_in(self, double gamma, double total) noexcept nogil:
+        """Sigma <- (1 - gamma) Sigma + gamma moment / total, scaled back to a unit diagonal (eq. 9)."""
+        cdef Py_ssize_t i, j, d = self.nodes, stride = self.stride
+        cdef double mixed
+        for i in range(d):
+            mixed = (1.0 - gamma) + gamma * self.moment[i * d + i] / total
+            self.work[i] = 1.0 / sqrt(mixed if mixed > SMALLEST_VARIANCE else SMALLEST_VARIANCE)
+        for i in range(d):
+            for j in range(i):
+                mixed = (1.0 - gamma) * self.sigma[i * stride + j] + gamma * self.moment[i * d + j] / total
+                mixed *= self.work[i] * self.work[j]
+                self.sigma[i * stride + j] = mixed
+                self.sigma[j * stride + i] = mixed
+
+    cdef double regress_group(self, Py_ssize_t row) noexcept nogil:
+        """Impute the rows that observed the same nodes as `row`; returns their summed weight.
 
         Leaves nodes, absent nodes, slopes (`regress`), covariances (`cross`) and summed variances in scratch.
         """
-        cdef Py_ssize_t i, k, r, o = self.row_n[row], m = 0, d = self.nodes
-        cdef int32_t* nodes = self.row_node + row * self.room
-        cdef double weight = 0.0, root, total
-        cdef double* z
+        cdef Py_ssize_t i, r, o = self.row_n[row], m
+        cdef int32_t* nodes = self.row_node + row * self.row_stride
+        cdef double weight = 0.0
+        self.split_nodes(nodes, o)
+        m = self.n_absent
+        if o and m:
+            multiply(c'N', c'N', o, m, o, 1.0, self.invert(), o, self.cross, o, 0.0, self.regress, o)
+        memset(self.variance, 0, o * sizeof(double))
+        for r in range(row, self.rows):
+            if (self.row_done[r] or self.row_n[r] != o
+                    or memcmp(self.row_node + r * self.row_stride, nodes, o * sizeof(int32_t)) != 0):
+                continue
+            self.row_done[r] = 1
+            weight += self.row_w[r]
+            self.impute_row(r)
+            for i in range(o):
+                self.variance[i] += self.row_w[r] * self.row_v[r * self.row_stride + i]
+        return weight
+
+    cdef void split_nodes(self, const int32_t* nodes, Py_ssize_t o) noexcept nogil:
+        """Take these nodes for the observed ones; lay out the absent ones and their covariances with them."""
+        cdef Py_ssize_t i, k, m = 0
         cdef double* line
         memcpy(self.node, nodes, o * sizeof(int32_t))
         self.n = o
         for i in range(o):
             self.observed[nodes[i]] = 1
-        for i in range(d):
+        for i in range(self.nodes):
             if self.observed[i]:
                 self.observed[i] = 0
-            elif self.slot_of[i] != 0:
+            elif self.by_node[i].slot != 0:
                 self.absent[m] = <int32_t> i
                 m += 1
         self.n_absent = m
         for k in range(m):
-            line = self.sigma + <Py_ssize_t> self.absent[k] * self.room
+            line = self.sigma + <Py_ssize_t> self.absent[k] * self.stride
             for i in range(o):
                 self.cross[k * o + i] = line[nodes[i]]
-        if o and m:
-            multiply(c'N', c'N', o, m, o, 1.0, self.invert(), o, self.cross, o, 0.0, self.regress, o)
-        memset(self.spread, 0, o * sizeof(double))
-        for r in range(row, self.rows):
-            if (self.row_done[r] or self.row_n[r] != o
-                    or memcmp(self.row_node + r * self.room, nodes, o * sizeof(int32_t)) != 0):
-                continue
-            self.row_done[r] = 1
-            weight += self.row_w[r]
-            root = sqrt(self.row_w[r])
-            z = self.row_z + r * self.room
-            line = self.full + r * d
+
+    cdef void impute_row(self, Py_ssize_t row) noexcept nogil:
+        """Complete scores of a row, times the root of its weight; the absent ones by regression (eq. 5)."""
+        cdef Py_ssize_t i, k, o = self.n
+        cdef double root = sqrt(self.row_w[row]), total
+        cdef double* z = self.row_z + row * self.row_stride
+        cdef double* line = self.full + row * self.nodes
+        for i in range(o):
+            line[self.node[i]] = root * z[i]
+        for k in range(self.n_absent):
+            total = 0.0
             for i in range(o):
-                line[nodes[i]] = root * z[i]
-                self.spread[i] += self.row_w[r] * self.row_v[r * self.room + i]
-            for k in range(m):
-                total = 0.0
-                for i in range(o):
-                    total += self.regress[k * o + i] * z[i]
-                line[self.absent[k]] = root * total
-        return weight
+                total += self.regress[k * o + i] * z[i]
+            line[self.absent[k]] = root * total
 
     cdef void add_moments(self, double weight) noexcept nogil:
         """Add the conditional covariances of a group of rows to the moments."""
@@ -199,10 +206,10 @@ cdef class Copula(Scores):
         cdef double* line
         cdef double* sigma
         for i in range(o):
-            self.moment[self.node[i] * d + self.node[i]] += self.spread[i]
+            self.moment[self.node[i] * d + self.node[i]] += self.variance[i]
         for k in range(m):
             for i in range(o):
-                part = self.spread[i] * self.regress[k * o + i]
+                part = self.variance[i] * self.regress[k * o + i]
                 self.moment[self.absent[k] * d + self.node[i]] += part
                 self.moment[self.node[i] * d + self.absent[k]] += part
                 self.cross[k * o + i] = part - weight * self.cross[k * o + i]
@@ -212,69 +219,58 @@ cdef class Copula(Scores):
             memset(self.product, 0, m * m * sizeof(double))
         for k in range(m):
             line = self.moment + <Py_ssize_t> self.absent[k] * d
-            sigma = self.sigma + <Py_ssize_t> self.absent[k] * self.room
+            sigma = self.sigma + <Py_ssize_t> self.absent[k] * self.stride
             for l in range(k + 1):
                 line[self.absent[l]] += weight * sigma[self.absent[l]] + self.product[k * m + l]
 
-    # ---------------------------------------------------------------- looking and keeping
+    # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        """All of the state, as arrays."""
-        cdef Py_ssize_t i, j, k
+        """The state of the first `size` slots as arrays."""
+        cdef Py_ssize_t i, k
         d = self.nodes
-        sigma = np.eye(d)
-        for i in range(d):
-            for j in range(d):
-                sigma[i, j] = self.sigma[i * self.room + j]
-        cells = [(i, self.row_node[i * self.room + k], self.row_z[i * self.room + k], self.row_v[i * self.room + k])
-                 for i in range(self.rows) for k in range(self.row_n[i])]
+        cells = [(i, self.row_node[k], self.row_z[k], self.row_v[k])
+                 for i in range(self.rows) for k in range(i * self.row_stride, i * self.row_stride + self.row_n[i])]
         counts, values = self.marginals.dump(d)
-        return self.dump_nodes(size) | {
-            "updates": np.array([self.updates], dtype=np.int64),
-            "sigma": sigma,
+        return {
+            **self.dump_nodes(size), **self.squares.dump(d, 0, d), **self.row_arrays.dump(self.rows, 0),
             "batch": np.array(cells, dtype=np.float64).reshape(len(cells), 4),
-            "batch_weights": np.array([self.row_w[i] for i in range(self.rows)], dtype=np.float64),
             "window_counts": counts,
             "window_values": values,
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave."""
-        cdef Py_ssize_t i, j, row
+        """Take what dump() gave, checked."""
         self.grow(capacity)
         self.fill_nodes(arrays)
-        sigma = checked_array(arrays, "sigma", "f", (self.nodes, self.nodes), -1e6, 1e6)  # beyond, its inverse is not found
-        checked_array(arrays, "updates", "i", (1,), 0)
-        cells = checked_array(arrays, "batch", "f", (None, 4), -1e9, 1e9)
-        held = len(checked_array(arrays, "batch_weights", "f", (None,), 0))
-        if held > self.batch or len(cells) and (
-                cells[:, :2].min() < 0 or cells[:, 0].max() >= held or cells[:, 1].max() >= self.nodes
-                or np.unique(cells[:, :2].astype(np.int64), axis=0).shape[0] != len(cells)):
-            raise ValueError("batch holds rows or nodes that there are not")
-        checked_array(arrays, "window_counts", "i", (self.nodes,), 0)
-        checked_array(arrays, "window_values", "f", (None,))
-        for i in range(self.nodes):
-            for j in range(self.nodes):
-                self.sigma[i * self.room + j] = sigma[i, j]
-        self.updates = arrays["updates"][0]
-        self.rows = len(arrays["batch_weights"])
-        for i in range(self.rows):
-            self.row_w[i] = arrays["batch_weights"][i]
-            self.row_n[i] = 0
-        for cell in arrays["batch"].tolist():
-            row = int(cell[0])
-            j = row * self.room + self.row_n[row]
-            self.row_node[j] = int(cell[1])
-            self.row_z[j] = cell[2]
-            self.row_v[j] = cell[3]
-            self.row_n[row] += 1
-        self.marginals.fill(arrays["window_counts"], arrays["window_values"])
+        self.squares.fill(arrays, self.nodes, self.room, 0, self.nodes)
+        self.fill_batch(arrays)
+        self.marginals.fill(checked_array(arrays, "window_counts", "i", (self.nodes,), 0),
+                            checked_array(arrays, "window_values", "f", (None,)))
         self.version += 1
         self.tick += 1
 
+    cdef int fill_batch(self, dict arrays) except -1:
+        """Take the rows of the mini-batch: cells of (row, node, score, variance), in the order of rows."""
+        cdef Py_ssize_t row, at
+        cells = checked_array(arrays, "batch", "f", (None, 4), -1e9, 1e9)
+        self.row_arrays.fill(arrays, -1, self.batch, 0)
+        held = len(arrays["batch_weights"])
+        if held > self.batch or len(cells) and (
+                cells[:, :2].min() < 0 or cells[:, 0].max() >= held or cells[:, 1].max() >= self.nodes
+                or np.unique(cells[:, :2].astype(np.int64), axis=0).shape[0] != len(cells)):
+            raise ValueError("batch holds rows or nodes that do not exist")
+        self.rows = held
+        for cell in cells.tolist():
+            row = int(cell[0])
+            at = row * self.row_stride + self.row_n[row]
+            self.row_node[at] = int(cell[1])
+            self.row_z[at] = cell[2]
+            self.row_v[at] = cell[3]
+            self.row_n[row] += 1
+        return 0
+
     def nbytes(self):
         """Bytes held, scratch included."""
-        per_node = 32 + sizeof(Place) + 56 + self.batch * (28 + 8)
-        squares = 5 + 4
-        return (self.marginals.nbytes() + self.slots * 32 + self.room * per_node
-                + squares * self.room * self.room * sizeof(double))
+        return self.marginals.nbytes() + sum(
+            part.nbytes() for part in (self.slot_arrays, self.node_arrays, self.squares, self.row_arrays))

@@ -1,7 +1,9 @@
 from libc.math cimport M_2_SQRTPI, M_SQRT1_2, erfc, exp
 from libc.stdint cimport int32_t
 
-# What the window says of one value: its place in the normal scores, a point or an interval.
+from varifold._engine.state cimport State
+
+# The normal score of one value given its window: a point, or an interval for an ordinal feature.
 cdef struct Place:
     double z           # point, or the mean of the standard normal within (low, high]
     double low
@@ -18,6 +20,7 @@ cdef struct Window:
 
 
 cdef class Marginals:
+    cdef State arrays
     cdef readonly Py_ssize_t size       # values a window holds
     cdef readonly Py_ssize_t levels     # most distinct values of an ordinal feature
     cdef Py_ssize_t capacity            # windows there is room for
@@ -26,6 +29,7 @@ cdef class Marginals:
     cdef double* quantile               # normal quantiles of i / (2 (size + 1)), for full windows
 
     cdef int grow(self, Py_ssize_t capacity) except -1
+    cdef int check_window(self, Py_ssize_t j) except -1
     cdef void clear(self, Py_ssize_t j) noexcept nogil
     cdef void start_at_zero(self, Py_ssize_t j, Py_ssize_t n) noexcept nogil
     cdef double normal_quantile(self, Py_ssize_t twice, Py_ssize_t n) noexcept nogil
@@ -38,15 +42,17 @@ cdef class Marginals:
 
 
 cdef inline double normal_cdf(double x) noexcept nogil:
+    """Distribution function of the standard normal."""
     return 0.5 * erfc(-x * M_SQRT1_2)
 
 
 cdef inline double normal_density(double x) noexcept nogil:
+    """Density of the standard normal."""
     return 0.5 * M_SQRT1_2 * M_2_SQRTPI * exp(-0.5 * x * x)
 
 
 cdef inline double normal_mass(double low, double high) noexcept nogil:
-    """Probability of (low, high], taken in the tail where it does not cancel."""
+    """Probability of (low, high], computed in the tail on which the difference does not cancel."""
     if low > 0.0:
         return 0.5 * (erfc(low * M_SQRT1_2) - erfc(high * M_SQRT1_2))
     return 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2))

@@ -1,50 +1,39 @@
 """Windowed marginals: the last values of each feature, kept both in order of arrival and sorted.
 
-A rank is a binary search, an insertion shifts at most `size` numbers: at the few hundred values a window holds this
-is faster than a tree. A value's place is asked as if it had joined its window, so that predicting changes nothing.
+A rank is a binary search and an insertion shifts at most `size` numbers: for the few hundred values of a window this is
+faster than a tree. The place of a value is computed as if it had joined its window, so that predicting changes nothing.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 from scipy.special.cython_special cimport ndtri
 
+from varifold._engine.state cimport FIXED, FLOAT64, SLOT, STRUCT, State
+
 
 cdef class Marginals:
-    """A window a feature; the j-th belongs to whatever the owner calls j."""
+    """One window per feature; the owner decides which feature has window j."""
 
     def __cinit__(self, Py_ssize_t size=200, Py_ssize_t levels=14):
         cdef Py_ssize_t i
         self.size = size
         self.levels = levels
-        self.quantile = <double*> malloc((2 * size + 3) * sizeof(double))
-        if self.quantile == NULL:
-            raise MemoryError
+        self.arrays = State()
+        self.arrays.scratch(<void**> &self.quantile, FIXED, 1, FLOAT64, 2 * size + 3)
+        self.arrays.scratch(<void**> &self.window, SLOT, sizeof(Window), STRUCT)
+        self.arrays.scratch(<void**> &self.values, SLOT, 2 * size)   # last: grow() relies on it
         for i in range(2 * size + 3):
             self.quantile[i] = ndtri(<double> i / (2.0 * (size + 1)))
 
-    def __dealloc__(self):
-        free(self.window)
-        free(self.values)
-        free(self.quantile)
-
     cdef int grow(self, Py_ssize_t capacity) except -1:
+        """Room for this many windows. When it fails the values have not moved, so the windows stay whole."""
         cdef Py_ssize_t j
-        cdef void* held
         if capacity <= self.capacity:
             return 0
-        held = realloc(self.window, capacity * sizeof(Window))
-        if held == NULL:
-            raise MemoryError
-        self.window = <Window*> held
-        memset(self.window + self.capacity, 0, (capacity - self.capacity) * sizeof(Window))
-        held = realloc(self.values, 2 * capacity * self.size * sizeof(double))
-        if held == NULL:
-            raise MemoryError
-        self.values = <double*> held
+        self.arrays.reserve_slots(capacity)
         for j in range(capacity):
             self.window[j].ring = self.values + 2 * j * self.size
             self.window[j].sorted = self.window[j].ring + self.size
@@ -52,12 +41,13 @@ cdef class Marginals:
         return 0
 
     cdef void clear(self, Py_ssize_t j) noexcept nogil:
+        """Empty window j."""
         self.window[j].n = 0
         self.window[j].head = 0
         self.window[j].levels = 0
 
     cdef void start_at_zero(self, Py_ssize_t j, Py_ssize_t n) noexcept nogil:
-        """Fill the window with zeros: an indicator's past before its level was first met."""
+        """Fill the window with up to n zeros: the past of an indicator before its level first appeared."""
         cdef Window* w = &self.window[j]
         w.n = <int32_t> (n if n < self.size else self.size)
         w.head = 0
@@ -72,6 +62,11 @@ cdef class Marginals:
         return ndtri(<double> twice / (2.0 * (n + 1)))
 
     cdef void place(self, Py_ssize_t j, double x, Place* out) noexcept nogil:
+        """The normal score of x in window j, as if x had joined it.
+
+        A continuous value gets the normal quantile of its mid-rank over n + 1 (OVFM eq. 6), an ordinal one the
+        interval between the quantiles of its neighbours (eq. 7) and the mean of the normal within it.
+        """
         cdef Window* w = &self.window[j]
         cdef bint full = w.n == self.size
         cdef Py_ssize_t smaller = first_not_below(w.sorted, w.n, x)
@@ -79,8 +74,8 @@ cdef class Marginals:
         cdef Py_ssize_t n = w.n if full else w.n + 1
         cdef Py_ssize_t levels = w.levels + (equal == 0)
         cdef double low_density = 0.0, high_density = 0.0
-        equal += 1
-        if full:
+        equal += 1                       # x itself
+        if full:                         # the oldest value leaves for it
             if w.ring[w.head] < x:
                 smaller -= 1
             elif w.ring[w.head] == x:
@@ -102,7 +97,7 @@ cdef class Marginals:
     cdef void commit(self, Py_ssize_t j, double x) noexcept nogil:
         """Let x join the window; the oldest value leaves a full one."""
         cdef Window* w = &self.window[j]
-        cdef Py_ssize_t at = first_not_below(w.sorted, w.n, x), gone
+        cdef Py_ssize_t at = first_not_below(w.sorted, w.n, x), removed
         cdef double oldest
         if at == w.n or w.sorted[at] != x:
             w.levels += 1
@@ -113,19 +108,20 @@ cdef class Marginals:
             w.n += 1
             return
         oldest = w.ring[w.head]
-        gone = first_not_below(w.sorted, w.n, oldest)
-        if (gone + 1 == w.n or w.sorted[gone + 1] != oldest) and oldest != x:
+        removed = first_not_below(w.sorted, w.n, oldest)
+        if (removed + 1 == w.n or w.sorted[removed + 1] != oldest) and oldest != x:
             w.levels -= 1
-        if gone < at:
+        if removed < at:
             at -= 1
-            memmove(w.sorted + gone, w.sorted + gone + 1, (at - gone) * sizeof(double))
+            memmove(w.sorted + removed, w.sorted + removed + 1, (at - removed) * sizeof(double))
         else:
-            memmove(w.sorted + at + 1, w.sorted + at, (gone - at) * sizeof(double))
+            memmove(w.sorted + at + 1, w.sorted + at, (removed - at) * sizeof(double))
         w.sorted[at] = x
         w.ring[w.head] = x
         w.head = w.head + 1 if w.head + 1 < self.size else 0
 
     cdef bint ordinal(self, Py_ssize_t j) noexcept nogil:
+        """Whether the window has so few distinct values that each stands for an interval."""
         return self.window[j].levels <= self.levels
 
     cdef double value(self, Py_ssize_t j, double z) noexcept nogil:
@@ -148,7 +144,7 @@ cdef class Marginals:
         return (1.0 - part) * w.sorted[i] + part * w.sorted[i + 1]
 
     cdef double likeliest(self, Py_ssize_t j, double z, double sd) noexcept nogil:
-        """The level that a normal score with mean z and deviation sd most probably stands for; the lowest of equals."""
+        """The most probable level of a normal score with mean z and deviation sd; the lowest among equals."""
         cdef Window* w = &self.window[j]
         cdef Py_ssize_t at = 0, end
         cdef double low = 0.0, high, best = -1.0, level = 0.0
@@ -174,30 +170,43 @@ cdef class Marginals:
 
     # ---------------------------------------------------------------- looking and keeping
 
+    cdef int check_window(self, Py_ssize_t j) except -1:
+        if not 0 <= j < self.capacity:
+            raise IndexError(f"there is no window {j}; there are {self.capacity}")
+        return 0
+
     def reserve(self, Py_ssize_t capacity):
         """Room for windows 0 .. capacity - 1."""
         self.grow(capacity)
 
     def learn(self, Py_ssize_t j, double x):
         """Let x join window j."""
+        self.check_window(j)
         self.commit(j, x)
 
     def placed(self, Py_ssize_t j, double x):
         """(score, low, high) of x as if it had joined window j; low and high are None for a point."""
         cdef Place p
+        self.check_window(j)
         self.place(j, x, &p)
         return (p.z, p.low, p.high) if p.interval else (p.z, None, None)
 
     def inverse(self, Py_ssize_t j, double z):
-        """The value of window j at normal score z."""
+        """The value of window j at normal score z; the window must not be empty."""
+        self.check_window(j)
+        if self.window[j].n == 0:
+            raise ValueError(f"window {j} is empty")
         return self.value(j, z)
 
     def level_count(self, Py_ssize_t j):
         """Distinct values in window j."""
+        self.check_window(j)
         return self.window[j].levels
 
     def dump(self, Py_ssize_t count):
         """The first `count` windows: their counts and their values, oldest first."""
+        if not 0 <= count <= self.capacity:
+            raise IndexError(f"there are {self.capacity} windows, not {count}")
         cdef Py_ssize_t j, first
         cdef Window* w
         counts = np.array([self.window[j].n for j in range(count)], dtype=np.int64)
@@ -219,7 +228,7 @@ cdef class Marginals:
         cdef Py_ssize_t j, i, n
         cdef double[::1] held = np.ascontiguousarray(values, dtype=np.float64)
         cdef Py_ssize_t at = 0
-        if counts.sum() != held.shape[0]:
+        if counts.size and counts.min() < 0 or counts.sum() != held.shape[0]:
             raise ValueError(f"{held.shape[0]} values for windows of {counts.sum()}")
         self.grow(len(counts))
         for j in range(len(counts)):
@@ -233,4 +242,4 @@ cdef class Marginals:
 
     def nbytes(self):
         """Bytes held."""
-        return self.capacity * (sizeof(Window) + 2 * self.size * sizeof(double)) + (2 * self.size + 3) * sizeof(double)
+        return self.arrays.nbytes()

@@ -1,40 +1,35 @@
-"""OVFM: a linear learner on the values, one on their latent normal scores, one on which features are there; mixed.
+"""OVFM: linear learners on the values, on their latent normal scores and on presence; mixed by exponential weights.
 
-The experts of a problem are, in this order, the raw learner, the latent learner and, if a presence learner is held, that
-one, raw + presence and latent + presence: what presence says comes on top of what the values say. The presence learner
-sees, for every feature under the copula, whether it is there (1 or 0) less its rate of presence of late, so that absence
-tells as much as presence; of the other features those there. Experts with it start with a handicap of some nats of loss.
-Losses are logistic, of log-odds: `odds` of them for a margin of one.
+The experts of a problem are, in this order, the raw learner, the latent learner and, with a presence learner, that one,
+raw + presence and latent + presence. The presence learner sees, for every feature under the copula, whether it is
+present (1 or 0) minus its recent rate of presence, so that absence says as much as presence; of the other features it
+sees those present. Experts with presence start with a handicap of some nats of loss. Losses are logistic, of log-odds:
+a margin of one stands for `odds` of them.
 """
 
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
 
-from varifold._numeric.hedge cimport (
-    ANYTIME, FIXED, HORIZON, Experts, experts_dump, experts_fill, experts_free, experts_learn, experts_make,
-    experts_size, experts_weights,
-)
-from varifold.copula._latent cimport Copula
 from varifold._numeric.activation cimport log_loss
+from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
+from varifold.copula._latent cimport Copula
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule, at
-from varifold.copula._active_set cimport fresh
 from varifold._engine.space cimport Space
+from varifold._engine.state cimport CLASS, FLOAT64, INT32, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
+from varifold._numeric.hedge import RATES
 
 cdef double HANDICAP = 10.0
 
-RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
-
 
 cdef class OVFMModel(Model):
-    """The copula, two or three rules over the same slots, and their experts' weights a problem."""
+    """The copula, two or three rules over the same slots, and the weights of their experts in each problem."""
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
@@ -42,131 +37,186 @@ cdef class OVFMModel(Model):
         self.copula = copula
         self.raw = raw
         self.latent = latent
+        self.presence = presence
+        self.with_presence = presence is not None
         self.parts = parts
         self.latent_only = latent_only
         self.radius = radius
-        self.rate = RATES[rate]
-        self.eta = eta
-        self.presence = presence
         self.odds = odds
-        self.halves = 2 if presence is None else 3
-        self.experts = 2 if presence is None else 5
+        self.settings.k = MOST_EXPERTS if self.with_presence else 2
+        self.settings.rate = RATES[rate]
+        self.settings.eta = eta
+        self.prepares = any(rule.prepares for rule in self.rules())
+        self.declare_arrays(copula.max_dense + 1)
+        self.problems = 1
+        self.start_mix(0)
 
-    def __dealloc__(self):
-        cdef int c
-        for c in range(self.mixes):
-            experts_free(&self.mix[c])
-        free(self.mix)
-        free(self.slot)
-        free(self.x)
-        free(self.is_new)
-        free(self.given_slot)
-        free(self.given_x)
-        free(self.given_fresh)
-        free(self.place)
+    cdef int declare_arrays(self, Py_ssize_t most) except -1:
+        """A latent instance has at most `most` entries: the nodes and the intercept."""
+        self.arrays.declare("mix", <void**> &self.mix, PROBLEM, 1 + self.settings.k)
+        self.arrays.scratch(<void**> &self.margins, CLASS, 3)
+        self.arrays.scratch(<void**> &self.inner_slot, SLOT, 1, INT32, most)
+        self.arrays.scratch(<void**> &self.inner_x, SLOT, 1, FLOAT64, most)
+        self.arrays.scratch(<void**> &self.inner_is_new, SLOT, 1, UINT8, most)
+        self.arrays.scratch(<void**> &self.given_slot, SLOT, 1, INT32)
+        if self.with_presence:
+            self.arrays.scratch(<void**> &self.given_x, SLOT)
+            self.arrays.scratch(<void**> &self.given_is_new, SLOT, 1, UINT8)
+            self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32, most)
+        self.arrays.reserve_classes(1)
+        return 0
+
+    def rules(self):
+        """The learners that are there."""
+        return [rule for rule in (self.raw, self.latent, self.presence) if rule is not None]
+
+    # ---------------------------------------------------------------- room
 
     cdef int attach(self, Space space) except -1:
+        cdef BinaryRule rule
         self.copula.attach(space)
-        self.raw.attach(space)
-        self.latent.attach(space)
-        if self.halves == 3:
-            self.presence.attach(space)
-        self.fit_mixes()
+        for rule in self.rules():
+            rule.attach(space)
         Model.attach(self, space)
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t room
-        Model.grow(self, capacity)
+        cdef BinaryRule rule
         self.copula.grow(capacity)
-        self.raw.grow(capacity)
-        self.latent.grow(capacity)
-        if self.halves == 3:
-            self.presence.grow(capacity)
-            self.fit_given(capacity + self.copula.room + 1)
-        room = self.copula.room + 1
-        self.slot = <int32_t*> realloc(self.slot, room * sizeof(int32_t))
-        self.x = <double*> realloc(self.x, room * sizeof(double))
-        self.is_new = <uint8_t*> realloc(self.is_new, room)
-        if self.slot == NULL or self.x == NULL or self.is_new == NULL:
-            raise MemoryError
-        memset(self.is_new, 0, room)
-        return 0
+        for rule in self.rules():
+            if rule.capacity < capacity:
+                rule.grow(capacity)
+        return Model.grow(self, capacity)
 
-    cdef int fit_given(self, Py_ssize_t room) except -1:
-        """Room for what the presence learner sees."""
-        self.given_slot = <int32_t*> fresh(self.given_slot, room * sizeof(int32_t))
-        self.given_x = <double*> fresh(self.given_x, room * sizeof(double))
-        self.given_fresh = <uint8_t*> fresh(self.given_fresh, room)
-        self.place = <int32_t*> fresh(self.place, (self.copula.room + 1) * sizeof(int32_t))
-        memset(self.given_fresh, 0, room)
-        return 0
+    cdef int reserve_class(self) except -1:
+        cdef BinaryRule rule
+        for rule in self.rules():
+            rule.reserve_class()
+        if self.classes >= 2:
+            self.arrays.reserve_problems(self.classes + 1)
+        return Model.reserve_class(self)
 
     cdef int add_class(self) except -1:
+        cdef Py_ssize_t row = 1 + self.settings.k
+        cdef BinaryRule rule
+        self.reserve_class()
+        for rule in self.rules():
+            rule.add_class()
         Model.add_class(self)
-        self.raw.add_class()
-        self.latent.add_class()
-        if self.halves == 3:
-            self.presence.add_class()
-        self.fit_mixes()
+        if self.classes == 3:    # the two problems that come of the binary one keep its mix
+            memcpy(self.mix + row, self.mix, row * sizeof(double))
+        if self.classes >= 3:
+            self.problems = self.classes
+            self.start_mix(self.classes - 1)
         return 0
 
-    cdef int fit_mixes(self) except -1:
-        """A mix a problem; the two that come of a binary problem keep what it learned."""
-        cdef int problems = self.latent.problems, c, i, old = self.mixes
-        self.mix = <Experts*> realloc(self.mix, problems * sizeof(Experts))
-        if self.mix == NULL:
-            raise MemoryError
-        for c in range(old, problems):
-            if experts_make(&self.mix[c], self.experts, self.rate, self.eta, 0.0) < 0:
-                raise MemoryError
-            for i in range(2, self.experts):
-                self.mix[c].held[i] = HANDICAP
-            self.mixes = c + 1
-        if old == 1 and problems > 1:
-            self.mix[1].rounds = self.mix[0].rounds
-            memcpy(self.mix[1].held, self.mix[0].held, self.experts * sizeof(double))
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        """The raw learner sees the instance; the others also every node."""
+        cdef Py_ssize_t i, k = 0
+        self.raw.prepare(slots, n, n_new, y)
+        for i in range(self.copula.nodes):
+            if self.copula.by_node[i].slot != 0:
+                self.given_slot[k] = <int32_t> self.copula.by_node[i].slot
+                k += 1
+        for i in range(n):
+            if self.copula.by_slot[slots[i]].node <= 0:
+                self.given_slot[k] = slots[i]
+                k += 1
+        self.latent.prepare(self.given_slot, k, n_new, y)
+        if self.with_presence:
+            self.presence.prepare(self.given_slot, k, n_new, y)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.copula.forget(slot)
         self.raw.forget(slot)
         self.latent.forget(slot)
-        if self.halves == 3:
+        if self.with_presence:
             self.presence.forget(slot)
+
+    # ---------------------------------------------------------------- the mix
+
+    cdef void start_mix(self, int c) noexcept nogil:
+        """First losses of a problem's experts: none, and the handicap with presence."""
+        cdef int i
+        cdef double* row = self.mix + c * (1 + self.settings.k)
+        for i in range(1 + self.settings.k):
+            row[i] = HANDICAP if i > 2 else 0.0
+
+    cdef Experts experts(self, int c) noexcept nogil:
+        """The experts of problem c; whoever lets them learn writes their rounds back."""
+        cdef Experts e = self.settings
+        cdef double* row = self.mix + c * (1 + self.settings.k)
+        e.rounds = row[0]
+        e.held = row + 1
+        return e
+
+    cdef void shares(self, int c, double* weights) noexcept nogil:
+        """How much of each learner's score is in a problem's (alpha of eq. 10 and 11, for more experts)."""
+        cdef double a[MOST_EXPERTS]
+        cdef Experts e
+        a[2] = a[3] = a[4] = 0.0
+        if self.latent_only:
+            a[0] = 0.0
+            a[1] = 1.0
+        else:
+            e = self.experts(c)
+            experts_weights(&e, a)
+        weights[RAW] = a[0] + a[3]
+        weights[LATENT] = a[1] + a[4]
+        weights[PRESENCE] = a[2] + a[3] + a[4]
+
+    cdef void count_losses(self, int c, double sign, double w) noexcept nogil:
+        """Let the experts of a problem learn from the margins that the learners had before they learned."""
+        cdef double losses[MOST_EXPERTS]
+        cdef double raw, latent, presence
+        cdef double* margin = self.margins + 3 * c
+        cdef Experts e = self.experts(c)
+        sign *= self.odds
+        raw = sign * margin[RAW]
+        latent = sign * margin[LATENT]
+        losses[0] = log_loss(raw)
+        losses[1] = log_loss(latent)
+        if self.with_presence:
+            presence = sign * margin[PRESENCE]
+            losses[2] = log_loss(presence)
+            losses[3] = log_loss(raw + presence)
+            losses[4] = log_loss(latent + presence)
+        experts_learn(&e, losses, w)
+        self.mix[c * (1 + e.k)] = e.rounds
 
     # ---------------------------------------------------------------- one instance
 
     cdef void present(self, View* v) noexcept nogil:
-        """Lay out the latent instance: every node's score, after the intercept if there is one."""
+        """Lay out the latent instance: the score of every node, after the intercept if there is one."""
         cdef Py_ssize_t i, k = 0
         cdef View* inner = &self.inner
         if v.n and v.slot[0] == 0:
-            self.slot[0] = 0
-            self.x[0] = 1.0
+            self.inner_slot[0] = 0
+            self.inner_x[0] = 1.0
             k = 1
         for i in range(self.copula.nodes):
-            if self.copula.slot_of[i] != 0:
-                self.slot[k] = self.copula.slot_of[i]
-                self.x[k] = self.copula.score[i]
+            if self.copula.by_node[i].slot != 0:
+                self.inner_slot[k] = <int32_t> self.copula.by_node[i].slot
+                self.inner_x[k] = self.copula.score[i]
                 k += 1
         inner.n = k
-        inner.slot = self.slot
-        inner.x = self.x
-        inner.raw = self.x
-        inner.is_new = self.is_new
+        inner.slot = self.inner_slot
+        inner.x = self.inner_x
+        inner.raw = self.inner_x
+        inner.is_new = self.inner_is_new
         inner.columns = 0
         inner.column = NULL
         inner.step = v.step
         inner.known = v.known
 
-    cdef void attend(self, View* v) noexcept nogil:
+    cdef void present_presence(self, View* v) noexcept nogil:
         """Lay out what the presence learner sees, by the rates before the instance."""
         cdef Py_ssize_t i, k = 0
-        cdef int32_t node, slot
+        cdef int32_t slot
         cdef View* given = &self.given
         for i in range(self.copula.nodes):
-            slot = self.copula.slot_of[i]
+            slot = <int32_t> self.copula.by_node[i].slot
             if slot != 0:
                 self.place[i] = <int32_t> k
                 self.given_slot[k] = slot
@@ -174,9 +224,8 @@ cdef class OVFMModel(Model):
                 k += 1
         for i in range(v.n):
             slot = v.slot[i]
-            node = self.copula.node_of[slot]
-            if node > 0:
-                self.given_x[self.place[node - 1]] += 1.0
+            if self.copula.by_slot[slot].node > 0:
+                self.given_x[self.place[self.copula.by_slot[slot].node - 1]] += 1.0
             else:
                 self.given_slot[k] = slot
                 self.given_x[k] = 1.0 - self.copula.rate(slot) if slot else 1.0
@@ -186,57 +235,28 @@ cdef class OVFMModel(Model):
         given.slot = self.given_slot
         given.x = self.given_x
         given.raw = self.given_x
-        given.is_new = self.given_fresh
-
-    cdef void shares(self, int c, double* weights) noexcept nogil:
-        """How much of each learner's score is in a problem's."""
-        cdef double a[5]
-        a[2] = a[3] = a[4] = 0.0
-        if self.latent_only:
-            a[0] = 0.0
-            a[1] = 1.0
-        else:
-            experts_weights(&self.mix[c], a)
-        weights[0] = a[0] + a[3]
-        weights[1] = a[1] + a[4]
-        weights[2] = a[2] + a[3] + a[4]
-
-    cdef void count_losses(self, View* v, int c, double sign, double w) noexcept nogil:
-        """Let the experts of a problem learn from what they would have said of an instance laid out."""
-        cdef double losses[5]
-        cdef double raw, latent, there
-        sign *= self.odds
-        raw = sign * self.raw.score(v, c)
-        latent = sign * self.latent.score(&self.inner, c)
-        losses[0] = log_loss(raw)
-        losses[1] = log_loss(latent)
-        if self.halves == 3:
-            there = sign * self.presence.score(&self.given, c)
-            losses[2] = log_loss(there)
-            losses[3] = log_loss(raw + there)
-            losses[4] = log_loss(latent + there)
-        experts_learn(&self.mix[c], losses, w)
+        given.is_new = self.given_is_new
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        """A problem's score of an instance that was laid out."""
+        """A problem's score of an instance that was laid out: the mix of eq. 10."""
         cdef double f = self.latent.score(&self.inner, c)
         cdef double weights[3]
         if self.latent_only:
             return f
         self.shares(c, weights)
-        f = weights[0] * self.raw.score(v, c) + weights[1] * f
-        if self.halves == 3:
-            f += weights[2] * self.presence.score(&self.given, c)
+        f = weights[RAW] * self.raw.score(v, c) + weights[LATENT] * f
+        if self.with_presence:
+            f += weights[PRESENCE] * self.presence.score(&self.given, c)
         return f
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
         self.copula.observe(v)
         self.present(v)
-        if self.halves == 3:
-            self.attend(v)
-        if self.mixes > 1:
-            for c in range(self.mixes):
+        if self.with_presence:
+            self.present_presence(v)
+        if self.problems > 1:
+            for c in range(self.problems):
                 out[c] = self.score(v, c)
         else:
             out[0] = 0.0
@@ -244,35 +264,50 @@ cdef class OVFMModel(Model):
                 out[1] = self.score(v, 0)
                 out[0] = -out[1]
 
+    cdef double sign_of(self, int label) noexcept nogil:
+        """Sign with which a label's score is that of its problem; a single label has score 0."""
+        if self.classes < 2:
+            return 0.0
+        return -1.0 if self.problems == 1 and label == 0 else 1.0
+
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         self.latent.proba(scores, out)
 
+    # ---------------------------------------------------------------- learning
+
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int c
-        cdef int32_t left
-        if self.halves == 3:
-            self.attend(v)
-        left = self.copula.learn(v, w)
-        if left:
-            self.latent.forget(left)
+        cdef int32_t replaced
+        if self.with_presence:
+            self.present_presence(v)
+        replaced = self.copula.learn(v, w)
+        if replaced:
+            self.latent.forget(replaced)
         self.present(v)
+        self.learn_rule(self.latent, LATENT, &self.inner, y, w)
         if not self.latent_only:
-            for c in range(self.mixes):
-                self.count_losses(v, c, 1.0 if y == (1 if self.mixes == 1 else c) else -1.0, w)
-            self.raw.learn(v, y, w)
-            if self.halves == 3:
-                self.presence.learn(&self.given, y, w)
-        self.latent.learn(&self.inner, y, w)
+            self.learn_rule(self.raw, RAW, v, y, w)
+            if self.with_presence:
+                self.learn_rule(self.presence, PRESENCE, &self.given, y, w)
+            for c in range(self.problems):
+                self.count_losses(c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
         if self.radius > 0.0:
-            for c in range(self.mixes):
+            for c in range(self.problems):
                 self.project(self.latent, c)
                 if not self.latent_only:
                     self.project(self.raw, c)
-                    if self.halves == 3:
+                    if self.with_presence:
                         self.project(self.presence, c)
 
+    cdef void learn_rule(self, BinaryRule rule, int which, View* v, int y, double w) noexcept nogil:
+        """Let a rule learn; its scores before that go into `margins`."""
+        cdef int c
+        for c in range(self.problems):
+            self.margins[3 * c + which] = rule.update(
+                v, c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
+
     cdef void project(self, BinaryRule rule, int c) noexcept nogil:
-        """Into the l1 ball, the intercept left out."""
+        """Scale a problem's weights into the l1 ball (eq. 12), the intercept left out."""
         cdef Py_ssize_t slot, i
         cdef double total = 0.0
         cdef double* s
@@ -289,57 +324,57 @@ cdef class OVFMModel(Model):
         cdef double total = 0.0
         cdef double a[3]
         cdef int c
-        for c in range(self.mixes):
+        for c in range(self.problems):
             self.shares(c, a)
-            total += a[0] * fabs(self.raw.coefficient(slot, c)) + a[1] * fabs(self.latent.coefficient(slot, c))
-            if self.halves == 3:
-                total += a[2] * fabs(self.presence.coefficient(slot, c))
+            total += a[RAW] * fabs(self.raw.coefficient(slot, c)) + a[LATENT] * fabs(self.latent.coefficient(slot, c))
+            if self.with_presence:
+                total += a[PRESENCE] * fabs(self.presence.coefficient(slot, c))
         return total
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
-        cdef int32_t node
-        cdef int c = label if self.mixes > 1 else 0
-        cdef double sign = side(self, label), z
+        cdef int64_t node
+        cdef int c = label if self.problems > 1 else 0
+        cdef double sign = self.sign_of(label), z
         cdef double a[3]
         self.shares(c, a)
         self.copula.observe(v)
         for i in range(v.n):
-            node = self.copula.node_of[v.slot[i]]
+            node = self.copula.by_slot[v.slot[i]].node
             z = 1.0 if v.slot[i] == 0 else self.copula.score[node - 1] if node > 0 else 0.0
-            out[i] = sign * a[1] * self.latent.coefficient(v.slot[i], c) * z
+            out[i] = sign * a[LATENT] * self.latent.coefficient(v.slot[i], c) * z
             if not self.latent_only:
-                out[i] += sign * a[0] * self.raw.coefficient(v.slot[i], c) * v.x[i]
-                if self.halves == 3:
+                out[i] += sign * a[RAW] * self.raw.coefficient(v.slot[i], c) * v.x[i]
+                if self.with_presence:
                     z = 1.0 - self.copula.rate(v.slot[i]) if v.slot[i] else 1.0
-                    out[i] += sign * a[2] * self.presence.coefficient(v.slot[i], c) * z
+                    out[i] += sign * a[PRESENCE] * self.presence.coefficient(v.slot[i], c) * z
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Absent features act through their regressed scores and by not being there."""
+        """Absent features contribute through their regressed scores and through their absence."""
         cdef Py_ssize_t i
         cdef int32_t slot
-        cdef int c = label if self.mixes > 1 else 0
-        cdef double sign = side(self, label)
+        cdef int c = label if self.problems > 1 else 0
+        cdef double sign = self.sign_of(label)
         cdef double a[3]
         cdef dict parts = {}
         self.shares(c, a)
         given = {v.slot[i] for i in range(v.n)}
         self.copula.observe(v)
         for i in range(self.copula.nodes):
-            slot = self.copula.slot_of[i]
+            slot = <int32_t> self.copula.by_node[i].slot
             if slot != 0 and slot not in given:
-                parts[slot] = sign * a[1] * self.latent.coefficient(slot, c) * self.copula.score[i]
-                if self.halves == 3:
-                    parts[slot] -= sign * a[2] * self.presence.coefficient(slot, c) * self.copula.rate(slot)
+                parts[slot] = sign * a[LATENT] * self.latent.coefficient(slot, c) * self.copula.score[i]
+                if self.with_presence:
+                    parts[slot] -= sign * a[PRESENCE] * self.presence.coefficient(slot, c) * self.copula.rate(slot)
         return parts
 
     # ---------------------------------------------------------------- looking and keeping
 
     def mix_weights(self):
-        """How much of the raw, the latent and the presence learner is in the score, a row a problem."""
+        """How much of the raw, the latent and the presence learner is in the score; one row per problem."""
         cdef int c
-        cdef double[:, ::1] out = np.zeros((self.mixes, 3))
-        for c in range(self.mixes):
+        cdef double[:, ::1] out = np.zeros((self.problems, 3))
+        for c in range(self.problems):
             self.shares(c, &out[c, 0])
         return np.asarray(out)
 
@@ -351,42 +386,36 @@ cdef class OVFMModel(Model):
     def role(self, Py_ssize_t slot):
         return self.copula.role(slot) or "raw"
 
+    def calls_python(self):
+        return any(rule.calls_python() for rule in self.rules())
+
+    def pending_error(self):
+        return next((error for error in [rule.pending_error() for rule in self.rules()] if error is not None), None)
+
     def notes(self):
-        if self.copula.nodes - self.copula.idle < self.copula.max_dense:
-            return []
-        return [f"the copula is full: it covers the {self.copula.max_dense} features most active of late (max_dense); "
-                "the others live in the raw learner alone"]
+        found = [note for rule in self.rules() for note in rule.notes()]
+        if self.copula.nodes - self.copula.idle == self.copula.max_dense:
+            found.append(f"the copula is full: it covers the {self.copula.max_dense} recently most active features "
+                         "(max_dense); the others are known to the raw and presence learners only")
+        return found
 
     def dump(self, Py_ssize_t size):
-        cdef int c
-        cdef Py_ssize_t each = experts_size(&self.mix[0])
-        mix = np.zeros((self.mixes, each))
-        cdef double[:, ::1] view = mix
-        for c in range(self.mixes):
-            experts_dump(&self.mix[c], &view[c, 0])
-        arrays = Model.dump(self, size)
-        arrays["mix"] = mix
+        arrays = {"classes": np.array([self.classes], dtype=np.int64),
+                  **self.arrays.dump(size, self.classes, self.problems)}
         for prefix, part in self.held():
             arrays.update({prefix + key: array for key, array in part.dump(size).items()})
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef int c
-        Model.fill(self, arrays, capacity)
+        self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
+        self.problems = self.classes if self.classes > 2 else 1
         for prefix, part in self.held():
             part.fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+        for rule in self.rules():
+            if rule.classes != self.classes:
+                raise ValueError(f"a learner of {rule.classes} classes among {self.classes}")
+        self.arrays.fill(arrays, -1, capacity, self.classes, self.problems)
         self.grow(capacity)
-        self.fit_mixes()
-        cdef double[:, ::1] view = checked_array(arrays, "mix", "f", (self.mixes, experts_size(&self.mix[0])))
-        for c in range(self.mixes):
-            experts_fill(&self.mix[c], &view[c, 0])
 
     def nbytes(self):
-        return sum(part.nbytes() for _, part in self.held())
-
-
-cdef double side(OVFMModel model, int label) noexcept nogil:
-    """How a label's score hangs on that of its problem; one label alone has score 0."""
-    if model.classes < 2:
-        return 0.0
-    return -1.0 if model.mixes == 1 and label == 0 else 1.0
+        return self.arrays.nbytes() + sum(part.nbytes() for _, part in self.held())

@@ -2,10 +2,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold.copula._active_set import Nodes
+from varifold.copula._active_set import ActiveSet
 from varifold.copula._marginals import Marginals
 
-class Scores(Nodes):
+class Scores(ActiveSet):
     marginals: Marginals
     sweeps: int
     n: int

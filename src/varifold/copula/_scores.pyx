@@ -1,90 +1,84 @@
-"""Normal scores of an instance: of the features observed by their windows, of the absent by regression.
+"""Normal scores of an instance: those of observed features from their windows, those of absent ones by regression.
 
-An instance's observed nodes get normal scores from their windows (intervals for ordinal features), `sweeps` rounds of
-truncated-normal moments given the others place the intervals, and the absent nodes follow by regression. Nothing here
-needs the GIL or allocates on the way; whoever predicts touches scratch only.
+An observed node gets its normal score from its window: a point, or an interval for an ordinal feature. `sweeps` rounds
+of truncated-normal moments given the other nodes place the scores in their intervals, and the absent nodes follow by
+regression. This is the E-step of the copula (OVFM eq. 4 and 5). Nothing here allocates
+or changes the state: a prediction writes scratch only.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
 
-from varifold.copula._dense cimport invert_scratch, invert_spd
+from varifold.copula._dense cimport invert_spd
 from varifold.copula._marginals cimport Place, normal_density, normal_mass
 from varifold._engine.names cimport INDICATOR
-from varifold.copula._active_set cimport Nodes, fresh
+from varifold.copula._active_set cimport ActiveSet
 from varifold._engine.space cimport Space
+from varifold._engine.state cimport FLOAT64, INT32, SLOT, SLOT_PROBLEM, STRUCT, UINT8, State
 from varifold._engine.view cimport View
 
-cdef double JITTER = 1e-6
-cdef double FLOOR = 1e-9
+cdef double JITTER = 1e-6          # added to the diagonal before inverting
+cdef double LARGEST_JITTER = 1e12
+cdef double SMALLEST_VARIANCE = 1e-9
+cdef double SMALLEST_MASS = 1e-6   # of a truncated normal, below which its moments are not computed
 
 
-cdef class Scores(Nodes):
-    """Marginals and a correlation of the nodes; a subclass makes the marginals and learns the correlation."""
+cdef class Scores(ActiveSet):
+    """Marginals and correlation of the nodes; a subclass makes the marginals and learns the correlation."""
 
-    def __dealloc__(self):
+    def __cinit__(self):
         cdef int i
-        free(self.sigma); free(self.scratch); free(self.node); free(self.given); free(self.z); free(self.v)
-        free(self.place); free(self.observed); free(self.score); free(self.memo_slot); free(self.memo_raw)
-        free(self.work)
-        for i in range(4):
-            free(self.factor[i].node)
-            free(self.factor[i].inverse)
+        cdef State per_node = self.node_arrays
+        self.slot_arrays.scratch(<void**> &self.memo_slot, SLOT, 1, INT32)
+        self.slot_arrays.scratch(<void**> &self.memo_raw, SLOT)
+        per_node.scratch(<void**> &self.observed, SLOT, 1, UINT8)
+        per_node.scratch(<void**> &self.node, SLOT, 1, INT32)
+        per_node.scratch(<void**> &self.given, SLOT)
+        per_node.scratch(<void**> &self.z, SLOT)
+        per_node.scratch(<void**> &self.v, SLOT)
+        per_node.scratch(<void**> &self.score, SLOT)
+        per_node.scratch(<void**> &self.place, SLOT, sizeof(Place), STRUCT)
+        per_node.scratch(<void**> &self.work, SLOT)
+        # a matrix entry beyond 1e6 in a file could not be inverted
+        self.squares = State()
+        self.squares.declare("sigma", <void**> &self.sigma, SLOT_PROBLEM, 1, FLOAT64, True, 0, 0.0, -1e6, 1e6)
+        self.squares.scratch(<void**> &self.schur, SLOT_PROBLEM)
+        for i in range(CACHED):
+            per_node.scratch(<void**> &self.inverse[i].node, SLOT, 1, INT32)
+            self.squares.scratch(<void**> &self.inverse[i].matrix, SLOT_PROBLEM)
 
     cdef int attach(self, Space space) except -1:
+        """Take the space whose slots are seen, and make room for it."""
         self.space = space
         self.grow(space.capacity)
         return 0
 
     cdef int grow(self, Py_ssize_t slots) except -1:
-        cdef Py_ssize_t room
-        if slots <= self.slots:
-            return 0
-        self.grow_slots(slots)
-        self.memo_slot = <int32_t*> fresh(self.memo_slot, slots * sizeof(int32_t))
-        self.memo_raw = <double*> fresh(self.memo_raw, slots * sizeof(double))
-        room = slots - 1 if slots - 1 < self.max_dense else self.max_dense
+        """Room for this many slots, and for a node of each up to `max_dense`."""
+        cdef Py_ssize_t room = min(slots, self.max_dense)
+        self.reserve_slots(slots)
         if room > self.room:
             self.make_room(room)
         return 0
 
     cdef int make_room(self, Py_ssize_t room) except -1:
-        """Space for `room` nodes: new ones are uncorrelated."""
-        cdef Py_ssize_t old = self.room, i
-        cdef double* sigma = <double*> calloc(room * room, sizeof(double))
-        if sigma == NULL:
-            raise MemoryError
-        for i in range(room):
-            if i < old:
-                memcpy(sigma + i * room, self.sigma + i * old, old * sizeof(double))
-            else:
-                sigma[i * room + i] = 1.0
-        free(self.sigma)
-        self.sigma = sigma
-        self.grow_nodes(room)
-        self.observed = <uint8_t*> fresh(self.observed, room)
-        memset(self.observed, 0, room)
+        """Room for this many nodes; new ones are uncorrelated. `self.room` changes last."""
+        cdef Py_ssize_t i
+        self.squares.reserve_problems(room)
+        self.stride = self.squares.problems
+        self.squares.reserve_slots(room)
+        for i in range(self.room, room):
+            self.sigma[i * self.stride + i] = 1.0
         self.marginals.grow(room)
-        self.node = <int32_t*> fresh(self.node, room * sizeof(int32_t))
-        self.given = <double*> fresh(self.given, room * sizeof(double))
-        self.z = <double*> fresh(self.z, room * sizeof(double))
-        self.v = <double*> fresh(self.v, room * sizeof(double))
-        self.score = <double*> fresh(self.score, room * sizeof(double))
-        self.place = <Place*> fresh(self.place, room * sizeof(Place))
-        self.work = <double*> fresh(self.work, room * sizeof(double))
-        self.scratch = <double*> fresh(self.scratch, invert_scratch(room) * sizeof(double))
-        for i in range(4):
-            self.factor[i].node = <int32_t*> fresh(self.factor[i].node, room * sizeof(int32_t))
-            self.factor[i].inverse = <double*> fresh(self.factor[i].inverse, room * room * sizeof(double))
+        self.reserve_nodes(room)
         self.tick += 1
         return 0
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:
-        """An empty window; that of an indicator holds the zeros of its column's past."""
+        """Start with an empty window; that of an indicator holds a zero per earlier observation of its column."""
         self.marginals.clear(node)
         if self.space.kind[slot] & INDICATOR:
             self.marginals.start_at_zero(node, self.frequency(slot))
@@ -94,26 +88,27 @@ cdef class Scores(Nodes):
         cdef Py_ssize_t i
         self.marginals.clear(node)
         for i in range(self.nodes):
-            self.sigma[i * self.room + node] = 0.0
-            self.sigma[node * self.room + i] = 0.0
-        self.sigma[node * self.room + node] = 1.0
+            self.sigma[i * self.stride + node] = 0.0
+            self.sigma[node * self.stride + i] = 0.0
+        self.sigma[node * self.stride + node] = 1.0
 
     # ---------------------------------------------------------------- one instance
 
     cdef void gather(self, View* v) noexcept nogil:
-        """Observed nodes and their values into scratch, ascending; the other levels of a column given are zeros."""
+        """Write the observed nodes, ascending, and their values; the other levels of a given column are zeros."""
         cdef Py_ssize_t i, k
-        cdef int32_t slot, node, member
+        cdef int32_t slot
+        cdef int64_t node, member
         for i in range(v.n):
             slot = v.slot[i]
             if slot == 0:
                 continue
-            member = self.first_of[self.space.column[slot]]
+            member = self.by_slot[self.space.column[slot]].first
             while member:
                 self.observed[member - 1] = 1
                 self.score[member - 1] = 0.0
-                member = self.next_of[member - 1]
-            node = self.node_of[slot] - 1
+                member = self.by_node[member - 1].next
+            node = self.by_slot[slot].node - 1
             if node >= 0:
                 self.observed[node] = 1
                 self.score[node] = v.raw[i]
@@ -127,7 +122,7 @@ cdef class Scores(Nodes):
         self.n = k
 
     cdef void observe(self, View* v) noexcept nogil:
-        """All scores of an instance; what was computed for the same instance a moment ago stands."""
+        """Compute all scores of an instance, unless they are those computed last."""
         cdef Py_ssize_t i
         cdef double* inverse
         if (self.memo_tick == self.tick and self.memo_n == v.n
@@ -151,43 +146,45 @@ cdef class Scores(Nodes):
 
     cdef double* invert(self) noexcept nogil:
         """The inverse of the observed nodes' correlation; instances with the same nodes share it."""
-        cdef int f
-        cdef Factor* held
-        cdef Py_ssize_t i, j, o = self.n
-        cdef double* a
-        cdef double* row
-        cdef double jitter = JITTER
-        for f in range(4):
-            held = &self.factor[f]
+        cdef int k
+        cdef Inverse* held
+        cdef Py_ssize_t o = self.n
+        for k in range(CACHED):
+            held = &self.inverse[k]
             if (held.version == self.version and held.n == o
                     and memcmp(held.node, self.node, o * sizeof(int32_t)) == 0):
-                return held.inverse
-        held = &self.factor[self.turn]
+                return held.matrix
+        held = &self.inverse[self.turn]
         if o == 0:
-            return held.inverse
-        self.turn = (self.turn + 1) & 3
-        a = held.inverse
-        while True:
-            for i in range(o):
-                row = self.sigma + <Py_ssize_t> self.node[i] * self.room
-                for j in range(o):
-                    a[i * o + j] = row[self.node[j]]
-                a[i * o + i] += jitter
-            if invert_spd(o, a, o, self.scratch):
-                break
-            jitter *= 10.0
-            if jitter > 1e12:  # sigma holds no numbers that could be inverted: take it for the identity
-                memset(a, 0, o * o * sizeof(double))
-                for i in range(o):
-                    a[i * o + i] = 1.0
-                break
+            return held.matrix
+        self.turn = (self.turn + 1) % CACHED
+        self.invert_sigma(held.matrix)
         memcpy(held.node, self.node, o * sizeof(int32_t))
         held.n = o
         held.version = self.version
-        return a
+        return held.matrix
+
+    cdef void invert_sigma(self, double* a) noexcept nogil:
+        """Write the inverse of the observed nodes' correlation, with as much jitter as it takes."""
+        cdef Py_ssize_t i, j, o = self.n
+        cdef double* row
+        cdef double jitter = JITTER
+        while jitter <= LARGEST_JITTER:
+            for i in range(o):
+                row = self.sigma + <Py_ssize_t> self.node[i] * self.stride
+                for j in range(o):
+                    a[i * o + j] = row[self.node[j]]
+                a[i * o + i] += jitter
+            if invert_spd(o, a, o, self.schur):
+                return
+            jitter *= 10.0
+        # sigma holds no numbers that could be inverted: take it for the identity
+        memset(a, 0, o * o * sizeof(double))
+        for i in range(o):
+            a[i * o + i] = 1.0
 
     cdef void sweep(self, double* inverse, bint alone) noexcept nogil:
-        """Truncated-normal moments of the interval nodes given the others, all at once, `sweeps` times."""
+        """Truncated-normal moments of the interval nodes given the other nodes, all at once, `sweeps` times."""
         cdef Py_ssize_t i, j, o = self.n
         cdef int s
         cdef bint any_interval = False
@@ -212,7 +209,7 @@ cdef class Scores(Nodes):
                     truncated(&self.place[i], self.z[i] - total * self.work[i], sqrt(total), &self.z[i], &self.v[i])
 
     cdef void regress_absent(self, double* inverse) noexcept nogil:
-        """Scores by node: the observed as they are, the absent by regression on them."""
+        """Scores by node: the observed as they are, the absent by regression (eq. 5): Sigma_MO Sigma_OO^-1 z_O."""
         cdef Py_ssize_t i, j, o = self.n
         cdef double total
         cdef double* row
@@ -222,7 +219,7 @@ cdef class Scores(Nodes):
                 total += inverse[i * o + j] * self.z[j]
             self.work[i] = total
         for i in range(o):
-            row = self.sigma + <Py_ssize_t> self.node[i] * self.room
+            row = self.sigma + <Py_ssize_t> self.node[i] * self.stride
             total = self.work[i]
             for j in range(self.nodes):
                 self.score[j] += row[j] * total
@@ -230,34 +227,34 @@ cdef class Scores(Nodes):
             self.score[self.node[i]] = self.z[i]
 
     cdef double absent_variance(self, Py_ssize_t node, double* inverse) noexcept nogil:
-        """Conditional variance of an absent node's score, the spread of the interval scores included."""
+        """Conditional variance of an absent node's score, the variance of the interval scores included."""
         cdef Py_ssize_t i, j, o = self.n
-        cdef double* row = self.sigma + node * self.room
+        cdef double* row = self.sigma + node * self.stride
         cdef double variance = 1.0, slope
         for i in range(o):
             slope = 0.0
             for j in range(o):
                 slope += inverse[i * o + j] * row[self.node[j]]
             variance += slope * (slope * self.v[i] - row[self.node[i]])
-        return variance if variance > FLOOR else FLOOR
+        return max(variance, SMALLEST_VARIANCE)
 
     def correlation(self):
         """(slots, matrix) of the nodes, in the order of slots."""
         cdef Py_ssize_t i, j
-        nodes = sorted((self.slot_of[i], i) for i in range(self.nodes) if self.slot_of[i] != 0)
+        nodes = sorted((self.by_node[i].slot, i) for i in range(self.nodes) if self.by_node[i].slot != 0)
         out = np.eye(len(nodes))
         cdef double[:, ::1] view = out
         for i in range(len(nodes)):
             for j in range(len(nodes)):
-                view[i, j] = self.sigma[<Py_ssize_t> nodes[i][1] * self.room + <Py_ssize_t> nodes[j][1]]
+                view[i, j] = self.sigma[<Py_ssize_t> nodes[i][1] * self.stride + <Py_ssize_t> nodes[j][1]]
         return [slot for slot, _ in nodes], out
 
 
 cdef void truncated(const Place* place, double mean, double sd, double* z, double* v) noexcept nogil:
-    """Mean and variance of N(mean, sd^2) within the place's interval; too little mass leaves z and no spread."""
+    """Mean and variance of N(mean, sd^2) in the place's interval; with too little mass z stays, without variance."""
     cdef double low = (place.low - mean) / sd, high = (place.high - mean) / sd
     cdef double mass = normal_mass(low, high), at_low = 0.0, at_high = 0.0, ratio, slope = 0.0
-    if mass < 1e-6:
+    if mass < SMALLEST_MASS:
         v[0] = 0.0
         return
     if low > -INFINITY:

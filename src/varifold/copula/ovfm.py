@@ -20,12 +20,12 @@ class OVFM(VaryingClassifier):
 
     A copula over Boolean, ordinal and continuous features is learned on the way; each instance becomes a full vector
     of normal scores, the absent features regressed on those present. Choose it when features depend on one another,
-    so that what is absent can be told from what is there. ``latent_only=True`` is OVFM-L.
+    so that absent features can be inferred from those present. ``latent_only=True`` is OVFM-L.
 
     Parameters
     ----------
     window
-        Values of each feature that its distribution is taken from (W >= 2).
+        Most recent values of each feature that its distribution is estimated from (W >= 2).
     batch
         Instances between two updates of the correlation (b >= 1).
     levels
@@ -35,8 +35,8 @@ class OVFM(VaryingClassifier):
     c, gamma_min
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
-        Rule of the two linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors'
-        code (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (step 1/√t).
+        Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
+        (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (step 1/√t).
     r
         See `AROW`.
     decay, kappa, LP
@@ -45,37 +45,37 @@ class OVFM(VaryingClassifier):
         Rate of the mix of k experts (2, with presence 5): a fixed `eta`, or √(8 ln k / T) for a `horizon` of T
         instances, or when neither is given √(8 ln k / t) at instance t.
     radius
-        Radius of the ℓ1 ball that both weight vectors are kept in (eq. 12); None for none.
+        Radius of the ℓ1 ball that the weight vectors are projected into (eq. 12); None for none.
     latent_only
         Whether to answer by the latent learner alone (OVFM-L).
     presence
-        Whether a third learner, which sees which features are there and which are not, joins the mix, alone and on top
-        of each of the other two. It is what answers when a lab test that was not asked for, or a word, tells the
-        label. False is the paper's pair.
+        Whether a third learner, which sees which features are present and which are not, joins the mix, alone and added
+        to each of the other two. It helps where a lab test that was not ordered, or a word, indicates the label.
+        False is the paper's pair.
     max_dense
-        Most features under the copula; beyond it those most active of late are, and the others live in the raw learner
-        only (`features` shows the role of each).
+        Most features under the copula; when there are more, it covers the recently most active ones, and the others
+        are known to the raw and presence learners only (`features` shows the role of each).
     scale, fit_intercept, clip, max_features, evict
         See `VaryingClassifier`; the scaler serves the raw learner, the copula takes the values as given.
 
     Notes
     -----
     *Deviations from the paper.* No delay: instances are predicted as they come, with the correlation learned before
-    (Algorithm 1 predicts the oldest of a buffer). One EM step a mini-batch, with uncentred second moments and the
+    (Algorithm 1 predicts the oldest of a buffer). One EM step per mini-batch, with uncentred second moments and the
     interval variances of ordinal features; the variances of two ordinal features are taken one by one, which biases
     their correlation. Scores are mid-ranks, never 0 or 1. The paper's learners are gradient descent, those of its code
     FTRL-ADP; AROW is the default here, because it errs less on most streams of the paper's Table II
-    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence learner is ours: a feature under the
-    copula that is there counts one less its rate of presence of late, one that is not there minus that rate, and of the
-    features outside those there count alike. Where absence tells something (the informative streams of OVFIV's Table 2)
+    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence learner is ours: a feature under
+    the copula that is present counts one minus its recent rate of presence, an absent one minus that rate, and of the
+    other features only those present count. Where absence is informative (the informative streams of OVFIV's Table 2)
     it takes german from .31 to .18 and dropout from .19 to .09; the experts with it start 10 nats behind, so that it
-    costs next to nothing elsewhere. AROW's margin is near 2 p - 1, so the mix takes it for log-odds of twice its size.
+    costs almost nothing elsewhere. AROW's margin is near 2 p - 1, so the mix takes it for log-odds of twice its size.
     An indicator `f=v` is a Boolean feature; those of one column are observed together (the others being zeros), and the
-    first level met is the reference that has no latent feature. Sample weights count in the correlation and in the
+    first level seen is the reference, which has no latent feature. Sample weights count in the correlation and in the
     learners; a window holds each value once.
 
-    *Cost.* O(present³ + present² absent + present absent²), absent being the features under the copula that are not
-    there; instances with the same features present share the inverse. O(max_dense²) memory.
+    *Cost.* O(present³ + present² absent + present absent²), absent being the absent features under the copula;
+    instances with the same features present share the inverse. O(max_dense²) memory.
 
     Examples
     --------
@@ -202,13 +202,13 @@ class OVFM(VaryingClassifier):
     @property
     @undisturbed
     def raw_share(self) -> list[float]:
-        """How much of the raw learner is in the answer, one number a problem (one for two labels, else one a label)."""
+        """How much of the raw learner is in the answer; one number for two labels, otherwise one per label."""
         return [float(weights[0]) for weights in self._compiled.mix_weights()]
 
     @property
     @undisturbed
     def shares(self) -> list[dict[str, float]]:
-        """How much of each learner's score is in the answer now, a problem each: ``raw``, ``latent``, ``presence``.
+        """How much of each learner's score is in the answer now, per problem: ``raw``, ``latent``, ``presence``.
 
         Presence comes on top of the others, so that the three may add up to more than one.
         """

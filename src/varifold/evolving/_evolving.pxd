@@ -1,8 +1,8 @@
 from libc.stdint cimport int32_t, uint64_t
 
 from varifold._numeric.hedge cimport Experts
-from varifold.evolving._feature_map cimport Overlap
-from varifold.evolving._switch_detector cimport Phases
+from varifold.evolving._overlap cimport Overlap
+from varifold.evolving._switch_detector cimport SwitchDetector
 from varifold.evolving._rule_pair cimport RulePair
 from varifold._engine.view cimport View
 
@@ -17,23 +17,24 @@ cdef enum Parts:
 
 
 cdef class EvolvingModel(RulePair):
-    cdef readonly Phases phases
+    cdef readonly SwitchDetector detector
     cdef readonly Overlap overlap
     cdef Experts experts              # the old model is number 0, the new one 1
     cdef int parts
-    cdef bint transfer                # the new model starts from the old one's weights through the map
+    cdef bint transfers               # the new model starts from the old one's weights through the map
     cdef bint centred                 # the map has a constant
     cdef bint frozen
     cdef uint64_t seed
     cdef double recent[2]             # running mean loss of the old and the new model
-    cdef int heir                     # whose features the overlap that runs is mapped to
+    cdef int successor                # the rule carried over at the next switch: the overlap maps to its features
     cdef Py_ssize_t maps_missed       # overlaps wider than max_dense
     cdef int32_t* column_of           # slot -> input column of the overlap + 1
 
+    cdef int reserve_overlap(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil
     cdef void weights(self, View* v, double* a) noexcept nogil
     cdef void admit(self, int e, View* v) noexcept nogil
-    cdef void begin(self) noexcept nogil
+    cdef void begin_overlap(self) noexcept nogil
     cdef void collect(self, View* v, double w) noexcept nogil
     cdef bint stays(self, View* v) noexcept nogil
     cdef void switch(self, View* v) noexcept nogil
-    cdef void hand_over(self, int giver, int taker, View* v) noexcept nogil
+    cdef void transfer_weights(self, int giver, int taker, View* v) noexcept nogil

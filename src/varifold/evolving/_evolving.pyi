@@ -3,14 +3,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varifold._engine.one_vs_rest import BinaryRule
-from varifold.evolving._feature_map import Overlap
+from varifold.evolving._overlap import Overlap
 from varifold.evolving._rule_pair import RulePair
-from varifold.evolving._switch_detector import Phases
+from varifold.evolving._switch_detector import SwitchDetector
 
 PARTS: dict[str, int]
 
 class EvolvingModel(RulePair):
-    phases: Phases
+    detector: SwitchDetector
     overlap: Overlap
     def __init__(
         self,
@@ -18,7 +18,7 @@ class EvolvingModel(RulePair):
         second: BinaryRule,
         parts: str,
         *,
-        phases: Phases,
+        detector: SwitchDetector,
         logistic: bool = False,
         transfer: bool = False,
         centred: bool = False,

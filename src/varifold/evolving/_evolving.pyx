@@ -1,87 +1,110 @@
-"""A switch of the feature space: the old model on recovered features, a new one, and their mixture.
+"""A switch of the feature space: the old model on recovered features, a new one, and tsuccessor mixture (CWFE, FESL, PAFE).
 
 Before any switch one rule runs. During an overlap it keeps to the old features while the map new -> old is gathered.
 At the switch it becomes the old model, which sees what is still there as it is and the rest through the map; the other
-rule starts afresh on what is seen. At the next switch the one that did better of late is carried over. The rules are
-any two BinaryRules of a kind whose first number a slot is a weight.
+rule starts from zero on what is seen. At the next switch the one with the smaller recent loss is carried over. The
+rules are any two BinaryRules of one kind whose first number per slot is a weight.
 """
 
 import numpy as np
 
 from libc.stdint cimport int32_t, uint64_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
+from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.space cimport seen_first
+from varifold._engine.state cimport INT32, SLOT
+from varifold._engine.view cimport View
+from varifold._numeric.hashing cimport mix, unit_interval
 from varifold._numeric.hedge cimport (
     ANYTIME, HORIZON, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_weights,
 )
-from varifold.evolving._feature_map cimport FeatureMap, Overlap
-from varifold._engine.one_vs_rest cimport BinaryRule
-from varifold.evolving._switch_detector cimport ABSORB, GONE, JOIN, JOINED, Phases, SWITCH
+from varifold.evolving._feature_map cimport FeatureMap
+from varifold.evolving._overlap cimport Overlap
 from varifold.evolving._rule_pair cimport Locals, RulePair
-from varifold._engine.space cimport seen_first
-from varifold._engine.view cimport View
-from varifold.evolving._feature_map import checked, reals
+from varifold.evolving._switch_detector cimport ABSORB, GONE, JOIN, JOINED, SWITCH, UNKNOWN, SwitchDetector
+
+from varifold._engine.state import checked_array
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
 cdef double UNBOUNDED = 1e50      # what recovered values are held within when no scaler bounds them
-cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean that chooses who is carried over
+cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean that chooses which rule is carried over
 
 
 cdef inline double uniform(uint64_t seed, uint64_t step) noexcept nogil:
-    """A number in [0, 1) that depends on seed and step alone (splitmix64)."""
-    cdef uint64_t z = seed * <uint64_t> 0xD1342543DE82EF95 + (step + 1) * <uint64_t> 0x9E3779B97F4A7C15
-    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
-    return ((z ^ (z >> 31)) >> 11) * (1.0 / 9007199254740992.0)
+    """A number in [0, 1) that depends on seed and step alone."""
+    return unit_interval(mix(seed * <uint64_t> 0xD1342543DE82EF95 + step * <uint64_t> 0x9E3779B97F4A7C15))
 
 
 cdef class EvolvingModel(RulePair):
-    def __cinit__(self, BinaryRule first not None, BinaryRule second not None, str parts, *, Phases phases not None,
-                  bint logistic=False, bint transfer=False, bint centred=False, bint spread=False, double ridge=0.0,
-                  double bound=0.0, horizon=None, Py_ssize_t max_dense=512, seed=0):
+    """Two rules, the map between tsuccessor features and what runs of them after a switch."""
+
+    def __cinit__(self, BinaryRule first not None, BinaryRule second not None, str parts, *,
+                  SwitchDetector detector not None, bint logistic=False, bint transfer=False, bint centred=False,
+                  bint spread=False, double ridge=0.0, double bound=0.0, horizon=None, Py_ssize_t max_dense=512,
+                  seed=0):
         self.first = first
         self.second = second
-        self.phases = phases
+        self.detector = detector
         self.parts = PARTS[parts]
         self.logistic = logistic
-        self.transfer = transfer
+        self.transfers = transfer
         self.centred = centred
         self.bound = bound if bound > 0.0 else UNBOUNDED
         self.seed = seed
         self.map = FeatureMap(ridge, spread)
         self.overlap = Overlap(max_dense)
         self.wants_columns = True
+        self.prepares = True
+        self.arrays.scratch(<void**> &self.column_of, SLOT, 1, INT32)
+        if first.prepares or second.prepares:
+            raise TypeError(f"{type(first).__name__} takes memory by instance; an evolving model needs rules that do not")
         if experts_make(&self.experts, 2, ANYTIME if horizon is None else HORIZON,
                         0.0 if horizon is None else horizon, 0.0 if self.parts == MEAN else -1.0) < 0:
             raise MemoryError
 
     def __dealloc__(self):
         experts_free(&self.experts)
-        free(self.column_of)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t old = self.capacity
-        RulePair.grow(self, capacity)
-        if self.capacity == old:
-            return 0
-        self.phases.grow(self.space, capacity)
-        self.column_of = <int32_t*> realloc(self.column_of, capacity * sizeof(int32_t))
-        if self.column_of == NULL:
-            raise MemoryError
-        memset(self.column_of + old, 0, (capacity - old) * sizeof(int32_t))
+        self.detector.grow(self.space, capacity)
+        return RulePair.grow(self, capacity)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        """Room for a row of the overlap, and for the map should the switch come now."""
+        self.detector.prepare()
+        if self.detector.overlapping or self.detector.may_join(slots, n, n_new):
+            self.reserve_overlap(slots, n, n_new)
+        return 0
+
+    cdef int reserve_overlap(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
+        """Room for as many inputs and outputs as the overlap may have after this instance."""
+        cdef Py_ssize_t i, inputs = self.overlap.inputs + n_new + 1
+        cdef Py_ssize_t outputs[2]
+        cdef int e
+        cdef int32_t group
+        for e in range(2):
+            outputs[e] = self.local[e].n - 1 + n_new
+        for i in range(n):
+            group = self.detector.group[self.space.column[slots[i]]]
+            inputs += ((group == JOINED or group == UNKNOWN)
+                       and (self.column_of[slots[i]] == 0 or not self.detector.overlapping))
+            for e in range(2):
+                outputs[e] += group != JOINED and self.local[e].of[slots[i]] < 0
+        self.overlap.reserve(inputs, max(outputs[0], outputs[1]))
+        self.map.reserve_solve(self.overlap.room_in, self.overlap.room_out)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         RulePair.forget(self, slot)
         self.overlap.forget(slot)
-        self.phases.forget(slot)
+        self.detector.forget(slot)
         self.column_of[slot] = 0
 
     # ---------------------------------------------------------------- answering
 
     cdef void weights(self, View* v, double* a) noexcept nogil:
-        """What the old (0) and the new model (1) count for in this instance's answer."""
+        """Weights of the old (0) and the new model (1) in this instance's answer (CWFE, eqs. 8 to 10)."""
         cdef bint old
         a[0] = 1.0
         a[1] = 0.0
@@ -106,7 +129,7 @@ cdef class EvolvingModel(RulePair):
             if a[part] == 0.0:
                 continue
             k = self.old if part == 0 else 1 - self.old
-            self.lay(k, v)
+            self.lay_out(k, v)
             for c in range(problems):
                 f = a[part] * self.rule_score(k, c)
                 if problems == 1:
@@ -119,32 +142,33 @@ cdef class EvolvingModel(RulePair):
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef int event = self.phases.observe(v), growing
+        cdef int event = self.detector.observe(v), growing
         cdef double losses[2]
         if event == JOIN:
-            self.begin()
+            self.begin_overlap()
         elif event == ABSORB:
-            self.phases.absorb()
+            self.detector.absorb()
             self.overlap.clear()
+            self.map.release_solve()
         elif event == SWITCH:
             self.switch(v)
         growing = 1 - self.old if self.two else self.old
         self.admit(growing, v)
-        if self.phases.pairs:
+        if self.detector.pairs:
             self.collect(v, w)
-        self.lay(self.old, v)
+        self.lay_out(self.old, v)
         if self.two:
             losses[0] = self.rule_loss(self.old, y)
         if not self.frozen:
             self.rule_learn(self.old, y, w)
         if self.two:
-            self.lay(growing, v)
+            self.lay_out(growing, v)
             losses[1] = self.rule_loss(growing, y)
             self.rule_learn(growing, y, w)
             experts_learn(&self.experts, losses, w)
             self.recent[0] += RECENT * (losses[0] - self.recent[0])
             self.recent[1] += RECENT * (losses[1] - self.recent[1])
-        if self.phases.due(v.step + 1):
+        if self.detector.due(v.step + 1):
             self.switch(NULL)
 
     cdef void admit(self, int e, View* v) noexcept nogil:
@@ -155,13 +179,13 @@ cdef class EvolvingModel(RulePair):
             return
         for i in range(v.n):
             s = v.slot[i]
-            if self.local[e].of[s] < 0 and self.phases.group[self.space.column[s]] != JOINED:
+            if self.local[e].of[s] < 0 and self.detector.group[self.space.column[s]] != JOINED:
                 self.take(e, s)
 
-    cdef void begin(self) noexcept nogil:
+    cdef void begin_overlap(self) noexcept nogil:
         """An overlap begins: choose whose features are mapped to."""
         cdef Py_ssize_t i
-        self.heir = 1 - self.old if self.two and self.recent[1] <= self.recent[0] else self.old
+        self.successor = 1 - self.old if self.two and self.recent[1] <= self.recent[0] else self.old
         self.overlap.clear()
         for i in range(self.capacity):
             self.column_of[i] = 0
@@ -169,13 +193,13 @@ cdef class EvolvingModel(RulePair):
             self.overlap.add_input(0, 1.0)
 
     cdef void collect(self, View* v, double w) noexcept nogil:
-        """A row of the overlap: joined features as given, the heir's as it sees them."""
+        """A row of the overlap: joined features as given, the successor's features as it sees them."""
         cdef Py_ssize_t i
         cdef int32_t s
-        cdef Locals* l = &self.local[self.heir]
+        cdef Locals* l = &self.local[self.successor]
         for i in range(v.n):
             s = v.slot[i]
-            if s and self.column_of[s] == 0 and self.phases.group[self.space.column[s]] == JOINED:
+            if s and self.column_of[s] == 0 and self.detector.group[self.space.column[s]] == JOINED:
                 self.column_of[s] = self.overlap.add_input(s, v.raw[i]) + 1
         while not self.overlap.full and self.overlap.outputs < l.n - 1:
             self.overlap.add_output(l.slot[self.overlap.outputs + 1])
@@ -188,55 +212,56 @@ cdef class EvolvingModel(RulePair):
             s = v.slot[i]
             if self.column_of[s]:
                 self.overlap.row_a[self.column_of[s] - 1] = v.raw[i]
-        self.lay(self.heir, v)
+        self.lay_out(self.successor, v)
         for i in range(self.inner.n):
             if self.inner.slot[i]:
                 self.overlap.row_y[self.inner.slot[i] - 1] = self.inner.x[i]
         self.overlap.take(w)
 
     cdef bint stays(self, View* v) noexcept nogil:
-        """Whether the instance still shows a feature of the heir's."""
+        """Whether the instance still shows a feature of the successor."""
         cdef Py_ssize_t i
         if v != NULL:
             for i in range(v.n):
-                if v.slot[i] and self.local[self.heir].of[v.slot[i]] > 0:
+                if v.slot[i] and self.local[self.successor].of[v.slot[i]] > 0:
                     return True
         return False
 
     cdef void switch(self, View* v) noexcept nogil:
         """The old features have gone (v: the first instance without them; NULL before it)."""
         cdef bint mapped
-        if not self.phases.overlapping:
-            self.begin()
+        if not self.detector.overlapping:
+            self.begin_overlap()
         mapped = self.map.solve(self.overlap)
         self.maps_missed += self.overlap.full
-        self.old = self.heir
+        self.old = self.successor
         if self.parts == NEW or not (mapped or self.stays(v)):
-            self.wipe(1 - self.heir)
-            if self.transfer and mapped:
-                self.hand_over(self.heir, 1 - self.heir, v)
-            self.old = 1 - self.heir
+            self.wipe(1 - self.successor)
+            if self.transfers and mapped:
+                self.transfer_weights(self.successor, 1 - self.successor, v)
+            self.old = 1 - self.successor
             self.two = False
             self.map.clear()
         elif self.parts == FROZEN or self.parts == UPDATED:
             self.local[self.old].sealed = True
             self.frozen = self.parts == FROZEN
         else:
-            self.wipe(1 - self.heir)
-            if self.transfer and mapped:
-                self.hand_over(self.heir, 1 - self.heir, v)
+            self.wipe(1 - self.successor)
+            if self.transfers and mapped:
+                self.transfer_weights(self.successor, 1 - self.successor, v)
             self.local[self.old].sealed = True
             self.two = True
             self.recent[0] = self.recent[1] = 1.0
             self.experts.rounds = 0.0
             self.experts.held[0] = 0.0
             self.experts.held[1] = 0.0
-        self.restart(self.heir)
-        self.phases.turn(v)
+        self.restart(self.successor)
+        self.detector.record_switch(v)
         self.overlap.clear()
+        self.map.release_solve()
 
-    cdef void hand_over(self, int giver, int taker, View* v) noexcept nogil:
-        """Weights of the new model such that it answers as the old one does through the map."""
+    cdef void transfer_weights(self, int giver, int taker, View* v) noexcept nogil:
+        """Weights of the new model such that it answers as the old one does through the map: w2 = M w1 (PAFE)."""
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int c
         cdef int32_t s, t
@@ -283,18 +308,20 @@ cdef class EvolvingModel(RulePair):
         ones; 'old': any other feature."""
         cdef Py_ssize_t j
         cdef int32_t s = <int32_t> slot
+        if not 0 <= slot < self.space.size:
+            raise IndexError(f"no feature has the slot {slot}; there are {self.space.size}")
         column = self.space.column[s]
-        if self.phases.group[column] == JOINED:
+        if self.detector.group[column] == JOINED:
             return "new"
-        if self.phases.group[column] == GONE:
+        if self.detector.group[column] == GONE:
             return "mapped" if any(self.map.output[j] == s for j in range(self.map.outputs)) else "old"
-        if self.phases.switches and seen_first(&self.space.seen[s]) >= self.phases.last_start:
+        if self.detector.switches and seen_first(&self.space.seen[s]) >= self.detector.last_start:
             return "new"
         return "old"
 
     def switches(self):
         """Steps of the switches so far."""
-        return self.phases.steps()
+        return self.detector.steps()
 
     def mix(self):
         """Weights of the old and the new model, None when one runs alone."""
@@ -306,12 +333,12 @@ cdef class EvolvingModel(RulePair):
 
     def notes(self):
         said = []
-        steps = self.phases.steps()
+        steps = self.detector.steps()
         if steps:
             said.append(f"{len(steps)} switch{'es' if len(steps) > 1 else ''} of the feature space, the last at step "
                         f"{steps[len(steps) - 1]:,}; {self.map.outputs} old features are recovered from {self.map.inputs} new ones")
-        if self.phases.overlapping:
-            said.append(f"an overlap runs since step {self.phases.joined_at:,}: {self.overlap.rows} instances showed "
+        if self.detector.overlapping:
+            said.append(f"an overlap runs since step {self.detector.joined_at:,}: {self.overlap.rows} instances showed "
                         "old and new features together")
         if self.maps_missed or self.overlap.full:
             said.append(f"a map had more than max_dense={self.overlap.most} features on a side and was not learned")
@@ -321,26 +348,27 @@ cdef class EvolvingModel(RulePair):
         cdef double held[3]
         experts_dump(&self.experts, held)
         return {
-            **RulePair.dump(self, size), **self.phases.dump(size), **self.overlap.dump(),
+            **RulePair.dump(self, size), **self.detector.dump(size), **self.overlap.dump(),
             "experts": np.array([held[0], held[1], held[2], self.recent[0], self.recent[1]]),
-            "course": np.array([self.heir, self.frozen, self.maps_missed], dtype=np.int64),
+            "course": np.array([self.successor, self.frozen, self.maps_missed], dtype=np.int64),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef double held[3]
         cdef Py_ssize_t i
         RulePair.fill(self, arrays, capacity)
-        held[0], held[1], held[2], self.recent[0], self.recent[1] = reals(arrays, "experts", (5,)).tolist()
+        held[0], held[1], held[2], self.recent[0], self.recent[1] = checked_array(
+            arrays, "experts", "f", (5,)).tolist()
         experts_fill(&self.experts, held)
-        course = checked(arrays, "course", 3, 0, 2**62)
-        self.heir = int(course[0] != 0)
+        course = checked_array(arrays, "course", "i", (3,), 0, 2**62)
+        self.successor = int(course[0] != 0)
         self.frozen = bool(course[1])
         self.maps_missed = int(course[2])
-        self.phases.fill(arrays)
+        self.detector.fill(arrays, capacity)
         self.overlap.fill(arrays, capacity)
         for i in range(self.overlap.inputs):
             if self.overlap.input[i] > 0:
                 self.column_of[self.overlap.input[i]] = <int32_t> (i + 1)
 
     def nbytes(self):
-        return RulePair.nbytes(self) + self.overlap.nbytes()
+        return RulePair.nbytes(self) + self.detector.nbytes() + self.overlap.nbytes()

@@ -2,21 +2,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-def checked(arrays: dict[str, NDArray[Any]], key: str, size: int, low: int, high: int) -> NDArray[Any]: ...
-def reals(arrays: dict[str, NDArray[Any]], key: str, shape: tuple[int, ...]) -> NDArray[Any]: ...
-
-class Overlap:
-    inputs: int
-    outputs: int
-    rank: int
-    rows: int
-    most: int
-    full: bool
-    def __init__(self, most: int) -> None: ...
-    def dump(self) -> dict[str, NDArray[Any]]: ...
-    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
-    def nbytes(self) -> int: ...
-
 class FeatureMap:
     inputs: int
     outputs: int

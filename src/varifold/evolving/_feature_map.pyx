@@ -1,251 +1,29 @@
-"""The map from new features to old ones, learned while both are seen.
+"""The map from new features to old ones, learned while both are seen (CWFE, eq. 6).
 
-``Overlap`` turns each row [A Y] into the triangular factor of those before it by plane rotations and keeps at most one
-row an input, so its size does not depend on the length of the overlap. The factor has the rows' Gram matrix, hence
-their least-squares solutions: ``FeatureMap.solve`` takes the one of least norm, equal to the pseudo-inverse's.
+Eq. 6 inverts a matrix that is singular for short overlaps. ``FeatureMap.solve`` takes the least-squares solution of
+least norm, which is the pseudo-inverse's.
 """
 
 import numpy as np
 
 from libc.math cimport fabs, hypot, sqrt
 from libc.stdint cimport int32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_lapack cimport dgelsy
 
+from varifold._numeric.memory cimport out_of_memory, resize
+from varifold.evolving._overlap cimport Overlap
+
+from varifold._engine.state import checked_array
+
 cdef double RCOND = 1e-11     # singular values below this share of the largest count as zero
-cdef double STEEPEST = 1e50   # a map beyond it fits nothing that a sensor says
+cdef double STEEPEST = 1e50   # coefficients beyond it come from values that differ by hundreds of digits
 cdef double STILL = 1e-9      # an input that moves less than this share of its mean is a constant
 
 
-def checked(dict arrays, str key, Py_ssize_t size, low, high):
-    """The whole numbers of a saved array of this size (-1: any), each at least `low` and below `high`."""
-    found = np.asarray(arrays[key])
-    if (found.dtype.kind not in "iu" or found.ndim != 1 or (size >= 0 and len(found) != size)
-            or (len(found) and not (low <= int(found.min()) and int(found.max()) < high))):
-        raise ValueError(f"the array {key!r} does not belong to this model")
-    return found
-
-
-def reals(dict arrays, str key, tuple shape):
-    """A saved array of numbers that must have this shape."""
-    found = np.asarray(arrays[key], dtype=np.float64)
-    if found.shape != shape:
-        raise ValueError(f"the array {key!r} has the shape {found.shape}, not {shape}")
-    return found
-
-
-cdef class Overlap:
-    def __cinit__(self, Py_ssize_t most):
-        self.most = most
-
-    def __dealloc__(self):
-        self.release()
-
-    cdef void release(self) noexcept nogil:
-        free(self.input)
-        free(self.output)
-        free(self.lead)
-        free(self.a)
-        free(self.y)
-        free(self.row_a)
-        free(self.row_y)
-        self.input = self.output = self.lead = NULL
-        self.a = self.y = self.row_a = self.row_y = NULL
-        self.room_in = self.room_out = 0
-
-    cdef void clear(self) noexcept nogil:
-        self.inputs = self.outputs = self.rank = self.rows = 0
-        self.full = False
-
-    cdef void mark_evicted(self) noexcept nogil:
-        self.clear()
-        self.full = True
-
-    cdef bint widen(self, Py_ssize_t room_in, Py_ssize_t room_out) noexcept nogil:
-        """Room for this many columns; there are as many rows as inputs."""
-        cdef double* a = <double*> calloc(room_in * room_in, sizeof(double))
-        cdef double* y = <double*> calloc(room_in * room_out, sizeof(double))
-        cdef Py_ssize_t i
-        self.input = <int32_t*> realloc(self.input, room_in * sizeof(int32_t))
-        self.lead = <int32_t*> realloc(self.lead, room_in * sizeof(int32_t))
-        self.output = <int32_t*> realloc(self.output, room_out * sizeof(int32_t))
-        self.row_a = <double*> realloc(self.row_a, room_in * sizeof(double))
-        self.row_y = <double*> realloc(self.row_y, room_out * sizeof(double))
-        if (a == NULL or y == NULL or self.input == NULL or self.lead == NULL or self.output == NULL
-                or self.row_a == NULL or self.row_y == NULL):
-            free(a)
-            free(y)
-            self.release()
-            return False
-        for i in range(self.rank):
-            memcpy(a + i * room_in, self.a + i * self.room_in, self.inputs * sizeof(double))
-            memcpy(y + i * room_out, self.y + i * self.room_out, self.outputs * sizeof(double))
-        free(self.a)
-        free(self.y)
-        self.a = a
-        self.y = y
-        self.room_in = room_in
-        self.room_out = room_out
-        return True
-
-    cdef bint reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil:
-        cdef Py_ssize_t room_in = self.room_in, room_out = self.room_out
-        if self.full:
-            return False
-        if inputs > self.most + 1 or outputs > self.most + 1:
-            self.mark_evicted()
-            return False
-        while room_in < inputs or room_in == 0:
-            room_in = 2 * room_in + 8
-        while room_out < outputs or room_out == 0:
-            room_out = 2 * room_out + 8
-        if (room_in != self.room_in or room_out != self.room_out) and not self.widen(room_in, room_out):
-            self.mark_evicted()
-            return False
-        return True
-
-    cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil:
-        """The column of a new input, -1 when there is no room.
-
-        In the rows so far it is as if it had had its first value always (0 where there is no constant).
-        """
-        cdef Py_ssize_t i, j = self.inputs
-        if not self.reserve(j + 1, self.outputs):
-            return -1
-        for i in range(self.rank):
-            self.a[i * self.room_in + j] = 0.0
-        if j and self.rank and self.input[0] == 0:
-            self.a[j] = first * self.a[0]
-        self.input[j] = slot
-        self.lead[j] = -1
-        self.inputs = j + 1
-        return <int32_t> j
-
-    cdef int32_t add_output(self, int32_t slot) noexcept nogil:
-        cdef Py_ssize_t i, j = self.outputs
-        if not self.reserve(self.inputs, j + 1):
-            return -1
-        for i in range(self.rank):
-            self.y[i * self.room_out + j] = 0.0
-        self.output[j] = slot
-        self.outputs = j + 1
-        return <int32_t> j
-
-    cdef void blank(self) noexcept nogil:
-        """Lay out a row of absent values: means where there is a constant, else zeros."""
-        cdef Py_ssize_t j
-        if self.full:
-            return
-        memset(self.row_a, 0, self.inputs * sizeof(double))
-        memset(self.row_y, 0, self.outputs * sizeof(double))
-        if self.rank and self.input[0] == 0:
-            for j in range(1, self.inputs):
-                self.row_a[j] = self.a[j] / self.a[0]
-            for j in range(self.outputs):
-                self.row_y[j] = self.y[j] / self.a[0]
-
-    cdef void take(self, double w) noexcept nogil:
-        """Rotate the row laid out into the factor, with weight w."""
-        cdef Py_ssize_t c, j, n = self.inputs, m = self.outputs
-        cdef double* r
-        cdef double* s
-        cdef double root = sqrt(w), h, cs, sn, t
-        if self.full:
-            return
-        self.rows += 1
-        for j in range(n):
-            self.row_a[j] *= root
-        for j in range(m):
-            self.row_y[j] *= root
-        for c in range(n):
-            if self.row_a[c] == 0.0:
-                continue
-            if self.lead[c] < 0:
-                memcpy(self.a + self.rank * self.room_in, self.row_a, n * sizeof(double))
-                memcpy(self.y + self.rank * self.room_out, self.row_y, m * sizeof(double))
-                self.lead[c] = <int32_t> self.rank
-                self.rank += 1
-                return
-            r = self.a + self.lead[c] * self.room_in
-            s = self.y + self.lead[c] * self.room_out
-            h = hypot(r[c], self.row_a[c])
-            cs = r[c] / h
-            sn = self.row_a[c] / h
-            for j in range(c, n):
-                t = cs * r[j] + sn * self.row_a[j]
-                self.row_a[j] = cs * self.row_a[j] - sn * r[j]
-                r[j] = t
-            self.row_a[c] = 0.0
-            for j in range(m):
-                t = cs * s[j] + sn * self.row_y[j]
-                self.row_y[j] = cs * self.row_y[j] - sn * s[j]
-                s[j] = t
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        cdef Py_ssize_t j
-        for j in range(self.inputs):
-            if self.input[j] == slot:
-                self.input[j] = -1
-        for j in range(self.outputs):
-            if self.output[j] == slot:
-                self.output[j] = -1
-
-    def dump(self):
-        """The state as a dict of arrays."""
-        cdef Py_ssize_t i, j
-        a = np.zeros((self.rank, self.inputs))
-        y = np.zeros((self.rank, self.outputs))
-        for i in range(self.rank):
-            for j in range(self.inputs):
-                a[i, j] = self.a[i * self.room_in + j]
-            for j in range(self.outputs):
-                y[i, j] = self.y[i * self.room_out + j]
-        return {
-            "overlap.a": a, "overlap.y": y,
-            "overlap.input": np.array([self.input[j] for j in range(self.inputs)], dtype=np.int32),
-            "overlap.lead": np.array([self.lead[j] for j in range(self.inputs)], dtype=np.int32),
-            "overlap.output": np.array([self.output[j] for j in range(self.outputs)], dtype=np.int32),
-            "overlap.count": np.array([self.rows, self.full], dtype=np.int64),
-        }
-
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave; its slots must be below `capacity`."""
-        cdef Py_ssize_t i, j
-        inputs = checked(arrays, "overlap.input", -1, -1, capacity)
-        outputs = checked(arrays, "overlap.output", -1, -1, capacity)
-        rank = len(arrays["overlap.a"])
-        if len(inputs) > self.most + 1 or len(outputs) > self.most + 1 or rank > len(inputs):
-            raise ValueError(f"an overlap of {rank} x {len(inputs)} and {len(outputs)} does not belong to this model")
-        a = reals(arrays, "overlap.a", (rank, len(inputs)))
-        y = reals(arrays, "overlap.y", (rank, len(outputs)))
-        lead = checked(arrays, "overlap.lead", len(inputs), -1, rank)
-        count = checked(arrays, "overlap.count", 2, 0, 2**62)
-        self.clear()
-        for j in range(a.shape[1]):
-            self.add_input(inputs[j], 0.0)
-        for j in range(y.shape[1]):
-            self.add_output(outputs[j])
-        if self.full:
-            raise MemoryError
-        for j in range(self.inputs):
-            self.lead[j] = lead[j]
-        self.rank = rank
-        for i in range(self.rank):
-            for j in range(self.inputs):
-                self.a[i * self.room_in + j] = a[i, j]
-            for j in range(self.outputs):
-                self.y[i * self.room_out + j] = y[i, j]
-        self.rows = int(count[0])
-        self.full = bool(count[1])
-
-    def nbytes(self):
-        """Bytes held."""
-        return self.room_in * (self.room_in + self.room_out) * sizeof(double)
-
-
-cdef inline double sober(double x) noexcept nogil:
-    """A number of the map; what is beyond reason, or none at all, came of values that differ by hundreds of digits."""
+cdef inline double finite_or_zero(double x) noexcept nogil:
+    """0 for coefficients that are NaN or exceed STEEPEST."""
     return x if -STEEPEST < x < STEEPEST else 0.0
 
 
@@ -261,40 +39,92 @@ cdef class FeatureMap:
         free(self.unit)
         free(self.base)
         free(self.matrix)
+        self.release_solve()
 
     cdef void clear(self) noexcept nogil:
+        """No map."""
         self.inputs = 0
         self.outputs = 0
 
-    cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil:
-        """Room for a map of this size; 0 when there is no memory."""
-        self.clear()
-        self.input = <int32_t*> realloc(self.input, (inputs + 1) * sizeof(int32_t))
-        self.output = <int32_t*> realloc(self.output, (outputs + 1) * sizeof(int32_t))
-        self.mean = <double*> realloc(self.mean, (inputs + 1) * sizeof(double))
-        self.unit = <double*> realloc(self.unit, (inputs + 1) * sizeof(double))
-        self.base = <double*> realloc(self.base, (outputs + 1) * sizeof(double))
-        self.matrix = <double*> realloc(self.matrix, (inputs * outputs + 1) * sizeof(double))
-        return (self.input != NULL and self.output != NULL and self.mean != NULL and self.unit != NULL
-                and self.base != NULL and self.matrix != NULL)
+    # ---------------------------------------------------------------- memory
+
+    cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
+        """Room for a map of this size; the one that is held stays."""
+        if inputs <= self.room_in and outputs <= self.room_out:
+            return 0
+        inputs = max(inputs, self.room_in)
+        outputs = max(outputs, self.room_out)
+        if (resize(<void**> &self.input, inputs * sizeof(int32_t)) < 0
+                or resize(<void**> &self.output, outputs * sizeof(int32_t)) < 0
+                or resize(<void**> &self.mean, inputs * sizeof(double)) < 0
+                or resize(<void**> &self.unit, inputs * sizeof(double)) < 0
+                or resize(<void**> &self.base, outputs * sizeof(double)) < 0
+                or resize(<void**> &self.matrix, inputs * outputs * sizeof(double)) < 0):
+            return out_of_memory()
+        self.room_in = inputs
+        self.room_out = outputs
+        return 0
+
+    cdef int reserve_solve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
+        """Room for solve() from an overlap with this many columns, and for the map it finds."""
+        cdef Py_ssize_t high = 2 * inputs if self.ridge > 0.0 else inputs
+        cdef int m = <int> high, n = <int> inputs, rhs = <int> outputs, found = 0, info = 0, query = -1
+        cdef double need = 0.0, rcond = RCOND
+        self.reserve(inputs, outputs)
+        if inputs <= self.solve_in and outputs <= self.solve_out:
+            return 0
+        dgelsy(&m, &n, &rhs, NULL, &m, NULL, &m, NULL, &rcond, &found, &need, &query, &info)
+        if (resize(<void**> &self.left, high * inputs * sizeof(double)) < 0
+                or resize(<void**> &self.right, high * outputs * sizeof(double)) < 0
+                or resize(<void**> &self.pivot, inputs * sizeof(int)) < 0
+                or resize(<void**> &self.work, <size_t> need * sizeof(double)) < 0):
+            return out_of_memory()
+        self.work_size = <int> need
+        self.solve_in = inputs
+        self.solve_out = outputs
+        return 0
+
+    cdef void release_solve(self) noexcept nogil:
+        """Free what solve() works in."""
+        free(self.left)
+        free(self.right)
+        free(self.pivot)
+        free(self.work)
+        self.left = self.right = self.work = NULL
+        self.pivot = NULL
+        self.solve_in = self.solve_out = self.work_size = 0
+
+    # ---------------------------------------------------------------- solving
 
     cdef bint solve(self, Overlap o) noexcept nogil:
-        """The map of least norm that fits the overlap; False (and no map) when there is none."""
-        cdef Py_ssize_t i, j, r, p, first, fixed = -1
-        cdef double total = 0.0, norm
+        """The map of least norm that fits the overlap (eq. 6); False, and no map, when there were no rows.
+
+        reserve_solve() made room for it.
+        """
+        cdef Py_ssize_t j, p, first, fixed = -1
         self.clear()
         if o.full or o.rank == 0 or o.outputs == 0:
             return False
         first = 1 if o.inputs and o.input[0] == 0 else 0
         if first:
             fixed = o.lead[0]
-        if not self.reserve(o.inputs - first, o.outputs):
-            return False
         memcpy(self.output, o.output, o.outputs * sizeof(int32_t))
         for j in range(o.outputs):
             self.base[j] = o.y[fixed * o.room_out + j] / o.a[fixed * o.room_in] if fixed >= 0 else 0.0
+        p = self.measure_inputs(o, first, fixed)
+        self.least_squares(o, first, fixed, p)
+        self.inputs = p
+        self.outputs = o.outputs
+        return True
+
+    cdef Py_ssize_t measure_inputs(self, Overlap o, Py_ssize_t first, Py_ssize_t fixed) noexcept nogil:
+        """Slot, mean and unit of the inputs that are not evicted; returns their number.
+
+        `fixed` is the row that starts with the constant, -1 without one. It holds the means.
+        """
+        cdef Py_ssize_t j, r, p = 0
+        cdef double total, norm
         total = o.a[fixed * o.room_in] if fixed >= 0 else sqrt(<double> o.rows)
-        p = 0
         for j in range(first, o.inputs):
             if o.input[j] < 0:
                 continue
@@ -309,56 +139,47 @@ cdef class FeatureMap:
                 norm = 0.0
             self.unit[p] = norm if self.spread or norm == 0.0 else 1.0
             p += 1
-        if not self.least_squares(o, first, fixed, p):
-            return False
-        self.inputs = p
-        self.outputs = o.outputs
-        return True
+        return p
 
-    cdef bint least_squares(self, Overlap o, Py_ssize_t first, Py_ssize_t fixed, Py_ssize_t p) noexcept nogil:
-        """Matrix rows of the p inputs; an input without spread gets none."""
-        cdef Py_ssize_t q = o.outputs, k = o.rank - (fixed >= 0), i, j, r, c
+    cdef void least_squares(self, Overlap o, Py_ssize_t first, Py_ssize_t fixed, Py_ssize_t p) noexcept nogil:
+        """Matrix rows of the p inputs; an input without spread gets zeros. Ridge adds a row per input."""
+        cdef Py_ssize_t q = o.outputs, k = o.rank - (fixed >= 0), i, j, r = 0, c
         cdef Py_ssize_t high = k + (p if self.ridge > 0.0 else 0)
         cdef int m = <int> high, n = <int> p, rhs = <int> q, ldb = <int> max(high, p), found = 0, info = 0, size = -1
         cdef double need = 0.0, rcond = RCOND
-        cdef double* a = <double*> calloc(high * p + 1, sizeof(double))
-        cdef double* b = <double*> calloc(ldb * q + 1, sizeof(double))
-        cdef int* pivot = <int*> calloc(p + 1, sizeof(int))
-        cdef double* work = NULL
+        cdef double* a = self.left
+        cdef double* b = self.right
         memset(self.matrix, 0, p * q * sizeof(double))
-        if a != NULL and b != NULL and pivot != NULL and high > 0 and p > 0:
-            r = 0
-            for i in range(o.rank):
-                if i == fixed:
-                    continue
-                c = 0
-                for j in range(first, o.inputs):
-                    if o.input[j] >= 0:
-                        a[c * high + r] = o.a[i * o.room_in + j] / self.unit[c] if self.unit[c] > 0.0 else 0.0
-                        c += 1
+        if high == 0 or p == 0:
+            return
+        memset(a, 0, high * p * sizeof(double))
+        memset(b, 0, ldb * q * sizeof(double))
+        memset(self.pivot, 0, p * sizeof(int))
+        for i in range(o.rank):
+            if i == fixed:
+                continue
+            c = 0
+            for j in range(first, o.inputs):
+                if o.input[j] >= 0:
+                    a[c * high + r] = o.a[i * o.room_in + j] / self.unit[c] if self.unit[c] > 0.0 else 0.0
+                    c += 1
+            for j in range(q):
+                b[j * ldb + r] = o.y[i * o.room_out + j]
+            r += 1
+        for c in range(high - k):
+            a[c * high + k + c] = sqrt(self.ridge)
+        dgelsy(&m, &n, &rhs, a, &m, b, &ldb, self.pivot, &rcond, &found, &need, &size, &info)
+        size = min(<int> need, self.work_size)
+        dgelsy(&m, &n, &rhs, a, &m, b, &ldb, self.pivot, &rcond, &found, self.work, &size, &info)
+        for c in range(p):
+            if self.unit[c] > 0.0:
                 for j in range(q):
-                    b[j * ldb + r] = o.y[i * o.room_out + j]
-                r += 1
-            for c in range(high - k):
-                a[c * high + k + c] = sqrt(self.ridge)
-            dgelsy(&m, &n, &rhs, a, &m, b, &ldb, pivot, &rcond, &found, &need, &size, &info)
-            size = <int> need
-            work = <double*> calloc(size, sizeof(double))
-            if work != NULL:
-                dgelsy(&m, &n, &rhs, a, &m, b, &ldb, pivot, &rcond, &found, work, &size, &info)
-                for c in range(p):
-                    if self.unit[c] > 0.0:
-                        for j in range(q):
-                            self.matrix[c * q + j] = sober(b[j * ldb + c] / self.unit[c])
-                    else:
-                        self.unit[c] = 1.0
-        free(a)
-        free(b)
-        free(pivot)
-        free(work)
-        return work != NULL or high == 0 or p == 0
+                    self.matrix[c * q + j] = finite_or_zero(b[j * ldb + c] / self.unit[c])
+            else:
+                self.unit[c] = 1.0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
+        """Columns of an evicted feature stay, without a slot."""
         cdef Py_ssize_t j
         for j in range(self.inputs):
             if self.input[j] == slot:
@@ -366,6 +187,8 @@ cdef class FeatureMap:
         for j in range(self.outputs):
             if self.output[j] == slot:
                 self.output[j] = -1
+
+    # ---------------------------------------------------------------- files
 
     def dump(self):
         """The state as a dict of arrays."""
@@ -382,15 +205,14 @@ cdef class FeatureMap:
     def fill(self, dict arrays, Py_ssize_t capacity):
         """Take what dump() gave; its slots must be below `capacity`, and no more of them be recovered."""
         cdef Py_ssize_t i, j
-        inputs = checked(arrays, "map.input", -1, -1, capacity)
-        outputs = checked(arrays, "map.output", -1, -1, capacity)
+        inputs = checked_array(arrays, "map.input", "i", (None,), -1, capacity - 1)
+        outputs = checked_array(arrays, "map.output", "i", (None,), -1, capacity - 1)
         n, m = len(inputs), len(outputs)
         if m > capacity:
             raise ValueError(f"a map to {m} features does not belong to this model")
-        matrix, base = reals(arrays, "map.matrix", (n, m)), reals(arrays, "map.base", (m,))
-        mean, unit = reals(arrays, "map.mean", (n,)), reals(arrays, "map.unit", (n,))
-        if not self.reserve(n, m):
-            raise MemoryError
+        matrix, base = checked_array(arrays, "map.matrix", "f", (n, m)), checked_array(arrays, "map.base", "f", (m,))
+        mean, unit = checked_array(arrays, "map.mean", "f", (n,)), checked_array(arrays, "map.unit", "f", (n,))
+        self.reserve(n, m)
         self.inputs = n
         self.outputs = m
         for i in range(self.inputs):
@@ -405,4 +227,5 @@ cdef class FeatureMap:
 
     def nbytes(self):
         """Bytes held."""
-        return (self.inputs + 2) * (self.outputs + 2) * sizeof(double)
+        return ((self.room_in + 2) * (self.room_out + 2) + self.solve_in * (self.solve_in + self.solve_out)
+                + self.work_size) * sizeof(double)

@@ -11,8 +11,8 @@ cdef struct Locals:
     int32_t n            # numbers given out
     int32_t spares
     int32_t* of          # slot -> local, -1 none
-    int32_t* slot        # local -> slot, -1 given back
-    int32_t* spare       # locals given back
+    int32_t* slot        # local -> slot, -1 free
+    int32_t* spare       # locals that are free
     bint sealed          # takes no further features
 
 
@@ -33,10 +33,9 @@ cdef class RulePair(Model):
     cdef double* values2
     cdef int32_t* where               # slot -> position in the view + 1
     cdef double* recovered
-    cdef uint8_t* unfresh             # zeros
+    cdef uint8_t* never_new           # zeros, for View.is_new
     cdef double* dense                # for sorting
 
-    cdef int grow_rule(self, int e, Py_ssize_t capacity) except -1
     cdef double rule_score(self, int e, int c) noexcept nogil
     cdef void rule_learn(self, int e, int y, double w) noexcept nogil
     cdef double rule_coefficient(self, int e, int32_t slot, int c) noexcept nogil
@@ -48,5 +47,5 @@ cdef class RulePair(Model):
     cdef void mark(self, View* v, bint present) noexcept nogil
     cdef inline double clipped(self, double x) noexcept nogil
     cdef void recover(self, View* v) noexcept nogil
-    cdef void lay(self, int e, View* v) noexcept nogil
+    cdef void lay_out(self, int e, View* v) noexcept nogil
     cdef void explain_part(self, int e, View* v, int c, double sign, double* out) noexcept nogil

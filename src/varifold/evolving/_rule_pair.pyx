@@ -1,4 +1,4 @@
-"""Two rules of a kind, one of which may see old features through a map.
+"""Two rules of one kind, one of which may see old features through a map.
 
 Each rule numbers the slots it uses by itself, so that its state is no larger than its own space, and is handed a view in
 its own numbers. The old one finds there what the instance shows as it is, and what is absent recovered by the map.
@@ -6,46 +6,47 @@ its own numbers. The old one finds there what the instance shows as it is, and w
 
 import numpy as np
 
-from libc.math cimport exp, fabs, log1p
-from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.math cimport fabs
+from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold.evolving._feature_map cimport FeatureMap
-from varifold.evolving._feature_map import checked
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.order cimport BITMAP_SLOTS, sort_pairs
 from varifold._engine.space cimport Space
+from varifold._engine.state cimport FIXED, FLOAT64, INT32, SLOT, UINT8
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport log_loss
+from varifold.evolving._feature_map cimport FeatureMap
+
+from varifold._engine.state import checked_array
 
 cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
 
 
 cdef class RulePair(Model):
-    """A subclass gives the two rules and the map when it is made."""
+    """A subclass gives the two rules and the map when it is made; the rules take memory in grow() and by class only."""
 
     def __cinit__(self):
+        cdef int e
         self.first_space = Space()
         self.second_space = Space()
-        self.dense = <double*> calloc(BITMAP_SLOTS, sizeof(double))
-        if self.dense == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        cdef int e
+        self.arrays.scratch(<void**> &self.slots, SLOT, 2, INT32)
+        self.arrays.scratch(<void**> &self.slots2, SLOT, 2, INT32)
+        self.arrays.scratch(<void**> &self.values, SLOT, 2)
+        self.arrays.scratch(<void**> &self.values2, SLOT, 2)
+        self.arrays.scratch(<void**> &self.where, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.recovered, SLOT)
+        self.arrays.scratch(<void**> &self.never_new, SLOT, 2, UINT8)
+        self.arrays.scratch(<void**> &self.dense, FIXED, 1, FLOAT64, BITMAP_SLOTS)
         for e in range(2):
-            free(self.local[e].of)
-            free(self.local[e].slot)
-            free(self.local[e].spare)
-        free(self.slots)
-        free(self.slots2)
-        free(self.values)
-        free(self.values2)
-        free(self.where)
-        free(self.recovered)
-        free(self.unfresh)
-        free(self.dense)
+            self.arrays.scratch(<void**> &self.local[e].of, SLOT, 1, INT32, 0, -1.0)
+            self.arrays.scratch(<void**> &self.local[e].slot, SLOT, 1, INT32)
+            self.arrays.scratch(<void**> &self.local[e].spare, SLOT, 1, INT32)
+        self.arrays.reserve_slots(1)
+        for e in range(2):
+            self.local[e].n = 1
+            self.local[e].of[0] = 0
 
     cdef int attach(self, Space space) except -1:
         self.first.attach(self.first_space)
@@ -54,51 +55,23 @@ cdef class RulePair(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t old = self.capacity, room = capacity - self.capacity
-        if room <= 0:
+        if capacity <= self.capacity:
             return 0
-        self.grow_rule(0, capacity)
-        self.grow_rule(1, capacity)
-        self.slots = <int32_t*> realloc(self.slots, 2 * capacity * sizeof(int32_t))
-        self.slots2 = <int32_t*> realloc(self.slots2, 2 * capacity * sizeof(int32_t))
-        self.values = <double*> realloc(self.values, 2 * capacity * sizeof(double))
-        self.values2 = <double*> realloc(self.values2, 2 * capacity * sizeof(double))
-        self.where = <int32_t*> realloc(self.where, capacity * sizeof(int32_t))
-        self.recovered = <double*> realloc(self.recovered, capacity * sizeof(double))
-        self.unfresh = <uint8_t*> realloc(self.unfresh, 2 * capacity)
-        if (self.slots == NULL or self.slots2 == NULL or self.values == NULL or self.values2 == NULL
-                or self.where == NULL or self.recovered == NULL or self.unfresh == NULL):
-            raise MemoryError
-        memset(self.unfresh, 0, 2 * capacity)
-        memset(self.where + old, 0, room * sizeof(int32_t))
-        self.capacity = capacity
-        return 0
+        self.first_space.grow(capacity)
+        self.second_space.grow(capacity)
+        self.first.grow(capacity)
+        self.second.grow(capacity)
+        return Model.grow(self, capacity)
 
-    cdef int grow_rule(self, int e, Py_ssize_t capacity) except -1:
-        cdef Locals* l = &self.local[e]
-        cdef BinaryRule rule = self.first if e == 0 else self.second
-        cdef Space space = self.first_space if e == 0 else self.second_space
-        cdef Py_ssize_t i
-        space.grow(capacity)
-        rule.grow(capacity)
-        l.of = <int32_t*> realloc(l.of, capacity * sizeof(int32_t))
-        l.slot = <int32_t*> realloc(l.slot, capacity * sizeof(int32_t))
-        l.spare = <int32_t*> realloc(l.spare, capacity * sizeof(int32_t))
-        if l.of == NULL or l.slot == NULL or l.spare == NULL:
-            raise MemoryError
-        for i in range(self.capacity, capacity):
-            l.of[i] = -1
-        if l.n == 0:
-            l.n = 1
-            l.of[0] = 0
-            l.slot[0] = 0
-        return 0
+    cdef int reserve_class(self) except -1:
+        self.first.reserve_class()
+        self.second.reserve_class()
+        return Model.reserve_class(self)
 
     cdef int add_class(self) except -1:
         self.first.add_class()
         self.second.add_class()
-        self.classes += 1
-        return 0
+        return Model.add_class(self)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef int e
@@ -120,9 +93,11 @@ cdef class RulePair(Model):
     # ---------------------------------------------------------------- one of the two rules
 
     cdef double rule_score(self, int e, int c) noexcept nogil:
+        """A rule's score of the view laid out."""
         return self.first.score(&self.inner, c) if e == 0 else self.second.score(&self.inner, c)
 
     cdef void rule_learn(self, int e, int y, double w) noexcept nogil:
+        """A rule learns the view laid out."""
         if e == 0:
             self.first.learn(&self.inner, y, w)
         else:
@@ -143,16 +118,14 @@ cdef class RulePair(Model):
             m = self.rule_score(e, c)
             if y != (1 if k == 1 else c):
                 m = -m
-            if not self.logistic:
-                total += 1.0 - m if m < 1.0 else 0.0
-            elif m > 0.0:
-                total += PER_BIT * log1p(exp(-m))
+            if self.logistic:
+                total += PER_BIT * log_loss(m)
             else:
-                total += PER_BIT * (log1p(exp(m)) - m)
+                total += 1.0 - m if m < 1.0 else 0.0
         return min(total / k, 1e100)
 
     cdef void restart(self, int e) noexcept nogil:
-        """A rule's shared numbers (the round of a falling rate) begin anew."""
+        """Set a rule's shared numbers (the round of a falling rate) to their first values."""
         cdef int c
         if e == 0:
             memset(self.first.shared, 0, self.first.problems * self.first.globals * sizeof(double))
@@ -164,7 +137,7 @@ cdef class RulePair(Model):
                 self.second.start(c)
 
     cdef void wipe(self, int e) noexcept nogil:
-        """A rule as it was when made."""
+        """Make a rule as it was when made."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i
         for i in range(l.n):
@@ -184,7 +157,7 @@ cdef class RulePair(Model):
         self.restart(e)
 
     cdef int32_t take(self, int e, int32_t slot) noexcept nogil:
-        """A rule's number for a slot, new or known."""
+        """A rule's own number for a slot, given out now if it has none."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i = l.of[slot]
         if i >= 0:
@@ -204,6 +177,7 @@ cdef class RulePair(Model):
         return i
 
     cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil:
+        """Set the weight that a rule gives to a slot."""
         cdef int32_t i = self.take(e, slot)
         if e == 0:
             at(self.first, i, c)[0] = f
@@ -213,11 +187,13 @@ cdef class RulePair(Model):
     # ---------------------------------------------------------------- views
 
     cdef void mark(self, View* v, bint present) noexcept nogil:
+        """Write down where each slot stands in the view, or take that back."""
         cdef Py_ssize_t i
         for i in range(v.n):
             self.where[v.slot[i]] = <int32_t> (i + 1) if present else 0
 
     cdef inline double clipped(self, double x) noexcept nogil:
+        """A recovered value, held within `bound`."""
         return min(max(x, -self.bound), self.bound)
 
     cdef void recover(self, View* v) noexcept nogil:
@@ -238,7 +214,7 @@ cdef class RulePair(Model):
             for j in range(q):
                 out[j] += d * row[j]
 
-    cdef void lay(self, int e, View* v) noexcept nogil:
+    cdef void lay_out(self, int e, View* v) noexcept nogil:
         """The instance as a rule sees it, into `inner`: its own numbers, what is absent recovered if it is old."""
         cdef Locals* l = &self.local[e]
         cdef Py_ssize_t i, n = 0
@@ -264,7 +240,7 @@ cdef class RulePair(Model):
         self.inner.slot = self.slots
         self.inner.x = self.values
         self.inner.raw = self.values
-        self.inner.is_new = self.unfresh
+        self.inner.is_new = self.never_new
         self.inner.columns = 0
         self.inner.column = NULL
         self.inner.step = v.step
@@ -337,15 +313,14 @@ cdef class RulePair(Model):
         cdef Py_ssize_t i
         cdef Locals* l
         Model.fill(self, arrays, capacity)
-        self.grow(capacity)
         self.map.fill(arrays, capacity)
-        pair = checked(arrays, "pair", 4, 0, 2)
+        pair = checked_array(arrays, "pair", "i", (4,), 0, 1)
         for e, rule in enumerate((self.first, self.second)):
             l = &self.local[e]
             prefix = f"rule{e}."
             rule.fill({key[6:]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
-            slots = checked(arrays, prefix + "slots", -1, -1, capacity)
-            spare = checked(arrays, prefix + "spare", -1, 1, len(slots))
+            slots = checked_array(arrays, prefix + "slots", "i", (None,), -1, capacity - 1)
+            spare = checked_array(arrays, prefix + "spare", "i", (None,), 1, len(slots) - 1)
             used = slots[slots >= 0]
             if (not 0 < len(slots) <= capacity or slots[0] != 0 or len(np.unique(used)) != len(used)
                     or len(spare) != len(slots) - len(used)):
@@ -365,4 +340,4 @@ cdef class RulePair(Model):
         self.two = bool(pair[1])
 
     def nbytes(self):
-        return self.first.nbytes() + self.second.nbytes() + self.map.nbytes()
+        return self.arrays.nbytes() + self.first.nbytes() + self.second.nbytes() + self.map.nbytes()

@@ -1,9 +1,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from varifold._engine.space cimport Seen, Space
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-# What a column is to the watcher.
+# What a column is to the detector.
 cdef enum Group:
     UNKNOWN = 0
     SETTLED = 1      # of the space the running models know
@@ -18,12 +19,12 @@ cdef enum Event:
     SWITCH = 3       # settled columns have gone
 
 
-cdef class Phases:
+cdef class SwitchDetector:
     cdef Space space
-    cdef readonly int64_t told_switch, told_overlap      # steps; told_switch < 0: find them
+    cdef State arrays
+    cdef readonly int64_t known_switch, known_overlap    # steps; known_switch < 0: switches are detected
     cdef readonly Py_ssize_t settle, patience
-    cdef uint8_t* group                                  # by column id
-    cdef Py_ssize_t capacity
+    cdef uint8_t* group                                  # [slot]: of columns
     cdef readonly bint overlapping
     cdef readonly bint pairs                             # this instance shows old and new together
     cdef Py_ssize_t paired                               # such instances in the overlap that runs
@@ -32,16 +33,18 @@ cdef class Phases:
     cdef readonly int64_t last_start                     # step at which the overlap before the last switch began
     cdef double density                                  # running share of the settled columns that an instance shows
     cdef double evidence                                 # that the settled columns have gone, in nats
-    cdef int64_t* found                                  # steps of the switches so far
+    cdef int64_t* switched_at                            # steps of the switches so far
     cdef readonly Py_ssize_t switches
     cdef Py_ssize_t room
 
     cdef int grow(self, Space space, Py_ssize_t capacity) except -1
+    cdef int prepare(self) except -1 nogil
+    cdef bint may_join(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) noexcept nogil
     cdef int observe(self, View* v) noexcept nogil
     cdef bint due(self, int64_t steps) noexcept nogil
-    cdef void turn(self, View* v) noexcept nogil
-    cdef bint meet(self, View* v, Py_ssize_t* joined, Py_ssize_t* old) noexcept nogil
-    cdef int told(self, View* v, bint fresh) noexcept nogil
-    cdef int weigh(self, View* v) noexcept nogil
+    cdef void record_switch(self, View* v) noexcept nogil
+    cdef bint group_columns(self, View* v, Py_ssize_t* old) noexcept nogil
+    cdef int follow_known(self, View* v) noexcept nogil
+    cdef int weigh_absence(self, View* v) noexcept nogil
     cdef void absorb(self) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil

@@ -1,21 +1,23 @@
-"""Phases: which columns live, when new ones join, and when old ones have gone.
+"""Which columns live, when new ones join, and when old ones have gone.
 
-Told phases count steps. Found ones rest on how often each column was there while it lived: a column that is absent is
-gone only when its absence would be very unlikely as flicker, and a switch needs columns that joined before. Columns
-that go and come back with nothing new beside them are an outage, not a switch.
+A known switch is a matter of counting steps. A detected one rests on how often each column was there while it lived: a
+column that is absent is gone only when its absence would be very unlikely as flicker, and a switch needs columns that
+joined before. Columns that go and come back with nothing new beside them are an outage, not a switch.
 """
 
 import numpy as np
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free
 
 from varifold._engine.names cimport COLUMN, NUMERIC
 from varifold._engine.space cimport Seen, Space, seen_count, seen_first, seen_last
+from varifold._engine.state cimport SLOT, UINT8, State
 from varifold._engine.view cimport View
-from varifold.evolving._feature_map import checked, reals
+from varifold._numeric.memory cimport out_of_memory, resize
+
+from varifold._engine.state import checked_array
 
 cdef double LIVING = 0.5        # a column that shows in fewer of its instances says nothing by its absence
 cdef double DENSE = 0.4         # share of the settled columns an instance must show for a join to mean anything
@@ -30,45 +32,62 @@ cdef inline double availability(Seen* s) noexcept nogil:
     return (seen_count(s) + 1.0) / (seen_last(s) - seen_first(s) + 3.0)
 
 
-cdef class Phases:
-    def __cinit__(self, told_switch=None, Py_ssize_t told_overlap=0, Py_ssize_t settle=30, Py_ssize_t patience=100):
-        self.told_switch = -1 if told_switch is None else told_switch
-        self.told_overlap = told_overlap
+cdef class SwitchDetector:
+    """Tells a model when an overlap begins, comes to nothing, or ends in a switch."""
+
+    def __cinit__(self, known_switch=None, Py_ssize_t known_overlap=0, Py_ssize_t settle=30, Py_ssize_t patience=100):
+        self.arrays = State()
+        self.arrays.declare("phases.group", <void**> &self.group, SLOT, 1, UINT8, True, 0, 0.0, 0.0, <double> <int> GONE)
+        self.known_switch = -1 if known_switch is None else known_switch
+        self.known_overlap = known_overlap
         self.settle = settle
         self.patience = patience
         self.density = 1.0
 
     def __dealloc__(self):
-        free(self.group)
-        free(self.found)
+        free(self.switched_at)
 
     cdef int grow(self, Space space, Py_ssize_t capacity) except -1:
+        """Room for this many slots."""
         self.space = space
-        if capacity <= self.capacity:
+        return self.arrays.reserve_slots(capacity)
+
+    cdef int prepare(self) except -1 nogil:
+        """Room for one more switch."""
+        if self.switches < self.room:
             return 0
-        self.group = <uint8_t*> realloc(self.group, capacity)
-        if self.group == NULL:
-            raise MemoryError
-        memset(self.group + self.capacity, UNKNOWN, capacity - self.capacity)
-        self.capacity = capacity
+        if resize(<void**> &self.switched_at, (2 * self.room + 4) * sizeof(int64_t)) < 0:
+            return out_of_memory()
+        self.room = 2 * self.room + 4
         return 0
 
-    cdef bint meet(self, View* v, Py_ssize_t* joined, Py_ssize_t* old) noexcept nogil:
-        """Sort the instance's columns into groups; True when an unknown one joined what is settled."""
+    cdef bint may_join(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) noexcept nogil:
+        """Whether an instance of these slots and n_new new ones may begin an overlap, or meet the known switch."""
+        cdef Py_ssize_t i
+        if self.known_switch >= 0:
+            return self.switches == 0
+        if self.settled == 0 or self.density < DENSE:
+            return False
+        for i in range(n):
+            n_new += self.group[self.space.column[slots[i]]] == UNKNOWN
+        return n_new > 0
+
+    cdef bint group_columns(self, View* v, Py_ssize_t* old) noexcept nogil:
+        """Put the instance's columns into groups and count the settled ones; True when an unknown one joins."""
         cdef Py_ssize_t i, before = self.settled
         cdef int32_t c
         cdef uint8_t mixed = NUMERIC | COLUMN
-        cdef bint fresh, join = False, joins
-        if self.told_switch >= 0:
-            joins = self.told_switch - self.told_overlap <= v.step < self.told_switch and self.switches == 0
+        cdef bint is_new, join = False, joins
+        if self.known_switch >= 0:
+            joins = self.known_switch - self.known_overlap <= v.step < self.known_switch and self.switches == 0
         else:
             joins = v.step >= self.settle and before > 0 and self.density >= DENSE
         for i in range(v.columns):
             c = v.column[i]
             # a reused id still has the group of the column that was evicted
-            fresh = self.group[c] == UNKNOWN or (
+            is_new = self.group[c] == UNKNOWN or (
                 seen_count(&self.space.seen[c]) == 0 and self.space.kind[c] & mixed != mixed and self.group[c] != JOINED)
-            if fresh:
+            if is_new:
                 self.settled -= self.group[c] == SETTLED
                 self.group[c] = JOINED if joins else SETTLED
                 self.settled += not joins
@@ -78,19 +97,17 @@ cdef class Phases:
                 self.settled += 1
             elif self.group[c] == SETTLED:
                 old[0] += 1
-            if self.group[c] == JOINED:
-                joined[0] += 1
         return join
 
     cdef int observe(self, View* v) noexcept nogil:
         """Take note of an instance to learn; the Event it brings about."""
-        cdef Py_ssize_t joined = 0, old = 0, before = self.settled
-        cdef bint join = self.meet(v, &joined, &old)
+        cdef Py_ssize_t old = 0, before = self.settled
+        cdef bint join = self.group_columns(v, &old)
         self.pairs = False
-        if self.told_switch >= 0:
-            return self.told(v, join)
+        if self.known_switch >= 0:
+            return self.follow_known(v)
         if self.overlapping:
-            return self.weigh(v)
+            return self.weigh_absence(v)
         if join:
             self.overlapping = True
             self.joined_at = v.step + 1
@@ -102,12 +119,13 @@ cdef class Phases:
             self.density += (<double> old / before - self.density) / 16.0
         return NOTHING
 
-    cdef int told(self, View* v, bint fresh) noexcept nogil:
+    cdef int follow_known(self, View* v) noexcept nogil:
+        """The Event that the known switch and overlap have for this step."""
         if self.switches:
             return NOTHING
-        if v.step >= self.told_switch:
+        if v.step >= self.known_switch:
             return SWITCH
-        if v.step >= self.told_switch - self.told_overlap:
+        if v.step >= self.known_switch - self.known_overlap:
             self.pairs = True
             if not self.overlapping:
                 self.overlapping = True
@@ -116,11 +134,14 @@ cdef class Phases:
         return NOTHING
 
     cdef bint due(self, int64_t steps) noexcept nogil:
-        """Whether a told switch is due after this many steps."""
-        return self.told_switch >= 0 and self.switches == 0 and steps >= self.told_switch
+        """Whether the known switch is due after this many steps."""
+        return self.known_switch >= 0 and self.switches == 0 and steps >= self.known_switch
 
-    cdef int weigh(self, View* v) noexcept nogil:
-        """During an overlap: does it go on, end in a switch, or come to nothing?"""
+    cdef int weigh_absence(self, View* v) noexcept nogil:
+        """During an overlap: does it go on, end in a switch, or come to nothing?
+
+        Each instance adds the log-likelihood ratio of "the settled columns have gone" to "they flicker as before".
+        """
         cdef Py_ssize_t c, k = 0, living = 0, shown = 0, joined = 0, joined_shown = 0
         cdef int64_t now = v.step + 1, gap
         cdef Seen* s
@@ -166,7 +187,7 @@ cdef class Phases:
         return NOTHING
 
     cdef void absorb(self) noexcept nogil:
-        """What joined is settled; the overlap is over."""
+        """The overlap is over, and the columns that joined are settled."""
         cdef Py_ssize_t c
         for c in range(1, self.space.size):
             if self.group[c] == JOINED:
@@ -175,10 +196,12 @@ cdef class Phases:
         self.overlapping = False
         self.pairs = False
 
-    cdef void turn(self, View* v) noexcept nogil:
-        """A switch: what is not in this instance (NULL: nothing is) has gone, what joined is settled."""
+    cdef void record_switch(self, View* v) noexcept nogil:
+        """A switch: settled columns absent from this instance (NULL: all) have gone, joined ones are settled.
+
+        prepare() made room for its step.
+        """
         cdef Py_ssize_t c, k = 0
-        cdef int64_t* found
         for c in range(1, self.space.size):
             if self.group[c] != SETTLED:
                 continue
@@ -189,56 +212,49 @@ cdef class Phases:
                     continue
             self.group[c] = GONE
             self.settled -= 1
-        self.last_start = self.joined_at if self.overlapping else (v.step + 1 if v != NULL else self.told_switch + 1)
+        self.last_start = self.joined_at if self.overlapping else (v.step + 1 if v != NULL else self.known_switch + 1)
         self.absorb()
-        if self.switches == self.room:
-            found = <int64_t*> realloc(self.found, (2 * self.room + 4) * sizeof(int64_t))
-            if found != NULL:
-                self.found = found
-                self.room = 2 * self.room + 4
-        if self.switches < self.room:
-            self.found[self.switches] = v.step + 1 if v != NULL else self.told_switch
+        self.switched_at[self.switches] = v.step + 1 if v != NULL else self.known_switch
         self.switches += 1
 
     cdef void forget(self, int32_t slot) noexcept nogil:
+        """A column's slot is evicted."""
         if self.space.column[slot] == slot:
             self.settled -= self.group[slot] == SETTLED
             self.group[slot] = UNKNOWN
 
     def steps(self):
-        """The learns at which switches were found (or told), counted from 1."""
-        return [self.found[i] for i in range(min(self.switches, self.room))]
+        """The learns at which switches were detected (or known to be), counted from 1."""
+        return [self.switched_at[i] for i in range(self.switches)]
 
     def dump(self, Py_ssize_t size):
         """The state as a dict of arrays."""
         return {
-            "phases.group": np.array([self.group[i] for i in range(size)], dtype=np.uint8),
+            **self.arrays.dump(size, 0),
             "phases.count": np.array([self.overlapping, self.settled, self.joined_at, self.switches,
                                       self.last_start, self.paired], dtype=np.int64),
             "phases.level": np.array([self.density, self.evidence]),
             "phases.found": np.array(self.steps(), dtype=np.int64),
         }
 
-    def fill(self, dict arrays):
+    def fill(self, dict arrays, Py_ssize_t capacity):
         """Take what dump() gave."""
         cdef Py_ssize_t i
-        group = checked(arrays, "phases.group", -1, UNKNOWN, GONE + 1)
-        count = checked(arrays, "phases.count", 6, 0, 2**62)
-        found = checked(arrays, "phases.found", -1, 0, 2**62)
-        level = reals(arrays, "phases.level", (2,))
-        if len(group) > self.capacity:
-            raise ValueError(f"{len(group)} columns do not belong to this model")
+        self.arrays.fill(arrays, -1, capacity, 0)
+        count = checked_array(arrays, "phases.count", "i", (6,), 0, 2**62)
+        found = checked_array(arrays, "phases.found", "i", (None,), 0, 2**62)
+        level = checked_array(arrays, "phases.level", "f", (2,))
         if len(found) != count[3]:
             raise ValueError(f"{len(found)} steps of {count[3]} switches do not belong to this model")
-        for i in range(len(group)):
-            self.group[i] = group[i]
         self.overlapping = bool(count[0])
-        self.settled, self.joined_at, self.switches = int(count[1]), int(count[2]), int(count[3])
+        self.settled, self.joined_at = int(count[1]), int(count[2])
         self.last_start, self.paired = int(count[4]), int(count[5])
         self.density, self.evidence = float(level[0]), float(level[1])
-        self.room = len(found)
-        self.found = <int64_t*> realloc(self.found, (self.room + 1) * sizeof(int64_t))
-        if self.found == NULL:
-            raise MemoryError
-        for i in range(self.room):
-            self.found[i] = found[i]
+        for i in range(len(found)):
+            self.prepare()
+            self.switched_at[i] = found[i]
+            self.switches = i + 1
+
+    def nbytes(self):
+        """Bytes held."""
+        return self.arrays.nbytes() + self.room * sizeof(int64_t)

@@ -1,4 +1,4 @@
-"""What FESL, PAFE, CWFE and their parts share: the phases, the map, and which models run after a switch."""
+"""What FESL, PAFE, CWFE and their parts share: the switch detector, the map, and which models run after a switch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 from varifold.evolving._evolving import EvolvingModel
-from varifold.evolving._switch_detector import Phases
+from varifold.evolving._switch_detector import SwitchDetector
 
 
 @declared(kw_only=True)
 class EvolvingClassifier(DeclaredClassifier):
-    """A learner for streams whose whole feature space is replaced, with a while in which old and new are both seen.
+    """A learner for streams whose whole feature space is replaced, after an overlap in which old and new are both seen.
 
     An update supplies ``_rule``, its parameters and the ``_loss`` by which a mixture weighs it; a method of it says by
     ``_part`` what runs after a switch, or is a `Mixture`. Everything else is here, once for all of them.
@@ -25,7 +25,7 @@ class EvolvingClassifier(DeclaredClassifier):
     Parameters
     ----------
     switch
-        Learns after which only the new features come (T1), when that is known; None: the learner finds out.
+        Learns after which only the new features come (T1), when that is known; None: the learner detects it.
     overlap
         Learns before `switch` that show old and new features together (B); only used with `switch`.
     ridge
@@ -41,8 +41,8 @@ class EvolvingClassifier(DeclaredClassifier):
 
     Notes
     -----
-    *Phases found.* A column that was never seen in the first `settle` learns joins; from then on instances that show
-    joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
+    *Detected switches.* A column that was never seen in the first `settle` learns joins; from then on instances that
+    show joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
     likely than one in a million as the flicker they had shown before: all of them at once, or one by one. Columns
     that go and come back with nothing new beside them are an outage. Columns present in less than half of the
     instances say nothing by their absence. Without an overlap only the new model goes on (beside the old one if some
@@ -53,7 +53,7 @@ class EvolvingClassifier(DeclaredClassifier):
     to what it saw, recovered values included. With an intercept the map has a constant, and an absent value counts as
     the mean in the overlap (else as 0). With scaling the map takes values as given, in units of their spread in the
     overlap, to scaled old values; those it recovers are clipped as scaled ones are. More than two labels: one problem
-    a label, one weight for all. A sample weight multiplies the losses of the combination and the rows of the map.
+    per label, one weight for all. A sample weight multiplies the losses of the combination and the rows of the map.
 
     *Cost.* The overlap is kept as a triangular factor of at most (new + 1) (new + 1 + old) numbers, however long it
     lasts; a row costs as much time. The map is solved once, at the switch.
@@ -101,7 +101,7 @@ class EvolvingClassifier(DeclaredClassifier):
             self._rule(),
             self._rule(),
             part,
-            phases=Phases(self.switch, self.overlap, self.settle, self.patience),
+            detector=SwitchDetector(self.switch, self.overlap, self.settle, self.patience),
             logistic=self._loss == "logistic",
             transfer=self._transfer,
             centred=self.fit_intercept,
@@ -122,7 +122,7 @@ class EvolvingClassifier(DeclaredClassifier):
     @property
     @undisturbed
     def switches(self) -> list[int]:
-        """Steps (learns, counted from 1) at which the learner found, or was told, that old features had gone."""
+        """Steps (learns, counted from 1) at which old features had gone, detected or as given by `switch`."""
         return self._evolving.switches()
 
     @property

@@ -32,9 +32,10 @@ class AROWUpdate(EvolvingClassifier):
 class CWFE(Mixture, AROWUpdate):
     """Confidence-weighted learning through a switch of the feature space: an old model and a new one, mixed.
 
-    Choose it for sensors that are replaced. While old and new ones are both seen it learns how the new tell the old;
-    afterwards the model that knows the old ones lives on with recovered values beside a new model, and their
-    mixture follows whichever errs less. The learner finds by itself when features join and go, as often as it happens.
+    Choose it for sensors that are replaced. While old and new ones are both seen it learns how the old follow from
+    the new; afterwards the model that knows the old ones continues with recovered values beside a new model, and their
+    mixture follows whichever errs less. The learner detects by itself when features join and go, as often as it
+    happens.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ class CWFE(Mixture, AROWUpdate):
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
         `varifold.evolving.base.Mixture`.
     switch, overlap
-        Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
-        By default it finds them.
+        Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
+        are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
     scale, fit_intercept, clip, max_features, evict
@@ -59,7 +60,7 @@ class CWFE(Mixture, AROWUpdate):
     *Deviations from the paper.* Eq. 6: the inverse does not exist for short overlaps; the map is the
     least-squares solution of least norm. Eq. 8: the weights of the round before. The paper's r = .1 lets a new model
     follow its first instances too closely; 3 was better on most streams tried (``docs/decisions/evolving.md``).
-    What holds for the whole family (found phases, further switches, features that stay, scaling) is told at
+    What holds for the whole family (detected switches, further switches, features that stay, scaling) is described at
     `varifold.evolving.base.EvolvingClassifier`. The paper's protocol is ``r=0.1, scale="none", fit_intercept=False``
     with `switch`, `overlap` and `horizon` given.
 
@@ -90,7 +91,7 @@ class CWFE(Mixture, AROWUpdate):
 
 
 class NCW(AROWUpdate):
-    """AROW on the features at hand, begun anew at every switch.
+    """AROW on the features at hand, started again at every switch.
 
     What is left of a switch without the old model: the yardstick for CWFE. Parameters as there, but for the mixture's.
 
@@ -109,7 +110,7 @@ class NCW(AROWUpdate):
 
 
 class RCWu(AROWUpdate):
-    """AROW that lives on through a switch on recovered features, learning.
+    """AROW that continues through a switch on recovered features, learning.
 
     The old half of CWFE. Parameters as there, but for the mixture's.
 

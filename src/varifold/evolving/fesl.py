@@ -41,8 +41,8 @@ class FESL(Mixture, OGDUpdate):
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
         `varifold.evolving.base.Mixture`.
     switch, overlap
-        Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
-        By default it finds them.
+        Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
+        are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
     scale, fit_intercept, clip, max_features, evict
@@ -51,7 +51,7 @@ class FESL(Mixture, OGDUpdate):
     Notes
     -----
     *Deviations from the paper.* The projection to a ball is left out.
-    What holds for the whole family (found phases, further switches, features that stay, scaling) is told at
+    What holds for the whole family (detected switches, further switches, features that stay, scaling) is described at
     `varifold.evolving.base.EvolvingClassifier`. The paper's protocol is ``scale="none", fit_intercept=False`` with
     `switch`, `overlap` and `horizon` given.
 
@@ -81,7 +81,7 @@ class FESL(Mixture, OGDUpdate):
 
 
 class NOGD(OGDUpdate):
-    """Gradient descent on the features at hand, begun anew at every switch.
+    """Gradient descent on the features at hand, started again at every switch.
 
     What is left of a switch without the old model: the yardstick for FESL. Parameters as there, but for the mixture's.
 
@@ -100,7 +100,7 @@ class NOGD(OGDUpdate):
 
 
 class ROGDu(OGDUpdate):
-    """Gradient descent that lives on through a switch on recovered features, learning.
+    """Gradient descent that continues through a switch on recovered features, learning.
 
     The old half of FESL. Parameters as there, but for the mixture's.
 

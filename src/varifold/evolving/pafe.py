@@ -41,8 +41,8 @@ class PAFE(Mixture, PAUpdate):
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
         `varifold.evolving.base.Mixture`.
     switch, overlap
-        Tell the learner the phases: learns before only new features come (T1), and how many of them show both (B).
-        By default it finds them.
+        Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
+        are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
     scale, fit_intercept, clip, max_features, evict
@@ -53,7 +53,7 @@ class PAFE(Mixture, PAUpdate):
     *Deviations from the paper.* The new model starts at w2 = M w1, which answers as the old one does
     through the map; with scaled inputs each weight is also multiplied by the spread its feature had in the overlap.
     The step is PA-I, as the variant is not stated.
-    What holds for the whole family (found phases, further switches, features that stay, scaling) is told at
+    What holds for the whole family (detected switches, further switches, features that stay, scaling) is described at
     `varifold.evolving.base.EvolvingClassifier`. The paper's protocol is ``scale="none", fit_intercept=False`` with
     `switch`, `overlap` and `horizon` given.
 
@@ -106,7 +106,7 @@ class NPAd(PAUpdate):
 
 
 class RPAu(PAUpdate):
-    """Passive-aggressive learning that lives on through a switch on recovered features, learning.
+    """Passive-aggressive learning that continues through a switch on recovered features, learning.
 
     The old half of PAFE. Parameters as there, but for the mixture's.
 

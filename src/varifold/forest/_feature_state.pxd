@@ -1,17 +1,18 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._numeric.heap cimport Heap
 from varifold._engine.model cimport Model
+from varifold._numeric.heap cimport Heap
+from varifold.forest._pool cimport Pool
 from varifold.forest._tdigest cimport Digest
 from varifold.forest._vanishing cimport Presence, Vanishing
 
-# What is held for a slot. A number's slot is a unit by itself; the levels of a string column share the column's unit
-# and have a block of their own each. All zero: never seen, or pruned.
-cdef struct Unit:
+# What is held for a slot. A number's slot has a state of its own; the levels of a string column share the column's
+# state and have one block of counts each. All zero: never seen, or pruned.
+cdef struct FeatureState:
     double deadline        # round of the next look whether it has vanished (heap key)
-    double weight          # w_i
-    double told            # information of its votes about the label, recent ones counting more
-    double heard           # what `told` is to be divided by
+    double weight          # w_i (eq. 8)
+    double credit          # information of its votes about the label, recent ones counting more
+    double credit_weight   # what `credit` is to be divided by
     Presence presence
     int64_t refreshed      # numbers seen when the forest was last renewed
     int64_t serial         # stumps drawn so far
@@ -24,23 +25,33 @@ cdef struct Unit:
     int32_t next_level
 
 
-cdef class Units(Model):
+cdef class FeatureStates(Model):
     cdef readonly int stumps           # J
+    cdef readonly int grace            # values of a feature before it gets a forest
     cdef readonly int64_t pruned       # features given up so far
     cdef Vanishing rule
-    cdef Unit* unit
+    cdef FeatureState* states          # [slot]
     cdef int wide                      # room for classes; a row is a favoured class and `wide` votes
-    cdef double* mass                  # weight learned by class
+    cdef double* mass                  # [class]: weight learned
     cdef double total
-    cdef double temper, certainty      # factor on the evidence, and what it rests on
+    cdef double temperature, certainty # factor on the evidence, and what it rests on
     cdef Heap heap
+    cdef Py_ssize_t largest            # points that the largest digest has room for
+    cdef Pool rings, digests, points, forests, levels    # blocks for features and values to come
 
     cdef int widen(self, int wide) except -1
-    cdef void* grab(self, Py_ssize_t count, Py_ssize_t size) noexcept nogil
-    cdef bint see(self, int32_t u, int64_t t) noexcept nogil
+    cdef void size_pools(self, int wide) noexcept nogil
+    cdef void see(self, int32_t u, int64_t t) noexcept nogil
     cdef void prune(self, int64_t t) noexcept nogil
+    cdef void prune_levels(self, int32_t u, int32_t present, int64_t t) noexcept nogil
+    cdef bint level_vanished(self, int32_t s, int64_t t) noexcept nogil
     cdef void vanish(self, int32_t u) noexcept nogil
     cdef void clear(self, int32_t u) noexcept nogil
-    cdef void clear_numbers(self, Unit* unit) noexcept nogil
-    cdef bint link(self, int32_t s, int32_t u) noexcept nogil
+    cdef void clear_numbers(self, FeatureState* state) noexcept nogil
+    cdef void link(self, int32_t s, int32_t u) noexcept nogil
     cdef void unlink(self, int32_t s) noexcept nogil
+
+
+cdef int canonical_width(int classes) noexcept nogil
+cdef void copy_rows(const double* source, int head, int wide, double* target, int new_head, int new_wide,
+                    int rows) noexcept nogil

@@ -8,14 +8,16 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from varifold._numeric.hashing cimport draw
+from varifold._numeric.memory cimport out_of_memory, resize
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR, NUMERIC
+from varifold._engine.state cimport CLASS
 from varifold.forest._pairs cimport (
     BINS, CELLS, SETTLED, START, Pair, Pairs, overlap_shares, position, quantile_edges,
 )
-from varifold.forest._stumps cimport TIE, Stumps, larger
-from varifold.forest._tdigest cimport Digest, digest_below
-from varifold.forest._feature_state cimport Unit
+from varifold.forest._stumps cimport TIE, Stumps
+from varifold.forest._tdigest cimport Digest, Point, digest_below
+from varifold.forest._feature_state cimport FeatureState
 from varifold._engine.view cimport View
 
 
@@ -35,7 +37,7 @@ cdef class ORF3VModel(Stumps):
         self.smoothing = smoothing
         self.seed = seed
         self.paper_vote = vote == "paper"
-        self.tempered = tempered and not self.paper_vote
+        self.learns_temperature = tempered and not self.paper_vote
         self.quantiles = thresholds == "quantile"
         self.random_out = replace == "random"
         self.rule.window = window
@@ -44,44 +46,50 @@ cdef class ORF3VModel(Stumps):
         self.rule.epsilon = (-log(delta) / (2.0 * window)) ** 0.5
         self.rule.by_bound = prune in ("hoeffding", "hoeffding+gap")
         self.rule.by_gap = prune in ("gap", "hoeffding+gap")
-        self.temper = 1.0
+        self.temperature = 1.0
         self.certainty = 1.0
         self.sees_empty = True
+        self.arrays.scratch(<void**> &self.evidence, CLASS)
+        self.arrays.scratch(<void**> &self.mix, CLASS)
+        self.arrays.scratch(<void**> &self.below, CLASS, stumps)
         if pairs:
             self.pairs = Pairs(pairs, alpha)
             self.paired = True
 
     def __dealloc__(self):
-        free(self.evidence)
-        self.paired = False
+        free(self.sorted_points)
+        self.paired = False    # the pairs are gone when the states are cleared
+
+    cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil:
+        if self.paired and resize(<void**> &self.sorted_points, (room + 1) * wide * sizeof(Point)) < 0:
+            return out_of_memory()
+        return Stumps.reserve_scratch(self, room, wide)
 
     cdef int widen(self, int wide) except -1:
-        self.evidence = larger(self.evidence, wide)
         if self.paired:
             self.pairs.widen(wide)
-        Stumps.widen(self, wide)
-        return 0
+        return Stumps.widen(self, wide)
 
-    cdef void clear_numbers(self, Unit* unit) noexcept nogil:
+    cdef void clear_numbers(self, FeatureState* state) noexcept nogil:
         if self.paired:
-            self.pairs.leave(<int32_t> (unit - self.unit))
-        Stumps.clear_numbers(self, unit)
+            self.pairs.leave(<int32_t> (state - self.states))
+        Stumps.clear_numbers(self, state)
 
     # ---------------------------------------------------------------- the vote
 
-    cdef double* voting_row(self, View* v, Py_ssize_t i, Unit** owner) noexcept nogil:
-        """The row that answers entry i, NULL when it has no forest yet; its unit goes to `owner`."""
+    cdef double* voting_row(self, View* v, Py_ssize_t i, FeatureState** owner) noexcept nogil:
+        """The row that answers entry i, NULL when it has no forest yet; its state goes to `owner`."""
         cdef int32_t s = v.slot[i]
-        cdef Unit* unit = &self.unit[s]
+        cdef FeatureState* state = &self.states[s]
         cdef int low = 0, high = self.stumps, middle
         cdef double* edge
-        owner[0] = unit
+        owner[0] = state
         if s == 0:
             return NULL
         if self.space.kind[s] & INDICATOR:
-            owner[0] = &self.unit[self.space.column[s]]
-            return unit.level + self.wide if unit.level != NULL and owner[0].texts >= self.grace else NULL
-        edge = unit.forest
+            owner[0] = &self.states[self.space.column[s]]
+            return state.level + self.wide if state.level != NULL and owner[0].texts >= self.grace else NULL
+        edge = state.forest
         if edge == NULL:
             return NULL
         while low < high:
@@ -92,32 +100,32 @@ cdef class ORF3VModel(Stumps):
                 high = middle
         return edge + 2 * self.stumps + low * (1 + self.wide)
 
-    cdef bint weigh(self, View* v, double* out) noexcept nogil:
+    cdef bint sum_votes(self, View* v, double* out) noexcept nogil:
         """Sum of weighted votes by class; whether there was any."""
         cdef Py_ssize_t i
         cdef int c
         cdef bint voted = False
         cdef double* row
-        cdef Unit* unit
+        cdef FeatureState* state
         memset(out, 0, self.classes * sizeof(double))
         for i in range(v.n):
-            row = self.voting_row(v, i, &unit)
+            row = self.voting_row(v, i, &state)
             if row == NULL:
                 continue
             voted = True
             for c in range(self.classes):
-                out[c] += unit.weight * row[1 + c]
+                out[c] += state.weight * row[1 + c]
         return voted
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
-        cdef bint voted = self.weigh(v, out)
+        cdef bint voted = self.sum_votes(v, out)
         for c in range(self.classes):
             if not self.paper_vote:
-                out[c] = log(self.mass[c] / self.total) + self.temper * out[c]
+                out[c] = log(self.mass[c] / self.total) + self.temperature * out[c]
             elif not voted:
                 out[c] = self.mass[c] / self.total
-        if self.paired and self.pairs.meet(v, self.classes, self.mass, self.total, False):
+        if self.paired and self.pairs.look_up(v, self.classes, self.mass, self.total, False):
             for c in range(self.classes):
                 out[c] += self.pairs.sum[c]
 
@@ -135,39 +143,39 @@ cdef class ORF3VModel(Stumps):
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef double* row
-        cdef Unit* unit
+        cdef FeatureState* state
         cdef bint voted = False
         for i in range(v.n):
-            row = self.voting_row(v, i, &unit)
+            row = self.voting_row(v, i, &state)
             out[i] = 0.0
             if row != NULL:
                 voted = True
-                out[i] = unit.weight * row[1 + label] * (1.0 if self.paper_vote else self.temper)
+                out[i] = state.weight * row[1 + label] * (1.0 if self.paper_vote else self.temperature)
         if v.n and v.slot[0] == 0:
             if not self.paper_vote:
                 out[0] = log(self.mass[label] / self.total)
             elif not voted:
                 out[0] = self.mass[label] / self.total
         if self.paired:
-            self.share_out(v, label, out)
+            self.share_pair_votes(v, label, out)
 
-    cdef void share_out(self, View* v, int label, double* out) noexcept nogil:
+    cdef void share_pair_votes(self, View* v, int label, double* out) noexcept nogil:
         """A pair's vote goes half to each of its features."""
         cdef int p
         cdef double half
-        self.pairs.meet(v, self.classes, self.mass, self.total, False)
+        self.pairs.look_up(v, self.classes, self.mass, self.total, False)
         for p in range(self.pairs.limit):
             if self.pairs.cell[p] >= 0:
-                half = self.pairs.pair[p].factor * self.pairs.lift[p * self.wide + label] / 2.0
+                half = self.pairs.pair[p].factor * self.pairs.lift[p * self.pairs.wide + label] / 2.0
                 out[position(v, self.pairs.pair[p].a)] += half
                 out[position(v, self.pairs.pair[p].b)] += half
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        cdef Unit* unit = &self.unit[slot]
-        if unit.level != NULL:
-            unit = &self.unit[self.space.column[slot]]
-            return unit.weight if unit.texts >= self.grace else 0.0
-        return unit.weight if unit.forest != NULL else 0.0
+        cdef FeatureState* state = &self.states[slot]
+        if state.level != NULL:
+            state = &self.states[self.space.column[slot]]
+            return state.weight if state.texts >= self.grace else 0.0
+        return state.weight if state.forest != NULL else 0.0
 
     # ---------------------------------------------------------------- learning
 
@@ -210,34 +218,34 @@ cdef class ORF3VModel(Stumps):
             pair.stale = False
             if not self.edges_of(pair.a, edge[0]):
                 continue
-            self.upto(pair.a, pair.edge[0], old_upto)
-            self.upto(pair.a, edge[0], new_upto)
+            self.shares_up_to(pair.a, pair.edge[0], old_upto)
+            self.shares_up_to(pair.a, edge[0], new_upto)
             overlap_shares(pair.edge[0], old_upto, edge[0], new_upto, share[0])
             if not self.edges_of(pair.b, edge[1]):
                 continue
-            self.upto(pair.b, pair.edge[1], old_upto)
-            self.upto(pair.b, edge[1], new_upto)
+            self.shares_up_to(pair.b, pair.edge[1], old_upto)
+            self.shares_up_to(pair.b, edge[1], new_upto)
             overlap_shares(pair.edge[1], old_upto, edge[1], new_upto, share[1])
             self.pairs.share_out(p, share[0], share[1])
             for k in range(BINS - 1):
                 pair.edge[0][k] = edge[0][k]
                 pair.edge[1][k] = edge[1][k]
 
-    cdef void upto(self, int32_t s, double* edge, double* out) noexcept nogil:
+    cdef void shares_up_to(self, int32_t s, double* edge, double* out) noexcept nogil:
         """Share of a number's values up to each edge; its digests were just added up."""
-        cdef Unit* unit = &self.unit[s]
+        cdef FeatureState* state = &self.states[s]
         cdef double total = 0.0
         cdef int c, k
         for c in range(self.classes):
-            total += unit.digest[c].total
+            total += state.digest[c].total
         for k in range(BINS - 1):
             out[k] = 0.0
             for c in range(self.classes):
-                out[k] += digest_below(&unit.digest[c], self.sums + c * self.sums_room, nextafter(edge[k], INFINITY))
+                out[k] += digest_below(&state.digest[c], self.sums + c * self.sums_room, nextafter(edge[k], INFINITY))
             out[k] /= total
 
     cdef void try_pair(self, View* v, int64_t t) noexcept nogil:
-        """Put two features of the instance on trial, if a place is free: any two, or in turn two that tell more."""
+        """Put two features of the instance on trial, if a place is free: any two, or in turn two of high credit."""
         cdef int p = self.pairs.vacancy(), drawn
         cdef Py_ssize_t i, j
         cdef Pair* pair
@@ -260,63 +268,65 @@ cdef class ORF3VModel(Stumps):
             pair.certainty = 1.0
 
     cdef Py_ssize_t drawn(self, View* v, int64_t t, int first, int times) noexcept nogil:
-        """A random entry of the instance, the one that tells most of so many."""
+        """The entry of most credit among `times` random ones of the instance."""
         cdef Py_ssize_t i, best = 0
         cdef int k
         for k in range(times):
             i = <Py_ssize_t> (draw(self.seed, <uint64_t> t, first + k) % <uint64_t> v.n)
-            if k == 0 or self.unit[v.slot[i]].told > self.unit[v.slot[best]].told + TIE:
+            if k == 0 or self.states[v.slot[i]].credit > self.states[v.slot[best]].credit + TIE:
                 best = i
         return best
 
     cdef bint settled(self, int32_t s) noexcept nogil:
         """Whether a slot is a number's that is known well enough to be half of a pair."""
-        return self.space.kind[s] & NUMERIC and self.unit[s].forest != NULL and self.unit[s].numbers >= SETTLED
+        return self.space.kind[s] & NUMERIC and self.states[s].forest != NULL and self.states[s].numbers >= SETTLED
 
     cdef bint edges_of(self, int32_t s, double* edge) noexcept nogil:
-        return self.ready(&self.unit[s]) and quantile_edges(self.unit[s].digest, self.classes, edge)
+        """Where a number's bins end now. False: all its values are equal."""
+        self.add_up(&self.states[s])
+        return quantile_edges(self.states[s].digest, self.classes, self.sorted_points, edge)
 
     cdef void judge(self, View* v, int y, double w) noexcept nogil:
-        """Eq. 8: a forest's weight follows how often its own vote is right. The temper follows the log loss.
+        """Eq. 8: a forest's weight follows how often its own vote is right. The temperature follows the log loss.
 
-        What a vote told about the label is kept beside it, for the weight alone does not tell good forests from bad
-        ones: where classes are not balanced most of them favour the largest class, and are right as often as it is.
+        The information of a vote about the label is kept beside it, since the weight alone does not separate good
+        forests from bad ones: where classes are not balanced most of them favour the largest class, and are right as often as it is.
         """
         cdef Py_ssize_t i
         cdef double* row
-        cdef Unit* unit
+        cdef FeatureState* state
         cdef double a = self.alpha * w
         cdef int c
         cdef bint voted = False
         memset(self.evidence, 0, self.classes * sizeof(double))
         for i in range(v.n):
-            row = self.voting_row(v, i, &unit)
+            row = self.voting_row(v, i, &state)
             if row == NULL:
                 continue
             voted = True
             for c in range(self.classes):
-                self.evidence[c] += unit.weight * row[1 + c]
-            unit.told = (a * self.lesson(row, y) + unit.told) / (1.0 + a)
-            unit.heard = (a + unit.heard) / (1.0 + a)
-            unit.weight = ((2.0 * a if <int> row[0] == y else 0.0) + unit.weight) / (1.0 + a)
+                self.evidence[c] += state.weight * row[1 + c]
+            state.credit = (a * self.information(row, y) + state.credit) / (1.0 + a)
+            state.credit_weight = (a + state.credit_weight) / (1.0 + a)
+            state.weight = ((2.0 * a if <int> row[0] == y else 0.0) + state.weight) / (1.0 + a)
         if self.paired:
-            self.pairs.meet(v, self.classes, self.mass, self.total, True)
-        if (self.tempered or self.paired) and voted and self.mass[y] > 0.0:
-            self.adjust(y, w)
+            self.pairs.look_up(v, self.classes, self.mass, self.total, True)
+        if (self.learns_temperature or self.paired) and voted and self.mass[y] > 0.0:
+            self.learn_factors(y, w)
 
-    cdef double lesson(self, double* row, int y) noexcept nogil:
-        """log P_i(y) / prior(y): what a forest's vote said about the label beyond the class prior."""
+    cdef double information(self, double* row, int y) noexcept nogil:
+        """log P_i(y) / prior(y): information of a forest's vote about the label beyond the class prior."""
         if not self.paper_vote:
             return row[1 + y]
         return log(row[1 + y] * self.total / self.mass[y]) if row[1 + y] > 0.0 else 0.0
 
-    cdef void adjust(self, int y, double w) noexcept nogil:
+    cdef void learn_factors(self, int y, double w) noexcept nogil:
         """One Newton step of the log loss in the factor on the evidence, and in those on the votes of pairs."""
         cdef int c
         cdef double top = -1e300, sum = 0.0, first = 0.0, second = 0.0
         for c in range(self.classes):
             if self.mass[c] > 0.0:
-                self.mix[c] = log(self.mass[c] / self.total) + self.temper * self.evidence[c]
+                self.mix[c] = log(self.mass[c] / self.total) + self.temperature * self.evidence[c]
                 if self.paired:
                     self.mix[c] += self.pairs.sum[c]
                 top = max(top, self.mix[c])
@@ -328,33 +338,40 @@ cdef class ORF3VModel(Stumps):
             first += self.mix[c] * self.evidence[c]
             second += self.mix[c] * self.evidence[c] * self.evidence[c]
         if self.paired:
-            self.pairs.judge(self.classes, self.mix, y, w, self.tempered)
-        if self.tempered:
+            self.pairs.judge(self.classes, self.mix, y, w, self.learns_temperature)
+        if self.learns_temperature:
             self.certainty += w * (second - first * first)
-            self.temper += w * (self.evidence[y] - first) / self.certainty
-            self.temper = min(max(self.temper, 0.01), 2.0)
+            self.temperature += w * (self.evidence[y] - first) / self.certainty
+            self.temperature = min(max(self.temperature, 0.01), 2.0)
 
     # ---------------------------------------------------------------- looking inside
 
+    def check_slot(self, Py_ssize_t slot):
+        """Refuse a slot that there is not."""
+        if not 0 <= slot < self.space.size:
+            raise IndexError(f"no feature has the slot {slot}; there are {self.space.size}")
+
     def role(self, Py_ssize_t slot):
-        cdef Unit* unit = &self.unit[slot]
-        if unit.level != NULL:
-            return "level" if self.unit[self.space.column[slot]].texts >= self.grace else "waiting"
-        if unit.forest != NULL:
+        """'forest' or 'level' when the slot votes, 'waiting' before."""
+        self.check_slot(slot)
+        cdef FeatureState* state = &self.states[slot]
+        if state.level != NULL:
+            return "level" if self.states[self.space.column[slot]].texts >= self.grace else "waiting"
+        if state.forest != NULL:
             return "forest"
         return "waiting"
 
-    def unit_weights(self):
-        """Weight by slot of every unit that votes: numbers by their own slot, levels by their column's."""
+    def feature_weights(self):
+        """Weight by slot of every feature that votes: numbers by their own slot, levels by their column's."""
         cdef Py_ssize_t u
-        return {u: self.unit[u].weight for u in range(1, self.capacity)
-                if self.unit[u].forest != NULL or self.unit[u].texts >= self.grace}
+        return {u: self.states[u].weight for u in range(1, self.capacity)
+                if self.states[u].forest != NULL or self.states[u].texts >= self.grace}
 
-    def unit_information(self):
-        """By slot of every unit that votes: mean of log2 P(y) / prior(y) over its votes, recent ones counting more."""
+    def feature_information(self):
+        """By slot of every feature that votes: mean of log2 P(y) / prior(y) over its votes, recent ones counting more."""
         cdef Py_ssize_t u
-        return {u: self.unit[u].told / self.unit[u].heard / log(2.0) if self.unit[u].heard > 0.0 else 0.0
-                for u in self.unit_weights()}
+        return {u: self.states[u].credit / self.states[u].credit_weight / log(2.0) if self.states[u].credit_weight > 0.0 else 0.0
+                for u in self.feature_weights()}
 
     def pair_information(self):
         """By slots of every pair that votes: mean of log2 P(y) with its vote / P(y) without, recent ones counting more."""
@@ -362,16 +379,17 @@ cdef class ORF3VModel(Stumps):
 
     def portrait(self, Py_ssize_t slot):
         """(thresholds, by class the digest's values, weights and whether they are points) of a number's slot."""
-        cdef Unit* unit = &self.unit[slot]
+        self.check_slot(slot)
+        cdef FeatureState* state = &self.states[slot]
         cdef int c, j
         cdef Py_ssize_t i
         cdef Digest* d
-        if unit.digest == NULL:
+        if state.digest == NULL:
             return None
-        edges = np.array([unit.forest[j] for j in range(self.stumps)] if unit.forest != NULL else [])
+        edges = np.array([state.forest[j] for j in range(self.stumps)] if state.forest != NULL else [])
         classes = []
         for c in range(self.classes):
-            d = &unit.digest[c]
+            d = &state.digest[c]
             points = np.array([(d.point[i].at, d.point[i].mass) for i in range(d.n + d.held)]).reshape(-1, 2)
             points = points[np.argsort(points[:, 0], kind="stable")]
             classes.append((points[:, 0], np.abs(points[:, 1]), points[:, 1] > 0.0))
@@ -379,19 +397,19 @@ cdef class ORF3VModel(Stumps):
 
     def notes(self):
         if self.pruned:
-            return [f"{self.pruned:,} features vanished and were forgotten; they start anew when they return"]
+            return [f"{self.pruned:,} features vanished and were forgotten; they start again when they return"]
         return []
 
     # ---------------------------------------------------------------- keeping
 
     def dump(self, Py_ssize_t size):
         arrays = Stumps.dump(self, size)
-        return {**arrays, **self.pairs.dump()} if self.paired else arrays
+        return {**arrays, **self.pairs.dump(self.classes)} if self.paired else arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         Stumps.fill(self, arrays, capacity)
         if self.paired:
-            self.pairs.fill(arrays, lambda slot: slot < len(arrays["units"]) and self.settled(slot))
+            self.pairs.fill(arrays, len(arrays["mass"]), lambda slot: slot < len(arrays["units"]) and self.settled(slot))
 
     def nbytes(self):
         return Stumps.nbytes(self) + (self.pairs.nbytes() if self.paired else 0)

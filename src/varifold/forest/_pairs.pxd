@@ -1,6 +1,6 @@
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
-from varifold.forest._tdigest cimport Digest
+from varifold.forest._tdigest cimport Digest, Point
 from varifold._engine.view cimport View
 
 cdef enum:
@@ -10,31 +10,31 @@ cdef enum:
     TRIAL = 100                        # sights of a pair on trial
     SETTLED = 30                       # values of a feature before it may be in a pair
 
-# Two features whose values are counted together, by class, over a grid. a = 0: nobody.
+# Two features whose values are counted together, by class, over a grid. a = 0: an empty place.
 cdef struct Pair:
     int32_t a, b                       # slots, a < b
     int64_t seen                       # rounds with both
-    double told, square, heard         # gain of log likelihood by its vote, its square, and what they are divided by
+    double credit, square, credit_weight   # gain of log likelihood by its vote, its square, and what they are divided by
     double factor, certainty           # on its vote, and what that rests on
     double edge[2][BINS - 1]
-    bint stale                         # while an instance is learned: edges are due to be placed anew
+    bint stale                         # while an instance is learned: edges are due to be placed again
 
 
 cdef class Pairs:
     cdef readonly int limit            # K pairs that vote; as many are on trial behind them
     cdef readonly double alpha
-    cdef int wide
+    cdef int wide                      # room for classes
     cdef Pair* pair                    # [2 limit]
     cdef double* count                 # [2 limit][ROWS][wide]
     # scratch
-    cdef int* cell                     # [2 limit] of the instance met last, -1: not both there
+    cdef int* cell                     # [2 limit] of the instance looked up last, -1: not both there
     cdef double* lift                  # [2 limit][wide] what both say beyond each
     cdef double* sum                   # [wide] of the votes
     cdef double* naive                 # [wide]
-    cdef double* laid                  # [ROWS][wide]
+    cdef double* moved                 # [ROWS][wide] counts laid out for new edges
 
     cdef int widen(self, int wide) except -1
-    cdef bint meet(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil
+    cdef bint look_up(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil
     cdef void lift_of(self, int p, int classes, double* mass, double total) noexcept nogil
     cdef void judge(self, int classes, double* prob, int y, double w, bint tempered) noexcept nogil
     cdef void absorb(self, int y, double w) noexcept nogil
@@ -49,6 +49,6 @@ cdef class Pairs:
 
 cdef double START                      # first factor on a pair's vote
 
-cdef bint quantile_edges(Digest* digest, int classes, double* edge) noexcept nogil
+cdef bint quantile_edges(Digest* digest, int classes, Point* scratch, double* edge) noexcept nogil
 cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, double* new_upto, double* share) noexcept nogil
 cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil

@@ -4,11 +4,13 @@ import numpy as np
 
 from libc.math cimport exp, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport free, qsort
 from libc.string cimport memcpy, memset
 
-from varifold.forest._tdigest cimport Digest, Point
 from varifold._engine.view cimport View
+from varifold._numeric.memory cimport allocate
+from varifold.forest._feature_state cimport canonical_width
+from varifold.forest._tdigest cimport Digest, Point
 
 from varifold._engine.state import checked_array
 
@@ -18,6 +20,7 @@ cdef double SHRINK = 8.0   # observations' worth of naive Bayes in every cell
 
 
 cdef int by_value(const void* a, const void* b) noexcept nogil:
+    """Order of points for qsort: by value, then by weight."""
     cdef const Point* p = <const Point*> a
     cdef const Point* q = <const Point*> b
     if p.at != q.at:
@@ -25,20 +28,13 @@ cdef int by_value(const void* a, const void* b) noexcept nogil:
     return (p.mass > q.mass) - (p.mass < q.mass)
 
 
-cdef bint quantile_edges(Digest* digest, int classes, double* edge) noexcept nogil:
-    """Where the bins of a feature end, from flushed digests. False: all values are equal, or no memory."""
+cdef bint quantile_edges(Digest* digest, int classes, Point* point, double* edge) noexcept nogil:
+    """Where the bins of a feature end, from flushed digests, whose points fit into `point`. False: all values are equal."""
     cdef Py_ssize_t n = 0, i
     cdef int c, k
     cdef double total = 0.0, upto
-    cdef Point* point
     for c in range(classes):
-        n += digest[c].n
         total += digest[c].total
-    point = <Point*> malloc((n + 1) * sizeof(Point))
-    if point == NULL:
-        return False
-    n = 0
-    for c in range(classes):
         for i in range(digest[c].n):
             point[n].at = digest[c].point[i].at
             point[n].mass = fabs(digest[c].point[i].mass)
@@ -56,12 +52,11 @@ cdef bint quantile_edges(Digest* digest, int classes, double* edge) noexcept nog
             while c > 0 and point[c].at >= point[n - 1].at:
                 c -= 1
             edge[k] = point[c].at
-    k = n > 0 and point[0].at < point[n - 1].at
-    free(point)
-    return k
+    return n > 0 and point[0].at < point[n - 1].at
 
 
 cdef inline int bin_of(double* edge, double x) noexcept nogil:
+    """The bin that a value falls into."""
     cdef int k, found = 0
     for k in range(BINS - 1):
         found += x > edge[k]
@@ -102,8 +97,8 @@ cdef class Pairs:
     def __cinit__(self, int limit, double alpha):
         self.limit = limit
         self.alpha = alpha
-        self.pair = <Pair*> calloc(2 * limit, sizeof(Pair))
-        self.cell = <int*> calloc(2 * limit, sizeof(int))
+        self.pair = <Pair*> allocate(2 * limit * sizeof(Pair))
+        self.cell = <int*> allocate(2 * limit * sizeof(int))
         if self.pair == NULL or self.cell == NULL:
             raise MemoryError
 
@@ -114,43 +109,37 @@ cdef class Pairs:
         free(self.lift)
         free(self.sum)
         free(self.naive)
-        free(self.laid)
+        free(self.moved)
 
     cdef int widen(self, int wide) except -1:
         """Room for this many classes; all or nothing."""
         cdef Py_ssize_t n = 2 * self.limit, k
-        cdef double* count = <double*> calloc(n * ROWS * wide, sizeof(double))
-        cdef double* lift = <double*> calloc(n * wide, sizeof(double))
-        cdef double* sum = <double*> calloc(wide, sizeof(double))
-        cdef double* naive = <double*> calloc(wide, sizeof(double))
-        cdef double* laid = <double*> calloc(ROWS * wide, sizeof(double))
-        if count == NULL or lift == NULL or sum == NULL or naive == NULL or laid == NULL:
-            free(count)
-            free(lift)
-            free(sum)
-            free(naive)
-            free(laid)
+        cdef double* new[5]
+        cdef Py_ssize_t* size = [n * ROWS, n, 1, 1, ROWS]    # of count, lift, sum, naive, moved
+        if wide <= self.wide:
+            return 0
+        for k in range(5):
+            new[k] = <double*> allocate(size[k] * wide * sizeof(double))
+        if new[0] == NULL or new[1] == NULL or new[2] == NULL or new[3] == NULL or new[4] == NULL:
+            for k in range(5):
+                free(new[k])
             raise MemoryError
         for k in range(n * ROWS if self.wide else 0):
-            memcpy(count + k * wide, self.count + k * self.wide, self.wide * sizeof(double))
+            memcpy(new[0] + k * wide, self.count + k * self.wide, self.wide * sizeof(double))
         free(self.count)
         free(self.lift)
         free(self.sum)
         free(self.naive)
-        free(self.laid)
-        self.laid = laid
-        self.count = count
-        self.lift = lift
-        self.sum = sum
-        self.naive = naive
+        free(self.moved)
+        self.count, self.lift, self.sum, self.naive, self.moved = new[0], new[1], new[2], new[3], new[4]
         self.wide = wide
         return 0
 
     # ---------------------------------------------------------------- the vote
 
-    cdef bint meet(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil:
+    cdef bint look_up(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil:
         """Find the cells that an instance falls into, what they say, and the sum of the votes; whether there is any."""
-        cdef int p, c, met = 0
+        cdef int p, c, any_vote = 0
         cdef Py_ssize_t i, j
         memset(self.sum, 0, classes * sizeof(double))
         for p in range(2 * self.limit if trials else self.limit):
@@ -164,10 +153,10 @@ cdef class Pairs:
             self.cell[p] = BINS * bin_of(self.pair[p].edge[0], v.raw[i]) + bin_of(self.pair[p].edge[1], v.raw[j])
             self.lift_of(p, classes, mass, total)
             if p < self.limit:
-                met = True
+                any_vote = True
                 for c in range(classes):
                     self.sum[c] += self.pair[p].factor * self.lift[p * self.wide + c]
-        return met
+        return any_vote
 
     cdef void lift_of(self, int p, int classes, double* mass, double total) noexcept nogil:
         """log P(c | cell) / Q(c), where Q is what its two bins say by naive Bayes, to which P is shrunk."""
@@ -201,7 +190,7 @@ cdef class Pairs:
     cdef void judge(self, int classes, double* prob, int y, double w, bint tempered) noexcept nogil:
         """What each vote won, or would have won, over the answer without it; then a Newton step of its factor.
 
-        `prob` is the answer with all votes of the instance met last, 0 for a class never learned.
+        `prob` is the answer with all votes of the instance looked up last, 0 for a class never learned.
         """
         cdef int p, c
         cdef double a = self.alpha * w, sign, rest, gain, first, second
@@ -221,9 +210,9 @@ cdef class Pairs:
                 first += prob[c] * lift[c]
                 second += prob[c] * lift[c] * lift[c]
             gain = pair.factor * lift[y] - sign * log(rest)
-            pair.told = (a * gain + pair.told) / (1.0 + a)
+            pair.credit = (a * gain + pair.credit) / (1.0 + a)
             pair.square = (a * gain * gain + pair.square) / (1.0 + a)
-            pair.heard = (a + pair.heard) / (1.0 + a)
+            pair.credit_weight = (a + pair.credit_weight) / (1.0 + a)
             if tempered and p < self.limit:
                 pair.certainty += w * (second - first * first)
                 pair.factor = min(max(pair.factor + w * (lift[y] - first) / pair.certainty, 0.0), 1.0)
@@ -248,26 +237,26 @@ cdef class Pairs:
     # ---------------------------------------------------------------- coming and going
 
     cdef double worth(self, int p) noexcept nogil:
-        """Mean gain of a vote, less its standard error; nobody is worth nothing."""
+        """Mean gain of a vote minus its standard error; 0 without votes."""
         cdef Pair* pair = &self.pair[p]
         cdef double mean, rounds
-        if pair.heard == 0.0:
+        if pair.credit_weight == 0.0:
             return 0.0
-        mean = pair.told / pair.heard
+        mean = pair.credit / pair.credit_weight
         rounds = min(<double> pair.seen, 2.0 / self.alpha)
-        return mean - sqrt(max(pair.square / pair.heard - mean * mean, 0.0) / rounds)
+        return mean - sqrt(max(pair.square / pair.credit_weight - mean * mean, 0.0) / rounds)
 
     cdef void decide(self) noexcept nogil:
-        """A trial that is over ends in the place of the pair worth least, or in nothing; a vote that costs is lost.
+        """A pair whose trial is over replaces the worst voting pair if it is better, else it is dropped.
 
-        Half a trial is enough for a pair that has cost so far.
+        Voting pairs that have cost log likelihood are dropped, and trials that have at half time.
         """
         cdef int p, q, least
         for p in range(self.limit):
-            if self.cell[p] >= 0 and self.pair[p].seen % TRIAL == 0 and self.pair[p].told < -TIE:
+            if self.cell[p] >= 0 and self.pair[p].seen % TRIAL == 0 and self.pair[p].credit < -TIE:
                 self.clear(p)
         for p in range(self.limit, 2 * self.limit):
-            if self.cell[p] >= 0 and 2 * self.pair[p].seen == TRIAL and self.pair[p].told < -TIE:
+            if self.cell[p] >= 0 and 2 * self.pair[p].seen == TRIAL and self.pair[p].credit < -TIE:
                 self.clear(p)
             if self.cell[p] < 0 or self.pair[p].seen < TRIAL:
                 continue
@@ -280,19 +269,21 @@ cdef class Pairs:
             self.clear(p)
 
     cdef void move(self, int place, int p) noexcept nogil:
+        """Copy pair p to another place."""
         self.pair[place] = self.pair[p]
         self.cell[place] = -1
         memcpy(self.count + <Py_ssize_t> place * ROWS * self.wide, self.count + <Py_ssize_t> p * ROWS * self.wide,
                ROWS * self.wide * sizeof(double))
 
     cdef void clear(self, int p) noexcept nogil:
+        """Make a place empty."""
         memset(&self.pair[p], 0, sizeof(Pair))
         self.cell[p] = -1
         if self.wide:
             memset(self.count + <Py_ssize_t> p * ROWS * self.wide, 0, ROWS * self.wide * sizeof(double))
 
     cdef void leave(self, int32_t slot) noexcept nogil:
-        """A feature goes, and its pairs with it."""
+        """Drop the pairs of a feature that has vanished."""
         cdef int p
         for p in range(2 * self.limit):
             if self.pair[p].a == slot or self.pair[p].b == slot:
@@ -303,18 +294,18 @@ cdef class Pairs:
         cdef double* old = self.count + <Py_ssize_t> p * ROWS * self.wide
         cdef int i, j, k, m, c, wide = self.wide
         cdef double part
-        memset(self.laid, 0, ROWS * wide * sizeof(double))
+        memset(self.moved, 0, ROWS * wide * sizeof(double))
         for i in range(BINS):
             for k in range(BINS):
                 for c in range(wide):
-                    self.laid[(CELLS + k) * wide + c] += share_a[i * BINS + k] * old[(CELLS + i) * wide + c]
-                    self.laid[(CELLS + BINS + k) * wide + c] += share_b[i * BINS + k] * old[(CELLS + BINS + i) * wide + c]
+                    self.moved[(CELLS + k) * wide + c] += share_a[i * BINS + k] * old[(CELLS + i) * wide + c]
+                    self.moved[(CELLS + BINS + k) * wide + c] += share_b[i * BINS + k] * old[(CELLS + BINS + i) * wide + c]
                 for j in range(BINS):
                     for m in range(BINS):
                         part = share_a[i * BINS + k] * share_b[j * BINS + m]
                         for c in range(wide):
-                            self.laid[(k * BINS + m) * wide + c] += part * old[(i * BINS + j) * wide + c]
-        memcpy(old, self.laid, (ROWS - 1) * wide * sizeof(double))
+                            self.moved[(k * BINS + m) * wide + c] += part * old[(i * BINS + j) * wide + c]
+        memcpy(old, self.moved, (ROWS - 1) * wide * sizeof(double))
 
     cdef int vacancy(self) noexcept nogil:
         """A place for a trial, -1 when all are taken."""
@@ -325,6 +316,7 @@ cdef class Pairs:
         return -1
 
     cdef bint known(self, int32_t a, int32_t b) noexcept nogil:
+        """Whether the two features vote or are on trial as a pair."""
         cdef int p
         for p in range(2 * self.limit):
             if self.pair[p].a == a and self.pair[p].b == b:
@@ -336,33 +328,35 @@ cdef class Pairs:
     def voting(self):
         """Slots of every pair that votes and the mean gain of its vote, in nats."""
         cdef int p
-        return {(self.pair[p].a, self.pair[p].b): self.pair[p].told / self.pair[p].heard
+        return {(self.pair[p].a, self.pair[p].b): self.pair[p].credit / self.pair[p].credit_weight
                 for p in range(self.limit) if self.pair[p].a}
 
-    def dump(self):
-        cdef int p, k
+    def dump(self, int classes):
+        """The state as a dict of arrays, the counts laid out as forests are."""
+        cdef int p, k, wide = canonical_width(classes)
         table = np.zeros((2 * self.limit, 3), dtype=np.int64)
         real = np.zeros((2 * self.limit, 5 + 2 * (BINS - 1)))
-        count = np.zeros((2 * self.limit, ROWS, self.wide))
+        count = np.zeros((2 * self.limit, ROWS, wide))
         cdef double[:, :, ::1] counts = count
         for p in range(2 * self.limit):
             table[p] = self.pair[p].a, self.pair[p].b, self.pair[p].seen
-            real[p, :5] = (self.pair[p].told, self.pair[p].square, self.pair[p].heard, self.pair[p].factor,
+            real[p, :5] = (self.pair[p].credit, self.pair[p].square, self.pair[p].credit_weight, self.pair[p].factor,
                            self.pair[p].certainty)
             for k in range(BINS - 1):
                 real[p, 5 + k] = self.pair[p].edge[0][k]
                 real[p, 5 + BINS - 1 + k] = self.pair[p].edge[1][k]
-        if count.size:
-            memcpy(&counts[0, 0, 0], self.count, count.size * sizeof(double))
+        for p in range(2 * self.limit if wide else 0):
+            for k in range(ROWS):
+                memcpy(&counts[p, k, 0], self.count + (p * ROWS + k) * self.wide, wide * sizeof(double))
         return {"pairs": table, "pair_numbers": real, "pair_counts": count}
 
-    def fill(self, dict arrays, numeric):
-        """Take what dump() gave; `numeric` tells whether a slot is a number's that has a forest."""
+    def fill(self, dict arrays, int wide, numeric):
+        """Take what dump() gave for `wide` classes; `numeric` says whether a slot is a number's that has a forest."""
         cdef int p, k
-        cdef double[:, :, ::1] counts
+        cdef const double[:, :, ::1] counts
         table = checked_array(arrays, "pairs", "i", (2 * self.limit, 3), 0, 1 << 53)
         real = checked_array(arrays, "pair_numbers", "f", (2 * self.limit, 5 + 2 * (BINS - 1)))
-        count = checked_array(arrays, "pair_counts", "f", (2 * self.limit, ROWS, self.wide), 0)
+        count = checked_array(arrays, "pair_counts", "f", (2 * self.limit, ROWS, wide), 0)
         for a, b, seen in table.tolist():
             if (a or b or seen) and not (0 < a < b and numeric(a) and numeric(b)):
                 raise ValueError(f"pairs holds {a} and {b}, which are no pair of numbers")
@@ -370,14 +364,17 @@ cdef class Pairs:
             raise ValueError("pair_numbers holds numbers below zero")
         for p in range(2 * self.limit):
             self.pair[p].a, self.pair[p].b, self.pair[p].seen = table[p].tolist()
-            (self.pair[p].told, self.pair[p].square, self.pair[p].heard, self.pair[p].factor,
+            (self.pair[p].credit, self.pair[p].square, self.pair[p].credit_weight, self.pair[p].factor,
              self.pair[p].certainty) = real[p, :5].tolist()
             for k in range(BINS - 1):
                 self.pair[p].edge[0][k] = real[p, 5 + k]
                 self.pair[p].edge[1][k] = real[p, 5 + BINS - 1 + k]
-        if count.size:
-            counts = count
-            memcpy(self.count, &counts[0, 0, 0], count.size * sizeof(double))
+        counts = count
+        for p in range(2 * self.limit if wide else 0):
+            for k in range(ROWS):
+                memcpy(self.count + (p * ROWS + k) * self.wide, &counts[p, k, 0], wide * sizeof(double))
 
     def nbytes(self):
-        return 2 * self.limit * (sizeof(Pair) + sizeof(int) + (ROWS + 1) * self.wide * sizeof(double)) + (ROWS + 2) * self.wide * sizeof(double)
+        """Bytes held."""
+        return (2 * self.limit * (sizeof(Pair) + sizeof(int) + (ROWS + 1) * self.wide * sizeof(double))
+                + (ROWS + 2) * self.wide * sizeof(double))

@@ -1,32 +1,32 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from varifold.forest._feature_state cimport Unit, Units
+from varifold.forest._feature_files cimport SavedFeatureStates
+from varifold.forest._feature_state cimport FeatureState
 
 
-cdef class Stumps(Units):
-    cdef readonly int candidates, grace
+cdef class Stumps(SavedFeatureStates):
+    cdef readonly int candidates           # K
     cdef readonly int64_t r
     cdef readonly double growth, compression, smoothing
     cdef readonly uint64_t seed
     cdef readonly bint paper_vote, quantiles, random_out
     # scratch
-    cdef double* sums                  # [class][sums_room] running weights of a unit's digests
+    cdef double* sums                  # [class][sums_room] running weights of a feature's digests
     cdef Py_ssize_t sums_room
     cdef double* below                 # [stump][class] weight below each edge
     cdef double* mix                   # [class]
 
+    cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil
     cdef void learn_number(self, int32_t u, double x, int y, double w, int64_t t) noexcept nogil
     cdef void learn_level(self, int32_t s, int32_t u, int y, double w, int64_t t) noexcept nogil
     cdef void renew(self, int32_t u, int64_t t) noexcept nogil
-    cdef bint ready(self, Unit* unit) noexcept nogil
-    cdef double candidate(self, Unit* unit, double u) noexcept nogil
-    cdef double impurity(self, Unit* unit, double edge) noexcept nogil
+    cdef void add_up(self, FeatureState* state) noexcept nogil
+    cdef double candidate(self, FeatureState* state, double u) noexcept nogil
+    cdef double impurity(self, FeatureState* state, double edge) noexcept nogil
     cdef double best_edge(self, int32_t u, int64_t t) noexcept nogil
-    cdef void insert_edge(self, Unit* unit, int held, double edge) noexcept nogil
+    cdef void insert_edge(self, FeatureState* state, int held, double edge) noexcept nogil
     cdef void drop_edge(self, int32_t u, int64_t t) noexcept nogil
-    cdef void answer_rows(self, Unit* unit) noexcept nogil
+    cdef void answer_rows(self, FeatureState* state) noexcept nogil
     cdef void fill_row(self, double* row, double* share) noexcept nogil
 
 cdef double TIE                        # differences below it are rounding
-
-cdef double* larger(double* scratch, Py_ssize_t n) except NULL

@@ -1,8 +1,7 @@
-from varifold.forest._feature_state import Units
+from varifold.forest._feature_files import SavedFeatureStates
 
-class Stumps(Units):
+class Stumps(SavedFeatureStates):
     candidates: int
-    grace: int
     r: int
     growth: float
     compression: float

@@ -1,5 +1,4 @@
 from libc.stdint cimport int32_t
-from libc.stdlib cimport realloc
 
 # A merging t-digest in one flat array: centroids ascending, then values not yet merged in order of arrival.
 cdef enum:
@@ -28,12 +27,18 @@ cdef double digest_at(Digest* d, double weight) noexcept nogil
 cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
 
 
-cdef inline bint digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
-    """Add a value; it is merged once BUFFER of them wait. False, and nothing changed, when there is no memory."""
-    cdef Point* p
-    if d.n + d.held == d.room and not digest_reserve(d, 8 if d.room == 0 else 2 * d.room):
-        return False
-    p = &d.point[d.n + d.held]
+cdef enum:
+    FIRST_ROOM = 8     # points that a digest gets room for with its first value
+
+
+cdef inline bint digest_is_full(Digest* d) noexcept nogil:
+    """Whether one more value needs more room."""
+    return d.n + d.held == d.room
+
+
+cdef inline void digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
+    """Add a value, for which there is room; it is merged once BUFFER of them wait."""
+    cdef Point* p = &d.point[d.n + d.held]
     p.at = x
     p.mass = w
     if d.total == 0.0 or x < d.lo:
@@ -44,7 +49,6 @@ cdef inline bint digest_add(Digest* d, double x, double w, double compression) n
     d.total += w
     if d.held == BUFFER:
         digest_flush(d, compression)
-    return True
 
 
 cdef class TDigest:

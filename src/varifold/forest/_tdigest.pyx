@@ -9,31 +9,37 @@ import numpy as np
 
 from libc.math cimport cos, fabs, isfinite, pi, sin, sqrt
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
+
+from varifold._numeric.memory cimport resize
 
 from varifold.errors import DataError, ParameterError
 
 
 cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
     """Room for this many points. False, and nothing changed, when there is no memory for them."""
-    cdef Point* more
     if room <= d.room:
         return True
-    more = <Point*> realloc(d.point, room * sizeof(Point))
-    if more == NULL:
+    if resize(<void**> &d.point, room * sizeof(Point)) < 0:
         return False
-    d.point = more
     d.room = <int32_t> room
     return True
 
 
+cdef bint make_room(Digest* d) noexcept nogil:
+    """Room for one more value. False, and nothing changed, when there is no memory for it."""
+    return not digest_is_full(d) or digest_reserve(d, 2 * d.room if d.room else FIRST_ROOM)
+
+
 cdef void digest_clear(Digest* d) noexcept nogil:
+    """Empty, without memory."""
     free(d.point)
     memset(d, 0, sizeof(Digest))
 
 
 cdef void sort_points(Point* p, int32_t n) noexcept nogil:
+    """Insertion sort by value, equals in order of arrival."""
     cdef int32_t i, j
     cdef Point moved
     for i in range(1, n):
@@ -112,14 +118,14 @@ cdef void absorb_points(Digest* d, Point* sorted, int32_t m, double compression)
 
 cdef void digest_flush(Digest* d, double compression) noexcept nogil:
     """Merge the waiting values."""
-    cdef Point fresh[BUFFER]
+    cdef Point waiting[BUFFER]
     cdef int32_t m = d.held
     if m == 0:
         return
-    memcpy(fresh, d.point + d.n, m * sizeof(Point))
-    sort_points(fresh, m)
+    memcpy(waiting, d.point + d.n, m * sizeof(Point))
+    sort_points(waiting, m)
     d.held = 0
-    absorb_points(d, fresh, m, compression)
+    absorb_points(d, waiting, m, compression)
 
 
 cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept nogil:
@@ -246,21 +252,20 @@ cdef class TDigest:
         """Add a finite value with weight w > 0."""
         if not isfinite(x) or not (isfinite(w) and w > 0.0):
             raise DataError(f"a digest takes finite values with weights above 0, not {x!r} with {w!r}")
-        if not digest_add(&self.d, x, w, self.compression):
+        if not make_room(&self.d):
             raise MemoryError
+        digest_add(&self.d, x, w, self.compression)
 
     def update(self, values):
         """Add many values."""
         cdef const double[::1] xs = np.ascontiguousarray(values, dtype=np.float64).ravel()
         cdef Py_ssize_t i
-        cdef bint fits = True
         if not np.isfinite(xs).all():
             raise DataError("a digest takes finite values only")
-        with nogil:
-            for i in range(xs.shape[0]):
-                fits &= digest_add(&self.d, xs[i], 1.0, self.compression)
-        if not fits:
-            raise MemoryError
+        for i in range(xs.shape[0]):
+            if not make_room(&self.d):
+                raise MemoryError
+            digest_add(&self.d, xs[i], 1.0, self.compression)
 
     def merge(self, TDigest other not None):
         """Add all that another digest holds."""

@@ -1,19 +1,13 @@
+"""When a feature was there, and whether it has vanished (ORF3V, eq. 7)."""
+
 from libc.math cimport floor, log1p
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define VARIFOLD_POPCOUNT(x) __builtin_popcountll(x)
-    #else
-    static inline int VARIFOLD_POPCOUNT(unsigned long long x) { int n = 0; for (; x; x &= x - 1) n++; return n; }
-    #endif
-    """
-    int popcount "VARIFOLD_POPCOUNT"(uint64_t) noexcept nogil
+from varifold._numeric.bits cimport popcount
 
-# When a feature was there: totals for good, and one bit a round for the last `window` rounds (bit = round % window,
-# right up to round `last`; later rounds are absences that nobody wrote down yet).
+# When a feature was there: totals over its life, and one bit per round for the last `window` rounds (bit = round %
+# window, right up to round `last`; later rounds are absences not yet written down).
 cdef struct Presence:
     int64_t first
     int64_t last
@@ -67,6 +61,7 @@ cdef inline void presence_mark(Presence* p, Vanishing* rule, int64_t t) noexcept
 
 
 cdef inline bint bit_of(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
+    """Whether the feature was there in round t, one of the last `window` rounds up to `last`."""
     cdef int64_t a = t % rule.window
     return (p.ring[a >> 6] >> (a & 63)) & 1
 
@@ -81,6 +76,7 @@ cdef inline int64_t presence_recent(Presence* p, Vanishing* rule) noexcept nogil
 
 
 cdef inline bint bound_exceeded(Presence* p, Vanishing* rule, int64_t t, int64_t recent) noexcept nogil:
+    """Eq. 7: the share of all rounds exceeds that of the last window by more than Hoeffding's epsilon."""
     cdef int64_t age = t - p.first + 1
     return age >= rule.window and <double> p.count / age - <double> recent / rule.window > rule.epsilon
 
@@ -91,6 +87,7 @@ cdef inline double gap_rate(Presence* p, Vanishing* rule) noexcept nogil:
 
 
 cdef inline bint gap_exceeded(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
+    """Whether the absence up to round t is too long for the share it had."""
     return t - p.last >= rule.window and (t - p.last) * gap_rate(p, rule) < rule.log_delta
 
 

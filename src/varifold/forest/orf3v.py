@@ -36,7 +36,7 @@ class ORF3V(VaryingClassifier):
     Parameters
     ----------
     J
-        Stumps a forest.
+        Stumps per forest.
     K
         Random thresholds drawn for a new stump; the one with the lowest Gini impurity is taken.
     grace
@@ -68,7 +68,7 @@ class ORF3V(VaryingClassifier):
     smoothing
         Observations' worth of class prior mixed into either side of a stump.
     compression
-        Of the t-digests: about the number of centroids a feature and label.
+        Of the t-digests: about the number of centroids per feature and label.
     pairs
         Most pairs of numeric features that vote beside the forests, where two together say more than each alone; as
         many are on trial. 0: none. They need ``vote="prior"``.
@@ -93,17 +93,17 @@ class ORF3V(VaryingClassifier):
     *Pairs*, which the paper does not have. The values of two features are counted by label in a grid of quartiles, and
     the pair votes log P(c | cell) / Q(c), where Q is what its two quartiles say by naive Bayes and P is shrunk towards
     Q by eight observations: nothing where the two merely add up. Each vote has a factor between 0 and 1, learned as b
-    is. Pairs are drawn at random from the features present, in every other round leaning to those that tell more, and
+    is. Pairs are drawn at random from the features present, in every other round preferring informative ones, and
     are on trial for 100 sights (50 if they have cost by then), without a vote; then the mean gain of log likelihood
     that the vote would have brought, less its standard error, is compared with the least among those that vote. After
     100, 200, 400, ... sights the grid moves to the quartiles of then, its counts shared out by how bins overlap. A
     pair goes when one of its features vanishes, or when its votes have cost more than they brought.
 
-    *Cost.* O(present (log J + C + log known) + pairs (C + log present)) an instance, and every r values of a feature
+    *Cost.* O(present (log J + C + log known) + pairs (C + log present)) per instance, and every r values of a feature
     a renewal, O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for
     features with few distinct values. A feature that has vanished is forgotten, name and slot included, so that memory
-    follows the features that are alive. If the system has no memory left, `MemoryError` is raised: the values for
-    which there was no room were not learned, and the learner can go on.
+    follows the features that are alive. So is a level of a column that stays, by the same rule for gaps, once the
+    column has more than 64 levels.
 
     Examples
     --------
@@ -232,13 +232,13 @@ class ORF3V(VaryingClassifier):
 
         It is the mean of log2 P_i(y) / prior(y) over the forest's own votes, each cast before the label was learned;
         the last 1/α or so count most. 0 is worth nothing; a little less than 0 is what a useless forest costs. Half of
-        what a pair tells beyond its two features (`interactions`) is added to each of them.
+        what a pair adds beyond its two features (`interactions`) is added to each of them.
         """
-        units = self._forests.unit_information()
+        found = self._forests.feature_information()
         for both, bits in self._forests.pair_information().items():
             for u in both:
-                units[u] += bits / 2
-        return self._by_name(units)
+                found[u] += bits / 2
+        return self._by_name(found)
 
     @undisturbed
     def interactions(self) -> dict[tuple[Name, Name], float]:
@@ -259,12 +259,12 @@ class ORF3V(VaryingClassifier):
         right, so it depends on how often a feature was seen, and where one label is frequent it tells good forests
         from bad ones poorly: see `importances` for that.
         """
-        return self._by_name(self._forests.unit_weights())
+        return self._by_name(self._forests.feature_weights())
 
-    def _by_name(self, units: dict[int, float]) -> dict[Name, float]:
+    def _by_name(self, values: dict[int, float]) -> dict[Name, float]:
         """By feature, largest first; among equals by slot."""
         name_of = self._engine.space.name_of
-        return {name_of(u): value for u, value in sorted(units.items(), key=lambda item: (-item[1], item[0]))}
+        return {name_of(u): value for u, value in sorted(values.items(), key=lambda item: (-item[1], item[0]))}
 
     @undisturbed
     def votes_one(self, x: Instance) -> dict[Name, dict[Any, float]]:

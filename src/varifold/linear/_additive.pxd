@@ -9,13 +9,12 @@ cdef enum:
 
 cdef class AdditiveRule(BinaryRule):
     cdef readonly double r
-    cdef double ceiling                   # largest precision: what is older weighs less and less
+    cdef double ceiling                   # largest precision: older instances count less once it is reached
     cdef readonly Py_ssize_t max_binned   # slots from here on have no bins
     cdef double* sample                   # [slot][SAMPLE]: values drawn from all seen
-    cdef double* edge                     # [slot][BINS - 1]
-    cdef int64_t* met                     # [slot]: values seen
-    cdef Py_ssize_t binned                # slots there is a sample for
+    cdef double* edge                     # [slot][BINS - 1]: upper edges of all bins but the last
+    cdef int64_t* count                   # [slot]: values seen
 
     cdef int bin_of(self, int32_t slot, double x) noexcept nogil
-    cdef void absorb(self, View* v) noexcept nogil
+    cdef void sample_values(self, View* v) noexcept nogil
     cdef void place_edges(self, int32_t slot) noexcept nogil

@@ -1,25 +1,30 @@
-"""FOBOS: a gradient step, then every weight drawn to zero; for absent features that waits until they are looked at."""
+"""FOBOS (Duchi, Singer 2009): a gradient step of rate eta_t = eta / sqrt(t), then every weight shrunk by eta_t lam.
+
+The weights of absent features are not touched: what all rounds since their last one shrink them by is applied when
+they are next needed.
+"""
 
 from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
-from varifold._numeric.activation cimport sigmoid
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport sigmoid
 
 # shared numbers of a problem
 cdef enum:
-    T = 0        # rounds
-    PULL = 1     # sum of all thresholds so far
+    T = 0        # instances learned
+    SHRUNK = 1   # sum of all thresholds so far
 
 
-cdef inline double drawn(double w, double by) noexcept nogil:
+cdef inline double shrink(double w, double by) noexcept nogil:
+    """sign(w) max(0, |w| - by)."""
     cdef double left = fabs(w) - by
     return copysign(left if left > 0.0 else 0.0, w)
 
 
 cdef class FOBOSRule(BinaryRule):
-    """Per slot: the weight when last touched, and PULL then. The intercept is not drawn."""
+    """Per slot and problem: the weight when last updated, and SHRUNK then. The intercept is not shrunk."""
 
     def __cinit__(self, double eta, double lam, bint hinge):
         self.declare_rule(2, 2)
@@ -29,27 +34,28 @@ cdef class FOBOSRule(BinaryRule):
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         cdef double* s = at(self, slot, c)
-        return drawn(s[0], self.shared[c * 2 + PULL] - s[1]) if slot != 0 else s[0]
+        return shrink(s[0], self.shared[c * 2 + SHRUNK] - s[1]) if slot != 0 else s[0]
 
     cdef double score(self, View* v, int c) noexcept nogil:
         cdef double* first = self.state + c * 2
         cdef double* s
-        cdef double f = 0.0, pull = self.shared[c * 2 + PULL]
+        cdef double f = 0.0, total = self.shared[c * 2 + SHRUNK]
         cdef Py_ssize_t i = 0, stride = self.stride
         if v.n and v.slot[0] == 0:
             f = first[0] * v.x[0]
             i = 1
         while i < v.n:
             s = first + v.slot[i] * stride
-            f += drawn(s[0], pull - s[1]) * v.x[i]
+            f += shrink(s[0], total - s[1]) * v.x[i]
             i += 1
         return f
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """Gradient step and shrinkage of the features present; returns the score before it."""
         cdef double* g = self.shared + c * 2
         cdef double* first = self.state + c * 2
         cdef double* s
-        cdef double f = self.score(v, c), margin = y * f, eta, step, before = g[PULL], after, pull
+        cdef double f = self.score(v, c), margin = y * f, eta, step, before = g[SHRUNK], after, threshold
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef Py_ssize_t i = 0, n = v.n, stride = self.stride
@@ -59,15 +65,15 @@ cdef class FOBOSRule(BinaryRule):
             step = eta * w * y if margin < 1.0 else 0.0
         else:
             step = eta * w * y * sigmoid(-margin)
-        g[PULL] += eta * self.lam
-        pull = eta * self.lam
-        after = g[PULL]
+        g[SHRUNK] += eta * self.lam
+        threshold = eta * self.lam
+        after = g[SHRUNK]
         if n and slot[0] == 0:
             first[0] += step * x[0]
             i = 1
         while i < n:
             s = first + slot[i] * stride
-            s[0] = drawn(drawn(s[0], before - s[1]) + step * x[i], pull)
+            s[0] = shrink(shrink(s[0], before - s[1]) + step * x[i], threshold)
             s[1] = after
             i += 1
         return f

@@ -1,14 +1,14 @@
-"""FTRL-Proximal on the logistic loss, with a rate of its own for each coordinate."""
+"""FTRL-Proximal (McMahan et al. 2013) on the logistic loss, with a learning rate per coordinate."""
 
 from libc.stdint cimport int32_t
 
-from varifold._numeric.activation cimport sigmoid
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport sigmoid
 
 
 cdef class FTRLProximalRule(BinaryRule):
-    """Per slot: a Proximal."""
+    """Per slot and problem: a `Proximal`. The intercept has no L1 penalty."""
 
     def __cinit__(self, double alpha, double beta, double L1, double L2):
         self.declare_rule(3, 0)
@@ -32,6 +32,7 @@ cdef class FTRLProximalRule(BinaryRule):
         return dot(v, self.state + c * 3 + 2, self.stride)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """The paper's algorithm 1 for the features present; returns the score before it."""
         cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
         cdef double* first = self.state + c * 3
         cdef Py_ssize_t i, stride = self.stride

@@ -9,5 +9,5 @@ cdef class FTRLADPRule(BinaryRule):
     cdef readonly bint per_coordinate, closed
 
     cdef double weight(self, double* s, double* g) noexcept nogil
-    cdef double watch(self, double* g, bint wrong) noexcept nogil
+    cdef double count_round(self, double* g, bint wrong) noexcept nogil
     cdef void rebase(self, int c) noexcept nogil

@@ -1,33 +1,36 @@
-"""FTRL-ADP: logistic follow-the-regularised-leader with a decaying proximal centre and a watch for drift.
+"""FTRL-ADP: logistic follow-the-regularised-leader with a decaying proximal centre and a drift test.
+
+With v the summed gradients, h = keep h + w and r = 1 + keep r the weights are those that minimise
+v.w + LP/2 (r w.w - 2 h.w) + L1 |w|_1 + L2/2 w.w: w = -(z - sign(z) L1) / (L2 + LP r), z = v - LP h, 0 where |z| <= L1.
 
 Without L1 and L2 the weights of all coordinates have a closed form. With g = h / r a round takes v / (LP r r') from
-g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, stands still while a feature is absent:
+g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, does not change while a feature is absent:
 w = u - v (A + 1 / r) / LP, and a gradient d adds d to v and d A' / LP to u.
 """
 
 from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
 
-from varifold._numeric.activation cimport sigmoid
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport sigmoid
 
-# shared numbers of a problem; r counts from 1 and so does what is kept of it per slot
+# shared numbers of a problem; r starts at 1, and r - 1 is stored, here and per slot
 cdef enum:
-    R = 0       # r - 1: rounds held by the decaying centre
+    R = 0       # r - 1: decayed count of rounds in the centre
     A = 1       # sum of 1 / (r r')
     T = 2       # rounds since the last drift
     F = 3       # of these, answered wrongly
-    T_WARN = 4
+    T_WARN = 4  # T and F since the error rate was last within the warning level
     F_WARN = 5
-    P_MIN = 6
+    P_MIN = 6   # lowest error rate, and its standard deviation
     S_MIN = 7
 
-cdef double FAR = 1e4  # beyond it A is taken into u, so that nothing cancels
+cdef double FAR = 1e4  # above it A is added into u, before digits cancel
 
 
 cdef class FTRLADPRule(BinaryRule):
-    """Per slot: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
+    """Per slot and problem: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
 
     def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
         self.declare_rule(3 if per_coordinate else 2, 8)
@@ -53,6 +56,7 @@ cdef class FTRLADPRule(BinaryRule):
             s[1] = -s[1]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
+        """The weight of a slot with numbers s in a problem with shared numbers g."""
         cdef double z, r
         if self.closed:
             return s[1] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
@@ -68,20 +72,20 @@ cdef class FTRLADPRule(BinaryRule):
     cdef double score(self, View* v, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = 0.0, pull
+        cdef double f = 0.0, factor
         cdef Py_ssize_t i
         if self.closed:
-            pull = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
+            factor = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
-                f += (s[1] - s[0] * pull) * v.x[i]
+                f += (s[1] - s[0] * factor) * v.x[i]
         else:
             for i in range(v.n):
                 f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
         return f
 
-    cdef double watch(self, double* g, bint wrong) noexcept nogil:
-        """Count the round, look for drift, and give the decay of the centre."""
+    cdef double count_round(self, double* g, bint wrong) noexcept nogil:
+        """Count the round and test for drift (Gama's warning and drift levels); returns the decay of the centre."""
         cdef double t, rate, spread, keep
         g[T] += 1.0
         g[F] += wrong
@@ -118,7 +122,7 @@ cdef class FTRLADPRule(BinaryRule):
         return keep
 
     cdef void rebase(self, int c) noexcept nogil:
-        """Take A into u; what the weights are stays."""
+        """Add A into u and set it to zero; no weight changes."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef Py_ssize_t slot
@@ -128,12 +132,13 @@ cdef class FTRLADPRule(BinaryRule):
         g[A] = 0.0
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """One round; returns the score before it. Only with L1 or L2 does it visit absent features."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
         cdef double slope = w * (p - target), keep, old, d
         cdef Py_ssize_t i
-        keep = self.watch(g, fabs(target - p) > 0.5)
+        keep = self.count_round(g, fabs(target - p) > 0.5)
         if self.closed:
             old = 1.0 + g[R]
             g[R] = keep * old

@@ -1,16 +1,16 @@
-"""Online gradient descent on the logistic loss, with a step that falls as 1 / sqrt(t)."""
+"""Online gradient descent on the logistic loss in bits, log2(1 + e^-yf), with a rate of 1 / (c sqrt(t))."""
 
 from libc.math cimport sqrt
 
-from varifold._numeric.activation cimport sigmoid
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport sigmoid
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 
 
 cdef class OGDRule(BinaryRule):
-    """Per slot: the weight. Shared: the rounds learned."""
+    """Per slot and problem: the weight. Per problem: t, the instances learned."""
 
     def __cinit__(self, double c):
         self.declare_rule(1, 1)
@@ -18,6 +18,7 @@ cdef class OGDRule(BinaryRule):
         self.c = c
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """One gradient step; returns the score before it."""
         cdef double f = self.score(v, c), step = sigmoid(-y * f)
         cdef Py_ssize_t i
         self.shared[c] += 1.0

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t
 
-from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
+from varifold.linear._truncated cimport TruncatedRule
 
-cdef class OLIDSRule(SparseRule):
+cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
     cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
     cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1

@@ -1,8 +1,8 @@
 from typing import Any
 
-from varifold.linear._truncated import SparseRule
+from varifold.linear._truncated import TruncatedRule
 
-class OLIDSRule(SparseRule):
+class OLIDSRule(TruncatedRule):
     C: float
     theta: float
     lam: float

@@ -1,4 +1,9 @@
-"""OLIDS: a margin learner that trusts features which stayed, and those which came, by their share of the variance."""
+"""OLIDS (You et al. 2023): a margin learner for incomplete and imbalanced streams.
+
+Features of the round before and all others form two blocks. The confidence of a block is its share of the running
+variance h of the features present, p and 1 - p, and its part of the score and of the step is multiplied by it:
+f = p w_c.x_c + (1 - p) w_n.x_n. The cap of the step is C theta n_-y / (n_+ + n_-), larger for the rarer class.
+"""
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
@@ -8,8 +13,8 @@ from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport at
 from varifold._engine.space cimport seen_last
-from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
+from varifold.linear._truncated cimport TruncatedRule
 
 # numbers of a slot
 cdef enum:
@@ -29,6 +34,7 @@ cdef enum:
 
 
 cdef inline void welford(double* s, double x, double w) noexcept nogil:
+    """Add a value of weight w to the running mean and squared deviations."""
     cdef double d = x - s[MEAN]
     s[COUNT] += w
     s[MEAN] += d * (w / s[COUNT])
@@ -37,8 +43,8 @@ cdef inline void welford(double* s, double x, double w) noexcept nogil:
         s[M2] = 1e300
 
 
-cdef class OLIDSRule(SparseRule):
-    """Per slot: weight, and Welford's count, mean and squared deviations of the values.
+cdef class OLIDSRule(TruncatedRule):
+    """Per slot and problem: weight, and Welford's count, mean and squared deviations of the values.
 
     With `by_column` an indicator's values are those of a 0/1 column that is present with its string column: the column's
     slot counts the rows, and p (1 - p) is the variance of a value that stood in a share p of them. With `clip` the 1 is
@@ -63,7 +69,7 @@ cdef class OLIDSRule(SparseRule):
             self.arrays.array[self.arrays.names.index("state")].width = ROWS
             self.by_column = False
             self.clip = 0.0
-        SparseRule.fill(self, arrays, capacity)
+        TruncatedRule.fill(self, arrays, capacity)
 
     cdef void start(self, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
@@ -73,10 +79,11 @@ cdef class OLIDSRule(SparseRule):
 
     cdef void negate(self, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
-        SparseRule.negate(self, c)
+        TruncatedRule.negate(self, c)
         g[PLUS], g[MINUS] = g[MINUS], g[PLUS]
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
+        """Subtract a slot's weight from MASS and set it to zero."""
         cdef double* s = at(self, slot, c)
         self.shared[c * self.globals + MASS] -= (
             fabs(s[W] * self.shared[c * self.globals + SCALE]) * self.variance(slot, c)
@@ -87,7 +94,7 @@ cdef class OLIDSRule(SparseRule):
         cdef int c
         for c in range(self.problems):
             self.shared[c * self.globals + SPREAD] -= self.variance(slot, c)
-        SparseRule.forget(self, slot)
+        TruncatedRule.forget(self, slot)
 
     cdef inline bint is_level(self, int32_t slot) noexcept nogil:
         return self.by_column and (self.space.kind[slot] & INDICATOR) != 0
@@ -149,7 +156,7 @@ cdef class OLIDSRule(SparseRule):
             g[SPREAD] += h
 
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil:
-        """Whether the round before held the feature too; the intercept always stays, an indicator with its column."""
+        """Whether the instance learned before had the feature too; the intercept counts as one; an indicator stays with its column."""
         cdef int32_t head
         if self.is_level(v.slot[i]):
             head = self.space.column[v.slot[i]]
@@ -158,7 +165,7 @@ cdef class OLIDSRule(SparseRule):
         return not v.is_new[i] and (v.slot[i] == 0 or seen_last(&self.space.seen[v.slot[i]]) == v.step)
 
     cdef double confidence(self, View* v, int c, double w) noexcept nogil:
-        """The share of variance of the features that stayed, this instance's values counted in."""
+        """p: the share of variance of the features that stayed, this instance's values included."""
         cdef double d, all = 0.0, old = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
@@ -192,12 +199,12 @@ cdef class OLIDSRule(SparseRule):
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         if w == 1.0:
-            SparseRule.learn_scored(self, v, y, w, scores, probs)
+            TruncatedRule.learn_scored(self, v, y, w, scores, probs)
         else:
-            Model.learn_scored(self, v, y, w, scores, probs)  # another weight is another confidence
+            Model.learn_scored(self, v, y, w, scores, probs)  # with another weight the confidence differs
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """One update; returns the score before it, for an instance of this weight."""
+        """One round; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, x, step = 0.0, cost, cap
@@ -225,7 +232,7 @@ cdef class OLIDSRule(SparseRule):
             if self.sparse:
                 g[MASS] += fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
                 g[SPREAD] += self.variance(v.slot[i], c)
-                self.place(v.slot[i], c)
+                self.update_heap(v.slot[i], c)
         if y > 0.0:
             g[PLUS] += w
         else:

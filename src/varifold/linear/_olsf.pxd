@@ -1,5 +1,5 @@
-from varifold.linear._truncated cimport SparseRule
+from varifold.linear._truncated cimport TruncatedRule
 
-cdef class OLSFRule(SparseRule):
+cdef class OLSFRule(TruncatedRule):
     cdef readonly int mode
     cdef readonly double C, lam, B

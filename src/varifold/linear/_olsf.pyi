@@ -1,6 +1,6 @@
-from varifold.linear._truncated import SparseRule
+from varifold.linear._truncated import TruncatedRule
 
-class OLSFRule(SparseRule):
+class OLSFRule(TruncatedRule):
     mode: int
     C: float
     lam: float

@@ -1,23 +1,26 @@
-"""OLSF: passive-aggressive steps, projection on an l1 ball, truncation to a share of the features."""
+"""OLSF (Zhang et al. 2016): passive-aggressive steps, projection on an l1 ball, truncation to a share of the features.
+
+A round sets w += tau y x, then w *= min(1, lam / |w|_1), then keeps the share B of largest weights.
+"""
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
 from varifold._engine.one_vs_rest cimport at, dot
-from varifold.linear._pa cimport PA0, PA1, PA2, aggressive
-from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
+from varifold.linear._pa cimport PA0, PA1, PA2, step_size
+from varifold.linear._truncated cimport TruncatedRule
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
 # shared numbers of a problem
 cdef enum:
-    SCALE = 0     # factor on every stored weight
+    SCALE = 0     # factor on every stored weight: the projection changes this number only
     NORM = 1      # sum of |w|
 
 
-cdef class OLSFRule(SparseRule):
-    """Per slot: the weight, over SCALE."""
+cdef class OLSFRule(TruncatedRule):
+    """Per slot and problem: the weight, over SCALE."""
 
     def __cinit__(self, str mode, double C, double lam, double B):
         self.declare_rule(1, 2)
@@ -31,6 +34,7 @@ cdef class OLSFRule(SparseRule):
         self.shared[c * self.globals + SCALE] = 1.0
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
+        """Subtract a weight from the norm and set it to zero."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s = at(self, slot, c)
         g[NORM] -= fabs(s[0]) * g[SCALE]
@@ -43,6 +47,7 @@ cdef class OLSFRule(SparseRule):
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """Step, projection and truncation; returns the score before them."""
         cdef double* g = self.shared + c * self.globals
         cdef double* first = self.state + c
         cdef double* s
@@ -57,18 +62,18 @@ cdef class OLSFRule(SparseRule):
             before += fabs(s[0])
         f *= g[SCALE]
         if y * f < 1.0:
-            step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE]
+            step = y * step_size(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE]
             for i in range(n):
                 s = first + slot[i] * stride
                 s[0] += step * x[i]
                 after += fabs(s[0])
                 if self.sparse:
-                    self.place(slot[i], c)
+                    self.update_heap(slot[i], c)
             g[NORM] += (after - before) * g[SCALE]
         if g[NORM] > self.lam:
             g[SCALE] *= self.lam / g[NORM]
             g[NORM] = self.lam
-            if g[SCALE] < 1e-100:
+            if g[SCALE] < 1e-100:    # before it underflows
                 for i in range(self.space.size):
                     first[i * stride] *= g[SCALE]
                 g[SCALE] = 1.0

@@ -1,7 +1,6 @@
-from varifold.linear._truncated cimport SparseRule
-from varifold._engine.view cimport View
+from varifold.linear._truncated cimport TruncatedRule
 
-cdef class OLVFRule(SparseRule):
+cdef class OLVFRule(TruncatedRule):
     cdef readonly double C, C_bar, lam, B
     cdef readonly bint kkt
 

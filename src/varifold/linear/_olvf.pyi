@@ -1,6 +1,6 @@
-from varifold.linear._truncated import SparseRule
+from varifold.linear._truncated import TruncatedRule
 
-class OLVFRule(SparseRule):
+class OLVFRule(TruncatedRule):
     C: float
     C_bar: float
     lam: float

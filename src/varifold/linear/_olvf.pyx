@@ -1,32 +1,55 @@
-"""OLVF: a margin learner whose step is weighted by a learned confidence in the feature set."""
+"""OLVF (Beyazit, Alagurajah, Wu 2019): a margin learner whose steps depend on a learned confidence in the feature set.
+
+Beside the weights w there are space weights w_bar: the sigmoid of their sum over a feature set is the confidence that
+an instance with these features is classified rightly. Of the paper's equations the signs of 7 to 10 are corrected and
+eq. 16 uses absolute values; `kkt` solves eq. 12 exactly (steps divided by the confidences), otherwise the printed
+eqs. 13 to 15 hold (steps multiplied by them).
+"""
 
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
 
-from varifold._numeric.heap cimport Heap, heap_touch
 from varifold._engine.one_vs_rest cimport at, dot
-from varifold.linear._truncated cimport SparseRule
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport sigmoid
+from varifold._numeric.heap cimport Heap, heap_touch
+from varifold.linear._truncated cimport TruncatedRule
 
 # shared numbers of a problem
 cdef enum:
-    SUM_BAR = 0   # sum of all space weights
-    SCALE = 1     # factor on every stored weight (the projection, done once for all)
+    SUM_BAR = 0   # sum of all w_bar
+    SCALE = 1     # factor on every stored weight: the projection of eq. 16 changes this number only
     MASS = 2      # sum of |w| |w_bar|
 
-cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below it over n never meets the other one
-
-
-cdef inline double sigmoid(double f) noexcept nogil:
-    return 1.0 / (1.0 + exp(-f)) if f >= 0.0 else exp(f) / (1.0 + exp(f))
+cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below 2.4 / n is always the smaller one
 
 
 cdef inline double floored(double p) noexcept nogil:
+    """A confidence that can be divided by."""
     return p if p > 1e-6 else 1e-6
 
 
-cdef class OLVFRule(SparseRule):
-    """Per slot: weight (over SCALE) and space weight."""
+cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n) noexcept nogil:
+    """What w_bar of each feature present changes by, eqs. 4 and 7 to 10; `bar` is its sum over them.
+
+    With margin = sign bar and slope = sigmoid(-margin) it is sign slope min(cap, log(1 + e^-margin) / (slope^2 n)).
+    """
+    cdef double margin = sign * bar, slope, tau = cap
+    cdef bint bounded = cap * n > LEAST
+    if margin < -36.0:
+        slope = 1.0
+        if bounded:
+            tau = min(tau, -margin / n)
+    else:
+        slope = exp(-margin)
+        if bounded and margin < 36.0:
+            tau = min(tau, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
+        slope /= 1.0 + slope
+    return tau * sign * slope
+
+
+cdef class OLVFRule(TruncatedRule):
+    """Per slot and problem: w (over SCALE) and w_bar."""
 
     def __cinit__(self, double C, double C_bar, double lam, double B, bint kkt):
         self.declare_rule(2, 3)
@@ -45,12 +68,12 @@ cdef class OLVFRule(SparseRule):
     cdef void start(self, int c) noexcept nogil:
         self.shared[c * self.globals + SCALE] = 1.0
 
-    cdef bint held(self, int32_t slot, int c) noexcept nogil:
-        """A space weight without a weight takes up room as well."""
+    cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
+        """A space weight counts as well, even where w is 0."""
         return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[1] != 0.0
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
-        """Take a slot's weights out of the running sums and set them to zero."""
+        """Subtract a slot's weights from the running sums and set them to zero."""
         cdef double* s = at(self, slot, c)
         cdef double* g = self.shared + c * self.globals
         g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[1])
@@ -65,18 +88,18 @@ cdef class OLVFRule(SparseRule):
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """One update; returns the score before it."""
+        """One round of the paper's algorithm 1; returns the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = 0.0, bar = 0.0, sign, margin, slope, tau_bar, delta
+        cdef double f = 0.0, bar = 0.0, delta
         cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
         cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.stride
         cdef double* base = self.state + c * self.width
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef uint8_t* is_new = v.is_new
-        cdef bint sparse = self.sparse, bounded
-        cdef Heap* h = self.aim(c) if sparse else NULL
+        cdef bint sparse = self.sparse
+        cdef Heap* h = self.heap_of(c) if sparse else NULL
         for i in range(n):
             s = base + slot[i] * stride
             f += s[0] * x[i]
@@ -93,26 +116,14 @@ cdef class OLVFRule(SparseRule):
         f *= g[SCALE]
         g[MASS] -= mass * g[SCALE]
 
-        sign = 1.0 if (f > 0.0) == (y > 0.0) else -1.0
-        margin = sign * bar
-        tau_bar = self.C_bar * w
-        bounded = tau_bar * n > LEAST
-        if margin < -36.0:
-            slope = 1.0
-            if bounded:
-                tau_bar = min(tau_bar, -margin / n)
-        else:
-            slope = exp(-margin)
-            if bounded and margin < 36.0:
-                tau_bar = min(tau_bar, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
-            slope /= 1.0 + slope
-        delta = tau_bar * sign * slope
+        delta = space_step(self.C_bar * w, 1.0 if (f > 0.0) == (y > 0.0) else -1.0, bar, n)
+        # the step of w, eqs. 12 to 15: `old` and `new` are the squared norms of known and new features
         loss = 1.0 - y * f
         step_old = 0.0
         step_new = 0.0
         if loss > 0.0 and old + new > 0.0:
             p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
-            p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only fresh features ask for it
+            p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only new features need it
             if self.kkt:
                 tau = min(self.C * w, loss / (old / p_w + new / p_x))
                 step_old = tau / p_w * y / g[SCALE]
@@ -135,13 +146,13 @@ cdef class OLVFRule(SparseRule):
             s[1] += delta
             mass += fabs(s[0]) * fabs(s[1])
             if slot[i] != 0:
-                heap_touch(h, slot[i])  # at once: a heap is set right after one changed key, not after several
+                heap_touch(h, slot[i])  # after each change: heap_touch() assumes that no other key moved
         g[MASS] += mass * g[SCALE]
         self.truncate(v.known, c)
         return f
 
     cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil:
-        """Project by one factor for all, then give up the smallest weights beyond the share kept."""
+        """Project by eq. 16, with one factor for all weights, then keep the share B of largest ones."""
         cdef double* g = self.shared + c * self.globals
         cdef Py_ssize_t i
         if g[MASS] > self.lam:
@@ -151,5 +162,5 @@ cdef class OLVFRule(SparseRule):
                 for i in range(self.capacity):
                     at(self, <int32_t> i, c)[0] *= g[SCALE]
                 g[SCALE] = 1.0
-                self.reorder(c)  # weights that vanished tie now
+                self.reorder(c)  # weights that became 0 are equal now
         self.keep_largest(<Py_ssize_t> (self.B * known), c)

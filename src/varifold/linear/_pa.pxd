@@ -1,12 +1,12 @@
 from varifold._engine.one_vs_rest cimport BinaryRule
 
 cdef enum Aggression:
-    PA0 = 0    # as far as the margin asks
+    PA0 = 0    # no cap
     PA1 = 1    # capped by C
-    PA2 = 2    # softened by 1 / (2 C)
+    PA2 = 2    # the norm plus 1 / (2 C)
 
-cdef inline double aggressive(int mode, double C, double loss, double norm, double w) noexcept nogil:
-    """The passive-aggressive step for a hinge loss > 0 and a squared norm; 0 where there is nothing to move."""
+cdef inline double step_size(int mode, double C, double loss, double norm, double w) noexcept nogil:
+    """tau of PA, PA-I or PA-II for a hinge loss > 0 and the squared norm of x; 0 where x is 0."""
     cdef double tau
     if mode == PA2:
         return loss / (norm + 1.0 / (2.0 * C * w))

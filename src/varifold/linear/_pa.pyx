@@ -1,4 +1,4 @@
-"""Passive-aggressive learning, in its three forms."""
+"""Passive-aggressive learning (Crammer et al. 2006): w += tau y x, with tau as in PA, PA-I or PA-II."""
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
@@ -7,7 +7,7 @@ MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
 
 cdef class PARule(BinaryRule):
-    """Per slot: the weight."""
+    """Per slot and problem: the weight."""
 
     def __cinit__(self, str mode, double C):
         self.declare_rule(1, 0)
@@ -16,6 +16,7 @@ cdef class PARule(BinaryRule):
         self.C = C
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        """One step where the margin is below 1; returns the score before it."""
         cdef double f = 0.0, norm = 0.0, step
         cdef Py_ssize_t i
         for i in range(v.n):
@@ -23,7 +24,7 @@ cdef class PARule(BinaryRule):
             norm += v.x[i] * v.x[i]
         if y * f >= 1.0:
             return f
-        step = y * aggressive(self.mode, self.C, 1.0 - y * f, norm, w)
+        step = y * step_size(self.mode, self.C, 1.0 - y * f, norm, w)
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f

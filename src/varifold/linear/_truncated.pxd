@@ -1,19 +1,19 @@
 from libc.stdint cimport int32_t
 
-from varifold._numeric.heap cimport Heap
 from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._numeric.heap cimport Heap
 
-cdef class SparseRule(BinaryRule):
-    cdef bint sparse
-    cdef Heap* heap        # one a problem when sparse
-    cdef int heaps
+cdef class TruncatedRule(BinaryRule):
+    cdef bint sparse             # whether weights are truncated, and heaps kept, at all
+    cdef Heap* heap              # [problem], when sparse
+    cdef Py_ssize_t heaps        # heaps whose memory is held
+    cdef Py_ssize_t heap_room    # heaps there is room for
 
-    cdef void free_heaps(self) noexcept
-    cdef int fit_heaps(self) except -1
-    cdef int refill_heaps(self) except -1
-    cdef inline Heap* aim(self, int c) noexcept nogil
-    cdef bint held(self, int32_t slot, int c) noexcept nogil
-    cdef void place(self, int32_t slot, int c) noexcept nogil
+    cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1
+    cdef void rebuild_heaps(self) noexcept nogil
+    cdef Heap* heap_of(self, int c) noexcept nogil
+    cdef bint is_kept(self, int32_t slot, int c) noexcept nogil
+    cdef void update_heap(self, int32_t slot, int c) noexcept nogil
     cdef void reorder(self, int c) noexcept nogil
     cdef void clear(self, int32_t slot, int c) noexcept nogil
     cdef void keep_largest(self, Py_ssize_t keep, int c) noexcept nogil

@@ -1,110 +1,116 @@
-"""Rules that keep only their largest weights: a heap a problem finds the smallest in O(log known)."""
+"""Rules that keep only their largest weights: one heap per problem finds the smallest in O(log known)."""
 
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
-from varifold._numeric.heap cimport Heap, heap_drop, heap_order, heap_touch
 from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._numeric.heap cimport Heap, heap_drop, heap_order, heap_touch
+from varifold._numeric.memory cimport resize, resize_zeroed
 
 
-cdef class SparseRule(BinaryRule):
-    """The first number of a slot is its weight up to a factor common to all; the heap holds the slots that are `held`.
+cdef class TruncatedRule(BinaryRule):
+    """The first number of a slot is its weight up to a factor common to all; the heap orders slots by its size.
 
-    The intercept is never in the heap. A subclass sets `sparse`, calls `place` for each weight it changed and then
-    `keep_largest`, and says in `clear` what giving up a weight means.
+    The intercept is never in the heap. A subclass sets `sparse`, calls ``update_heap`` for each weight it changed and
+    then ``keep_largest``, and says in ``clear`` what setting a weight to zero means.
     """
 
     def __dealloc__(self):
-        self.free_heaps()
-
-    cdef void free_heaps(self) noexcept:
-        cdef int c
+        cdef Py_ssize_t c
         for c in range(self.heaps):
             free(self.heap[c].item)
             free(self.heap[c].place)
         free(self.heap)
-        self.heap = NULL
-        self.heaps = 0
+
+    # ---------------------------------------------------------------- room
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        BinaryRule.grow(self, capacity)
         if self.sparse:
-            self.fit_heaps()
+            self.reserve_heaps(self.problems, capacity)
+        return BinaryRule.grow(self, capacity)
+
+    cdef int reserve_class(self) except -1:
+        BinaryRule.reserve_class(self)
+        if self.sparse and self.classes >= 2:
+            self.reserve_heaps(self.classes + 1, self.capacity)
         return 0
 
-    cdef int add_class(self) except -1:
-        cdef int old = self.problems
-        BinaryRule.add_class(self)
-        if self.sparse and self.problems != old:
-            self.refill_heaps()
-        return 0
-
-    cdef int fit_heaps(self) except -1:
-        """A heap a problem, each with room for every slot."""
-        cdef int c
+    cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1:
+        """One heap per problem, each with room for this many slots."""
+        cdef Py_ssize_t c, room
         cdef Heap* h
-        if self.heaps < self.problems:
-            self.heap = <Heap*> realloc(self.heap, self.problems * sizeof(Heap))
-            if self.heap == NULL:
+        if problems > self.heap_room:
+            room = max(problems, self.heap_room + self.heap_room // 2)
+            if resize(<void**> &self.heap, room * sizeof(Heap)) < 0:
                 raise MemoryError
-            memset(self.heap + self.heaps, 0, (self.problems - self.heaps) * sizeof(Heap))
-            self.heaps = self.problems
+            self.heap_room = room
+        while self.heaps < problems:
+            memset(&self.heap[self.heaps], 0, sizeof(Heap))
+            self.heaps += 1
         for c in range(self.heaps):
             h = &self.heap[c]
-            if h.capacity < self.capacity:
-                h.item = <int32_t*> realloc(h.item, self.capacity * sizeof(int32_t))
-                h.place = <int32_t*> realloc(h.place, self.capacity * sizeof(int32_t))
-                if h.item == NULL or h.place == NULL:
-                    raise MemoryError
-                memset(h.place + h.capacity, 0, (self.capacity - h.capacity) * sizeof(int32_t))
-                h.capacity = self.capacity
+            if h.capacity >= capacity:
+                continue
+            if (resize(<void**> &h.item, capacity * sizeof(int32_t)) < 0
+                    or resize_zeroed(<void**> &h.place, h.capacity * sizeof(int32_t), capacity * sizeof(int32_t)) < 0):
+                raise MemoryError
+            h.capacity = capacity
         return 0
 
-    cdef int refill_heaps(self) except -1:
-        """The heaps of the present state."""
+    cdef void split(self) noexcept nogil:
+        """Both copies of the binary problem have its heap: a heap knows sizes, not signs."""
+        BinaryRule.split(self)
+        if self.sparse:
+            memcpy(self.heap[1].item, self.heap[0].item, self.capacity * sizeof(int32_t))
+            memcpy(self.heap[1].place, self.heap[0].place, self.capacity * sizeof(int32_t))
+            self.heap[1].n = self.heap[0].n
+
+    cdef void rebuild_heaps(self) noexcept nogil:
+        """Fill the empty heaps from the weights."""
         cdef int c
         cdef Py_ssize_t slot
-        self.free_heaps()
-        self.fit_heaps()
+        cdef Heap* h
         for c in range(self.problems):
-            self.aim(c)
+            h = self.heap_of(c)
             for slot in range(1, self.capacity):
-                if self.held(<int32_t> slot, c):
-                    heap_touch(&self.heap[c], <int32_t> slot)
-        return 0
+                if self.is_kept(<int32_t> slot, c):
+                    heap_touch(h, <int32_t> slot)
 
-    cdef inline Heap* aim(self, int c) noexcept nogil:
+    # ---------------------------------------------------------------- one problem
+
+    cdef Heap* heap_of(self, int c) noexcept nogil:
         """The problem's heap, its keys pointing at the weights where they are now."""
         cdef Heap* h = &self.heap[c]
         h.key = self.state + c * self.width
         h.stride = self.stride
         return h
 
-    cdef bint held(self, int32_t slot, int c) noexcept nogil:
-        """Whether a slot takes up room among the weights kept: its weight is not 0."""
+    cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
+        """Whether a slot counts among the weights kept: its weight is not 0."""
         return at(self, slot, c)[0] != 0.0
 
-    cdef void place(self, int32_t slot, int c) noexcept nogil:
-        """Set a slot right in the heap; at once after its weight changed, before another does."""
+    cdef void update_heap(self, int32_t slot, int c) noexcept nogil:
+        """Move a slot to its place in the heap; to be called after each weight that changed, before the next does."""
         if slot == 0:
             return
-        if self.held(slot, c):
-            heap_touch(self.aim(c), slot)
+        if self.is_kept(slot, c):
+            heap_touch(self.heap_of(c), slot)
         else:
-            heap_drop(self.aim(c), slot)
+            heap_drop(self.heap_of(c), slot)
 
     cdef void reorder(self, int c) noexcept nogil:
-        """Set the whole heap right after weights vanished below what a double can hold."""
+        """Order the whole heap again, after weights fell below what a double can hold."""
         if self.sparse:
-            heap_order(self.aim(c))
+            heap_order(self.heap_of(c))
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
+        """Set a slot's weight to zero."""
         at(self, slot, c)[0] = 0.0
 
     cdef void keep_largest(self, Py_ssize_t keep, int c) noexcept nogil:
-        """Give up the smallest weights until `keep` are left, at least one."""
-        cdef Heap* h = self.aim(c)
+        """Set the smallest weights to zero until `keep` are left, at least one."""
+        cdef Heap* h = self.heap_of(c)
         cdef int32_t slot
         while h.n > keep and h.n > 1:
             slot = h.item[0]
@@ -115,14 +121,19 @@ cdef class SparseRule(BinaryRule):
         cdef int c
         for c in range(self.problems):
             if self.sparse:
-                heap_drop(self.aim(c), slot)
+                heap_drop(self.heap_of(c), slot)
             self.clear(slot, c)
         BinaryRule.forget(self, slot)
+
+    # ---------------------------------------------------------------- files
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         BinaryRule.fill(self, arrays, capacity)
         if self.sparse:
-            self.refill_heaps()
+            self.reserve_heaps(self.problems, capacity)
+            self.rebuild_heaps()
 
     def nbytes(self):
-        return BinaryRule.nbytes(self) + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps))
+        cdef Py_ssize_t c
+        return (BinaryRule.nbytes(self) + self.heap_room * sizeof(Heap)
+                + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps)))

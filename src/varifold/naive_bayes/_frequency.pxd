@@ -1,4 +1,4 @@
 from varifold._engine.model cimport Model
 
 cdef class FrequencyModel(Model):
-    cdef double* counts
+    cdef double* counts    # [class]: weight learned

@@ -1,9 +1,3 @@
-from typing import Any
-
-from numpy.typing import NDArray
-
 from varifold._engine.model import Model
 
-class FrequencyModel(Model):
-    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
-    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+class FrequencyModel(Model): ...

@@ -1,29 +1,19 @@
 """The class frequencies so far."""
 
-import numpy as np
-
 from libc.math cimport log
-from libc.stdlib cimport free, realloc
 
 from varifold._engine.model cimport Model
+from varifold._engine.state cimport CLASS, FLOAT64
 from varifold._engine.view cimport View
 
-from varifold._engine.state import checked_array
+cdef double ANY = 1e999
 
 
 cdef class FrequencyModel(Model):
-    """The class frequencies so far, whatever the instance: what every other expert has to beat."""
+    """The class frequencies so far, whatever the instance: the baseline of every other expert."""
 
-    def __dealloc__(self):
-        free(self.counts)
-
-    cdef int add_class(self) except -1:
-        self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
-        if self.counts == NULL:
-            raise MemoryError
-        self.counts[self.classes] = 0.0
-        Model.add_class(self)
-        return 0
+    def __cinit__(self):
+        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
@@ -32,18 +22,3 @@ cdef class FrequencyModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.counts[y] += w
-
-    def dump(self, Py_ssize_t size):
-        cdef int c
-        counts = np.array([self.counts[c] for c in range(self.classes)], dtype=np.float64)
-        return {**Model.dump(self, size), "counts": counts}
-
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef int c
-        Model.fill(self, arrays, capacity)
-        checked_array(arrays, "counts", "f", (self.classes,), 0)
-        self.counts = <double*> realloc(self.counts, (self.classes + 1) * sizeof(double))
-        if self.counts == NULL:
-            raise MemoryError
-        for c in range(self.classes):
-            self.counts[c] = arrays["counts"][c]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
-from varifold.naive_bayes._naive_bayes import GaussianNBModel
+from varifold.naive_bayes._gaussiannb import GaussianNBModel
 
 
 @declared

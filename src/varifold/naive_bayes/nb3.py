@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
-from varifold.naive_bayes._naive_bayes import NB3Model
+from varifold.naive_bayes._nb3 import NB3Model
 
 
 @declared

@@ -7,7 +7,7 @@ cdef struct Row:
     int32_t* slot
     double* x
     Py_ssize_t n
-    Py_ssize_t room
+    Py_ssize_t room    # entries there is memory for
     int y
     double w
 
@@ -17,9 +17,12 @@ cdef class NeighboursModel(Model):
     cdef readonly Py_ssize_t widest    # entries of an instance that are kept and compared
     cdef Row* row                      # ring of the last instances
     cdef int64_t taken                 # instances put in so far
-    cdef double* counts                # weight by class
-    cdef Py_ssize_t room               # classes there is room for
-    cdef double* dense                 # scratch [capacity]: the instance by slot, NaN elsewhere
+    cdef double* counts                # [class]: weight learned
+    cdef double* dense                 # scratch, by slot: the instance's values, ABSENT elsewhere
+    cdef double* partial_scores        # scratch, [class]: scores without one feature
+    cdef int32_t* partial_slot         # scratch: slots of the instance without one feature
+    cdef double* partial_x             # scratch: their values
 
-    cdef int make_row(self, Row* r, Py_ssize_t n) noexcept nogil
-    cdef double far(self, Row* r) noexcept nogil
+    cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil
+    cdef double distance(self, Row* r) noexcept nogil
+    cdef int nearest(self, double* weight, int* label) noexcept nogil

@@ -4,63 +4,67 @@ import numpy as np
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
+from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
+from varifold._numeric.memory cimport allocate, resize
 
 from varifold._engine.state import checked_array
 
+cdef enum:
+    MOST = 64               # neighbours that can vote
+
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
-cdef double DOUBT = 2.0     # features' worth of it that every comparison starts with
+cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
+cdef double ABSENT = 1e300  # stands for no value in `dense`
+cdef double ANY = 1e999
 
 
 cdef class NeighboursModel(Model):
-    """A ring of instances (slot, scaled value, label); the vote of the k nearest, shrunk to the class frequencies."""
+    """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies."""
 
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512):
+        if not 1 <= k <= MOST or window < 1 or widest < 1:
+            raise ValueError(f"k={k} is 1 to {MOST}; window={window} and widest={widest} are at least 1")
+        self.row = <Row*> allocate(window * sizeof(Row))
+        if self.row == NULL:
+            raise MemoryError
         self.k = k
         self.window = window
         self.widest = widest
-        self.row = <Row*> calloc(window, sizeof(Row))
-        if self.row == NULL:
-            raise MemoryError
+        self.prepares = True
+        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.scratch(<void**> &self.dense, SLOT, 1, FLOAT64, 0, ABSENT)
+        self.arrays.scratch(<void**> &self.partial_scores, CLASS)
+        self.arrays.scratch(<void**> &self.partial_slot, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.partial_x, SLOT)
 
     def __dealloc__(self):
         cdef Py_ssize_t i
-        if self.row != NULL:
-            for i in range(self.window):
-                free(self.row[i].slot)
-                free(self.row[i].x)
+        for i in range(self.window):
+            free(self.row[i].slot)
+            free(self.row[i].x)
         free(self.row)
-        free(self.counts)
-        free(self.dense)
 
-    cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t i
-        if capacity <= self.capacity:
+    # ---------------------------------------------------------------- room
+
+    cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil:
+        """Room for n entries in an instance of the ring."""
+        if n <= r.room:
             return 0
-        self.dense = <double*> realloc(self.dense, capacity * sizeof(double))
-        if self.dense == NULL:
+        if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
             raise MemoryError
-        for i in range(capacity):
-            self.dense[i] = 1e300
-        self.capacity = capacity
+        r.room = n
         return 0
 
-    cdef int add_class(self) except -1:
-        if self.classes + 1 > self.room:
-            self.room = 2 * self.classes + 4
-            self.counts = <double*> realloc(self.counts, self.room * sizeof(double))
-            if self.counts == NULL:
-                raise MemoryError
-        self.counts[self.classes] = 0.0
-        Model.add_class(self)
-        return 0
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        return self.reserve_row(&self.row[self.taken % self.window], min(n + n_new, self.widest))
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take the slot out of every instance kept: its number may come to mean another feature."""
+        """Remove the slot from every instance kept: its number may come to mean another feature."""
         cdef Py_ssize_t i, j, n
         for i in range(self.window):
             n = 0
@@ -71,23 +75,9 @@ cdef class NeighboursModel(Model):
                     n += 1
             self.row[i].n = n
 
-    cdef int make_row(self, Row* r, Py_ssize_t n) noexcept nogil:
-        cdef int32_t* slot
-        cdef double* x
-        if n > r.room:
-            slot = <int32_t*> realloc(r.slot, n * sizeof(int32_t))
-            if slot == NULL:
-                return -1
-            r.slot = slot
-            x = <double*> realloc(r.x, n * sizeof(double))
-            if x == NULL:
-                return -1
-            r.x = x
-            r.room = n
-        r.n = n
-        return 0
+    # ---------------------------------------------------------------- answering
 
-    cdef double far(self, Row* r) noexcept nogil:
+    cdef double distance(self, Row* r) noexcept nogil:
         """Mean squared difference over the shared features, shrunk to that of unrelated ones."""
         cdef Py_ssize_t j
         cdef double d, total = UNLIKE * DOUBT, shared = DOUBT
@@ -99,18 +89,14 @@ cdef class NeighboursModel(Model):
                 shared += 1.0
         return total / shared
 
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef double[64] near
-        cdef int[64] label
-        cdef double[64] weight
-        cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.window)
-        cdef int c, j, found = 0
-        cdef double d, total = 0.0
-        for i in range(v.n):
-            if v.slot[i] != 0:
-                self.dense[v.slot[i]] = v.x[i]
-        for i in range(held):
-            d = self.far(&self.row[i])
+    cdef int nearest(self, double* weight, int* label) noexcept nogil:
+        """Weights and labels of the k instances nearest to `dense`, by insertion; returns how many there are."""
+        cdef double[MOST] near
+        cdef Py_ssize_t i
+        cdef int j, found = 0
+        cdef double d
+        for i in range(min(self.taken, <int64_t> self.window)):
+            d = self.distance(&self.row[i])
             if found == self.k and d >= near[found - 1]:
                 continue
             j = found if found < self.k else found - 1
@@ -124,8 +110,21 @@ cdef class NeighboursModel(Model):
             weight[j] = self.row[i].w
             if found < self.k:
                 found += 1
+        return found
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        """Logarithms of votes; the class frequencies count as one vote."""
+        cdef int[MOST] label
+        cdef double[MOST] weight
+        cdef Py_ssize_t i
+        cdef int c, j, found
+        cdef double total = 0.0
         for i in range(v.n):
-            self.dense[v.slot[i]] = 1e300
+            if v.slot[i] != 0:
+                self.dense[v.slot[i]] = v.x[i]
+        found = self.nearest(weight, label)
+        for i in range(v.n):
+            self.dense[v.slot[i]] = ABSENT
         for c in range(self.classes):
             total += self.counts[c]
         for c in range(self.classes):
@@ -135,97 +134,93 @@ cdef class NeighboursModel(Model):
         for c in range(self.classes):
             out[c] = log(out[c])
 
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Row* r = &self.row[self.taken % self.window]
-        cdef Py_ssize_t first = 1 if v.n and v.slot[0] == 0 else 0
-        cdef Py_ssize_t n = min(v.n - first, self.widest)
-        self.counts[y] += w
-        if self.make_row(r, n) < 0:
-            return
-        memcpy(r.slot, v.slot + first, n * sizeof(int32_t))
-        memcpy(r.x, v.x + first, n * sizeof(double))
-        r.y = y
-        r.w = w
-        self.taken += 1
-
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """How much a feature's absence would lower the score; the rest goes to the intercept."""
-        cdef double* scores = <double*> calloc(self.classes, sizeof(double))
-        cdef int32_t* slot = <int32_t*> calloc(v.n + 1, sizeof(int32_t))
-        cdef double* x = <double*> calloc(v.n + 1, sizeof(double))
+        """By how much the score falls without each feature; the rest goes to the intercept."""
         cdef View part = v[0]
         cdef Py_ssize_t i
         cdef double whole, total = 0.0
         memset(out, 0, v.n * sizeof(double))
-        if scores != NULL and slot != NULL and x != NULL:
-            self.scores(v, scores)
-            whole = scores[label]
-            part.slot = slot
-            part.x = x
-            part.n = v.n - 1
-            for i in range(1, v.n):
-                memcpy(slot, v.slot, i * sizeof(int32_t))
-                memcpy(slot + i, v.slot + i + 1, (v.n - 1 - i) * sizeof(int32_t))
-                memcpy(x, v.x, i * sizeof(double))
-                memcpy(x + i, v.x + i + 1, (v.n - 1 - i) * sizeof(double))
-                self.scores(&part, scores)
-                out[i] = whole - scores[label]
-                total += out[i]
-            out[0] = whole - total
-        free(scores)
-        free(slot)
-        free(x)
+        if v.n == 0:
+            return
+        self.scores(v, self.partial_scores)
+        whole = self.partial_scores[label]
+        part.slot = self.partial_slot
+        part.x = self.partial_x
+        part.n = v.n - 1
+        for i in range(1, v.n):
+            memcpy(part.slot, v.slot, i * sizeof(int32_t))
+            memcpy(part.slot + i, v.slot + i + 1, (v.n - 1 - i) * sizeof(int32_t))
+            memcpy(part.x, v.x, i * sizeof(double))
+            memcpy(part.x + i, v.x + i + 1, (v.n - 1 - i) * sizeof(double))
+            self.scores(&part, self.partial_scores)
+            out[i] = whole - self.partial_scores[label]
+            total += out[i]
+        out[0] = whole - total
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        """Put the instance in place of the oldest; prepare() made room for it."""
+        cdef Row* r = &self.row[self.taken % self.window]
+        cdef Py_ssize_t first = 1 if v.n and v.slot[0] == 0 else 0
+        self.counts[y] += w
+        r.n = min(v.n - first, self.widest)
+        memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
+        memcpy(r.x, v.x + first, r.n * sizeof(double))
+        r.y = y
+        r.w = w
+        self.taken += 1
+
+    # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        cdef Py_ssize_t i, j, held = min(self.taken, <int64_t> self.window)
-        ends = np.zeros(held + 1, dtype=np.int64)
-        for i in range(held):
-            ends[i + 1] = ends[i] + self.row[i].n
+        cdef Py_ssize_t i, n, at = 0, held = min(self.taken, <int64_t> self.window)
+        cdef int32_t[::1] slots
+        cdef double[::1] x
+        ends = np.cumsum([0, *[self.row[i].n for i in range(held)]], dtype=np.int64)
         slots = np.zeros(ends[held], dtype=np.int32)
         x = np.zeros(ends[held])
         for i in range(held):
-            for j in range(self.row[i].n):
-                slots[ends[i] + j] = self.row[i].slot[j]
-                x[ends[i] + j] = self.row[i].x[j]
+            n = self.row[i].n
+            if n:
+                memcpy(&slots[at], self.row[i].slot, n * sizeof(int32_t))
+                memcpy(&x[at], self.row[i].x, n * sizeof(double))
+            at += n
         return {
-            **Model.dump(self, size), "ends": ends, "slots": slots, "x": x,
+            **Model.dump(self, size), "ends": ends, "slots": np.asarray(slots), "x": np.asarray(x),
             "y": np.array([self.row[i].y for i in range(held)], dtype=np.int64),
             "w": np.array([self.row[i].w for i in range(held)], dtype=np.float64),
             "taken": np.array([self.taken], dtype=np.int64),
-            "counts": np.array([self.counts[i] for i in range(self.classes)], dtype=np.float64),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef Py_ssize_t i, j, lo, hi
+        cdef Py_ssize_t i, lo, n, held
+        cdef const int64_t[::1] ends
+        cdef const int32_t[::1] slots
+        cdef const double[::1] x
         Model.fill(self, arrays, capacity)
-        self.grow(capacity)
-        held = len(checked_array(arrays, "y", "i", (None,), 0, self.classes - 1))
-        ends = checked_array(arrays, "ends", "i", (held + 1,), 0, len(arrays["x"]))
-        checked_array(arrays, "w", "f", (held,), 0)
-        checked_array(arrays, "x", "f", (int(ends[held]),))
-        checked_array(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1)
-        checked_array(arrays, "counts", "f", (self.classes,), 0)
+        y = checked_array(arrays, "y", "i", (None,), 0, self.classes - 1)
+        held = len(y)
+        ends = checked_array(arrays, "ends", "i", (held + 1,), 0, len(arrays["x"])).astype(np.int64)
+        w = checked_array(arrays, "w", "f", (held,), 0)
+        x = checked_array(arrays, "x", "f", (int(ends[held]),))
+        slots = checked_array(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1).astype(np.int32)
         taken = int(checked_array(arrays, "taken", "i", (1,), 0)[0])
-        if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends.astype(np.int64)) < 0).any():
+        if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("the instances kept do not fit the window")
-        self.room = 2 * self.classes + 4
-        self.counts = <double*> realloc(self.counts, self.room * sizeof(double))
-        if self.counts == NULL:
-            raise MemoryError
-        for i in range(self.classes):
-            self.counts[i] = arrays["counts"][i]
-        self.taken = int(arrays["taken"][0])
-        for i in range(len(arrays["y"])):
-            lo, hi = int(arrays["ends"][i]), int(arrays["ends"][i + 1])
-            if self.make_row(&self.row[i], hi - lo) < 0:
-                raise MemoryError
-            for j in range(hi - lo):
-                self.row[i].slot[j] = arrays["slots"][lo + j]
-                self.row[i].x[j] = arrays["x"][lo + j]
-            self.row[i].y = arrays["y"][i]
-            self.row[i].w = arrays["w"][i]
+        self.taken = taken
+        for i in range(held):
+            lo = ends[i]
+            n = ends[i + 1] - lo
+            self.reserve_row(&self.row[i], n)
+            if n:
+                memcpy(self.row[i].slot, &slots[lo], n * sizeof(int32_t))
+                memcpy(self.row[i].x, &x[lo], n * sizeof(double))
+            self.row[i].n = n
+            self.row[i].y = y[i]
+            self.row[i].w = w[i]
 
     def nbytes(self):
         cdef Py_ssize_t i
-        return (self.window * sizeof(Row) + self.capacity * sizeof(double)
+        return (Model.nbytes(self) + self.window * sizeof(Row)
                 + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.window)))

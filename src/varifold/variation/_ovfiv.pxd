@@ -1,41 +1,34 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from varifold._numeric.hedge cimport Experts
-from varifold.linear._ftrl cimport Penalty, Proximal
 from varifold._engine.model cimport Model
 from varifold._engine.view cimport View
+from varifold.variation._variation cimport VariationLearner
 
 cdef class OVFIVModel(Model):
     cdef readonly Model base
-    cdef Penalty penalty
-    cdef Experts experts
-    cdef readonly bint presence      # weights on the columns present instead of those absent
-    cdef readonly bint auto
-    cdef readonly bint bias          # the variation learner has an unpenalised bias
+    cdef readonly VariationLearner variation
     cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
-    cdef double there, known, rounds # columns present and known since the last look at the encoding; instances learned
-    cdef int problems
-    cdef double varied               # scratch: the variation learner's score, with two classes
-    cdef Proximal* table             # [slot][problem]; slot 0 is the bias
-    cdef double* counts              # weight by class
-    cdef double* base_score          # scratch by class, as are the next two
+    cdef Experts experts             # its losses stand in `mixing`
+    cdef double* mixing              # [3]: rounds and losses of the experts
+    cdef double* counts              # [class]: weight learned
+    cdef double* base_score          # scratch [class], as are the next three
     cdef double* base_proba
+    cdef double* own_score           # of the variation learner, by problem
     cdef double* own_proba
-    cdef Py_ssize_t room             # classes there is room for
-    cdef View familiar               # scratch: the instance without what is new in it
-    cdef Py_ssize_t familiar_room
-    cdef int32_t* familiar_slot
-    cdef int32_t* familiar_column
-    cdef double* familiar_x
-    cdef double* familiar_raw
-    cdef uint8_t* familiar_fresh
+    cdef View known_part             # scratch: the instance without what is new in it
+    cdef int32_t* known_slot
+    cdef int32_t* known_column
+    cdef double* known_x
+    cdef double* known_raw
+    cdef uint8_t* known_is_new       # all zero
 
-    cdef int make_room(self, Py_ssize_t room) except -1
-    cdef View* without_fresh(self, View* v) noexcept nogil
-    cdef inline Proximal* cell(self, Py_ssize_t slot, int c) noexcept nogil
-    cdef double vary(self, View* v, int c) noexcept nogil
-    cdef double judge(self, View* v) noexcept nogil
+    cdef int declare_arrays(self) except -1
+    cdef bint base_sees(self, View* v) noexcept nogil
+    cdef View* without_new(self, View* v) noexcept nogil
+    cdef void predict_base(self, View* v) noexcept nogil
+    cdef void predict_variation(self) noexcept nogil
+    cdef double predict(self, View* v) noexcept nogil
+    cdef void count_losses(self, int y, double w) noexcept nogil
     cdef double factor(self, View* v, int label) noexcept nogil
-    cdef void step(self, View* v, int c, double gradient) noexcept nogil
-    cdef void consider_encoding(self, View* v) noexcept nogil
-    cdef void turn_round(self) noexcept nogil
+    cdef double explain_variation(self, View* v, int label, double share, double rest, dict parts) except? -1e308

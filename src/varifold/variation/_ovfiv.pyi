@@ -3,13 +3,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from varifold._engine.model import Model
+from varifold.variation._variation import VariationLearner
 
 class OVFIVModel(Model):
     base: Model
-    presence: bool
-    auto: bool
-    bias: bool
+    variation: VariationLearner
     only_variation: bool
+    @property
+    def presence(self) -> bool: ...
     def __init__(
         self,
         base: Model,

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from varifold._engine.classify import Engine
 from varifold._engine.model import Model
-from varifold._engine.python_rule import ForeignModel
+from varifold._engine.python_rule import PythonModel
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.estimator import undisturbed
 from varifold.base.nested import Learner, make_learner
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
+from varifold.base.python_rule import PythonRule
 from varifold.errors import ParameterError
 from varifold.linear._majority_bias import MajorityBias
 from varifold.variation._ovfiv import OVFIVModel
@@ -161,7 +162,7 @@ class OVFIV(VaryingClassifier):
                 "as horizon, and only it does"
             )
         base = make_learner(self.base)
-        native = isinstance(base, VaryingClassifier)
+        native = isinstance(base, VaryingClassifier) and not isinstance(base, PythonRule)
         if native and base.max_features is not None:
             raise ParameterError("the base learner shares the features of OVFIV: give max_features to OVFIV itself")
         inherited: dict[str, tuple[Any, Any]] = {
@@ -173,7 +174,7 @@ class OVFIV(VaryingClassifier):
         if native:  # a rule may look at how its values are scaled
             base.scale, base.clip = used["scale"], used["clip"]
         return Engine(
-            self._around(_without_majority_bias(base._model()) if native else ForeignModel(base)),
+            self._around(_without_majority_bias(base._model()) if native else PythonModel(base)),
             max_features=self.max_features,
             evict=self.evict,
             **used,

@@ -1,0 +1,31 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.model cimport Calls, Model
+from varifold._engine.view cimport View
+from varifold.auto._stacking cimport Temperature
+from varifold.auto._views cimport InstanceViews
+
+
+cdef class ExpertPool(Model):
+    cdef readonly list names
+    cdef list models
+    cdef void** inner              # the models again, for calls without the GIL
+    cdef Calls calls
+    cdef int k                     # experts
+    cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
+    cdef int64_t* costly           # [expert]: may be paused, and is disabled when there are many classes
+    cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
+    cdef int64_t* paused           # [expert]: asked and taught in one round of PAUSE_INTERVAL
+    cdef int64_t* disabled         # [expert]: for good
+    cdef Temperature* temperature  # [expert]
+    cdef double* usual             # [class][expert]: running mean of the logits, which stand in while it is paused
+    cdef double* logit             # [expert][class]
+    cdef double* calibrated        # [expert and stack][class]
+    cdef double* score             # [class]
+    cdef InstanceViews views
+
+    cdef int add_experts(self, object experts) except -1
+    cdef bint idle(self, int e, int64_t step) noexcept nogil
+    cdef bint too_many_classes(self, int e) noexcept nogil
+    cdef void ask(self, View* v) noexcept nogil
+    cdef void teach(self, View* v, int y, double w) noexcept nogil

@@ -1,0 +1,214 @@
+"""The default learner's experts: several models over one space, asked for calibrated probabilities and taught together."""
+
+import numpy as np
+
+from libc.math cimport log
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+
+from varifold._engine.model cimport Model, model_calls
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT64
+from varifold._engine.view cimport View
+from varifold._numeric.activation cimport softmax
+from varifold._numeric.memory cimport allocate
+from varifold.auto._views cimport as_columns, forget_last, views_free, views_reserve
+
+from varifold._engine.state import checked_array
+
+cdef double SHARPEST = 8.0         # largest logit an expert may bring
+cdef int64_t PAUSE_INTERVAL = 8    # a paused expert is asked and taught once in so many rounds
+cdef int MANY_CLASSES = 256        # costly experts are disabled beyond it: some hold a matrix per class
+
+
+cdef class ExpertPool(Model):
+    """A subclass hands the experts to add_experts() when it is made."""
+
+    cdef int add_experts(self, object experts) except -1:
+        """Take experts given as (name, model, sees columns only, costly, most slots or 0, first temperature, ...)."""
+        cdef int e, k
+        self.names = [name for name, *_ in experts]
+        self.models = [model for _, model, *_ in experts]
+        k = self.k = len(self.models)
+        self.sees_empty = True
+        self.wants_columns = True
+        self.prepares = any(model.prepares for model in self.models)
+        self.calls = model_calls()
+        self.inner = <void**> allocate(k * sizeof(void*))
+        if self.inner == NULL:
+            raise MemoryError
+        self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.costly, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
+        self.arrays.declare("asleep", <void**> &self.paused, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
+        self.arrays.declare("aside", <void**> &self.disabled, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
+        self.arrays.declare("heat", <void**> &self.temperature, FIXED, 2, FLOAT64, False, k)
+        self.arrays.scratch(<void**> &self.usual, CLASS, k)
+        self.arrays.scratch(<void**> &self.logit, CLASS, k)
+        self.arrays.scratch(<void**> &self.calibrated, CLASS, k + 1)
+        self.arrays.scratch(<void**> &self.score, CLASS)
+        for e, (_, model, on_columns, costly, most, temperature, *_) in enumerate(experts):
+            self.inner[e] = <void*> (<Model?> model)
+            self.on_columns[e] = on_columns
+            self.costly[e] = costly
+            self.most[e] = most
+            self.temperature[e].a = temperature
+        return 0
+
+    def __dealloc__(self):
+        free(self.inner)
+        views_free(&self.views)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int attach(self, Space space) except -1:
+        for m in self.models:
+            (<Model> m).attach(space)
+        Model.attach(self, space)
+        return 0
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef int e
+        if views_reserve(&self.views, capacity + 1) < 0:
+            raise MemoryError
+        for e in range(self.k):
+            if not self.disabled[e]:
+                (<Model> self.models[e]).grow(capacity)
+        forget_last(&self.views)
+        return Model.grow(self, capacity)
+
+    cdef bint too_many_classes(self, int e) noexcept nogil:
+        """Whether the next class disables the expert."""
+        return self.costly[e] and self.classes >= MANY_CLASSES
+
+    cdef int reserve_class(self) except -1:
+        cdef int e
+        for e in range(self.k):
+            if not self.disabled[e] and not self.too_many_classes(e):
+                (<Model> self.models[e]).reserve_class()
+        return Model.reserve_class(self)
+
+    cdef int add_class(self) except -1:
+        cdef int e
+        for e in range(self.k):
+            if self.too_many_classes(e):
+                self.disabled[e] = 1
+            if not self.disabled[e]:
+                (<Model> self.models[e]).add_class()
+        forget_last(&self.views)
+        return Model.add_class(self)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        cdef int e
+        for e in range(self.k):
+            if not self.disabled[e] and not (y < 0 and self.too_many_classes(e)):
+                self.calls.prepare(self.inner[e], slots, n, n_new, y)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        cdef int e
+        for e in range(self.k):
+            if not self.disabled[e]:
+                self.calls.forget(self.inner[e], slot)
+        forget_last(&self.views)
+
+    # ---------------------------------------------------------------- asking and teaching
+
+    cdef bint idle(self, int e, int64_t step) noexcept nogil:
+        """Whether the expert is disabled, or paused in this round."""
+        return self.disabled[e] or (self.paused[e] and step % PAUSE_INTERVAL != 0)
+
+    cdef void ask(self, View* v) noexcept nogil:
+        """Logits and calibrated probabilities by expert."""
+        cdef int e, c, k = self.classes
+        cdef double mean
+        cdef double* logit
+        cdef double* p
+        for e in range(self.k):
+            logit = self.logit + e * k
+            p = self.calibrated + e * k
+            if self.idle(e, v.step):
+                for c in range(k):
+                    logit[c] = 0.0 if self.disabled[e] else self.usual[c * self.k + e]
+                continue
+            self.calls.scores(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, self.score)
+            self.calls.proba(self.inner[e], self.score, p)
+            mean = 0.0
+            for c in range(k):
+                logit[c] = log(p[c] if p[c] > 1e-12 else 1e-12)  # NaN says nothing
+                mean += logit[c] / k
+            for c in range(k):
+                logit[c] = min(max(logit[c] - mean, -SHARPEST), SHARPEST)
+                p[c] = self.temperature[e].a * logit[c]
+            softmax(k, p, p)
+
+    cdef void teach(self, View* v, int y, double w) noexcept nogil:
+        """Let the experts that are not idle learn the instance; the number of features may disable some."""
+        cdef int e
+        for e in range(self.k):
+            if self.most[e] and self.space.size > self.most[e]:
+                self.disabled[e] = 1
+            if not self.idle(e, v.step):
+                self.calls.learn(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, y, w)
+
+    # ---------------------------------------------------------------- looking inside
+
+    def temperatures(self):
+        """The factor on each expert's logits."""
+        return {name: self.temperature[e].a for e, name in enumerate(self.names)}
+
+    def disabled_experts(self):
+        """Experts that the number of features or labels has put out of the running for good."""
+        return [name for e, name in enumerate(self.names) if self.disabled[e]]
+
+    def paused_experts(self):
+        """Experts that are asked and taught only now and then."""
+        return [name for e, name in enumerate(self.names) if self.paused[e] and not self.disabled[e]]
+
+    def calls_python(self):
+        return any(model.calls_python() for model in self.models)
+
+    def pending_error(self):
+        found = [error for error in [model.pending_error() for model in self.models] if error is not None]
+        return found[0] if found else None
+
+    def notes(self):
+        cdef int e
+        found = []
+        for e in range(self.k):
+            if not self.disabled[e]:
+                found.extend(f"{self.names[e]}: {note}" for note in self.models[e].notes())
+            elif self.most[e] and self.space.size > self.most[e]:
+                found.append(f"{self.names[e]}: stands aside, there are more than {self.most[e]:,} features")
+            else:
+                found.append(f"{self.names[e]}: stands aside, there are more than {MANY_CLASSES:,} labels")
+        if self.paused_experts():
+            found.append("asked only now and then, for lack of use: " + ", ".join(self.paused_experts()))
+        return found
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        cdef int e
+        cdef Py_ssize_t i
+        arrays = {**Model.dump(self, size),
+                  "usual": np.array([self.usual[i] for i in range(self.k * self.classes)], dtype=np.float64)}
+        for e in range(self.k):
+            if not self.disabled[e]:
+                arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef int e
+        cdef Py_ssize_t i
+        Model.fill(self, arrays, capacity)
+        for i, value in enumerate(checked_array(arrays, "usual", "f", (self.k * self.classes,)).tolist()):
+            self.usual[i] = value
+        for e in range(self.k):
+            if not self.disabled[e]:
+                prefix = f"{e}."
+                self.models[e].fill(
+                    {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+
+    def nbytes(self):
+        return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)

@@ -1,0 +1,145 @@
+"""PythonRule: a classifier written in plain Python, driven by the same engine as the compiled methods."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+
+from varifold._engine.python_rule import RuleModel
+from varifold.base.declared import DeclaredClassifier
+from varifold.errors import ModelFileError
+
+Name = str | int
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass_transform(eq_default=False)
+class PythonRule(DeclaredClassifier):
+    """Base class of classifiers written in plain Python.
+
+    A subclass writes `start`, `learn` and `scores`. The engine does the rest: names, strings (as indicators ``f=v``),
+    absent values, scaling, labels that come late, `max_features`, blocks and data frames, checks of the input. The
+    subclass is a learner like any other: `varifold.checks.check_learner` checks it, and ``--model module:Class`` runs
+    it in ``varifold run`` and ``varifold bench``.
+
+    The annotated attributes of a subclass are its parameters; their constraints may stand in ``_parameters``. What it
+    learns is kept in attributes that `start` sets. These are not annotated in the class.
+
+    Parameters
+    ----------
+    scale, fit_intercept, clip, max_features, evict
+        See `VaryingClassifier`. With `fit_intercept` every instance holds ``"(intercept)": 1.0``.
+
+    Notes
+    -----
+    Pickles and copies carry all attributes. `save` needs `dump` and `fill`, because loading a model file runs no code
+    that the file holds; without them it raises ModelFileError. `varifold.load` finds registered classes
+    (``varifold.models.register``); any other class loads its own files with its ``load``.
+
+    What `learn` or `scores` raises, KeyboardInterrupt included, stops the call or the block at that instance and is
+    raised from it. The engine has then counted an instance that `learn` did not finish; what `learn` changed stays.
+
+    *Cost.* One dict and one call of Python per instance, 5 to 50 times that of a compiled method.
+
+    Examples
+    --------
+    >>> from varifold import PythonRule
+    >>> class Perceptron(PythonRule):
+    ...     rate: float = 1.0
+    ...     def start(self):
+    ...         self.weights = {}
+    ...     def scores(self, x):
+    ...         return {y: sum(w.get(f, 0.0) * v for f, v in x.items()) for y, w in self.weights.items()}
+    ...     def learn(self, x, y, w):
+    ...         self.weights.setdefault(y, {})
+    ...         margins = self.scores(x)
+    ...         answer = max(margins, key=margins.get)
+    ...         if answer != y:
+    ...             for f, v in x.items():
+    ...                 for label, sign in ((y, 1.0), (answer, -1.0)):
+    ...                     weights = self.weights[label]
+    ...                     weights[f] = weights.get(f, 0.0) + sign * w * self.rate * v
+    >>> model = Perceptron(rate=0.5)
+    >>> for step in range(100):
+    ...     model.learn_one({"heat": step % 10, "fan": "on"}, "hot" if step % 10 > 4 else "cold")
+    >>> model.predict_many([{"heat": 1.0}, {"heat": 9.0, "noise": 3.0}])
+    ['cold', 'hot']
+
+    """
+
+    _native_multiclass: ClassVar[bool] = True
+    _cost: ClassVar[str] = "that of its learn() and scores(), in Python"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.start()
+
+    # ------------------------------------------------------------------ what a subclass writes
+
+    def start(self) -> None:
+        """Set the attributes that hold what is learned, as they are before the first instance."""
+        raise NotImplementedError(f"{type(self).__name__} must define start()")
+
+    def learn(self, x: dict[Name, float], y: Any, w: float) -> None:
+        """Learn an instance of label y with weight w > 0.
+
+        x holds the scaled values of the features present, by name; names that are new are among them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define learn()")
+
+    def scores(self, x: dict[Name, float]) -> dict[Any, float]:
+        """Score by label; the largest is the answer, and the probabilities are their softmax. Must change nothing.
+
+        x is as in `learn`, without unknown features. Scores are finite; a label that is not named has score 0.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define scores()")
+
+    def forget(self, name: Name) -> None:
+        """A feature is evicted (`max_features`): drop what is held for it. By default nothing is done."""
+
+    def weight(self, name: Name) -> float:
+        """Size of what is held for a feature, for `features` and ``evict="lightest"``; by default 0."""
+        return 0.0
+
+    def explain(self, x: dict[Name, float], label: Any) -> dict[Name, float]:
+        """What features of x add to the label's score, for `explain_one`; what is left is the intercept's."""
+        return {}
+
+    def dump(self) -> tuple[Arrays, Any]:
+        """What was learned, for a model file: arrays of finite numbers by name, and anything that JSON can hold."""
+        raise NotImplementedError(f"{type(self).__name__} does not define dump()")
+
+    def fill(self, arrays: Arrays, data: Any) -> None:
+        """Take what `dump` returned, after `start`. `classes` is known.
+
+        The arrays come from a file, which may hold anything: raise ValueError for what does not fit.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define fill()")
+
+    # ------------------------------------------------------------------ what the engine needs
+
+    def _model(self) -> RuleModel:
+        return RuleModel(self)
+
+    @classmethod
+    def _saves(cls) -> bool:
+        """Whether the class can be kept in a model file."""
+        return cls.dump is not PythonRule.dump and cls.fill is not PythonRule.fill
+
+    def _header(self) -> dict[str, Any]:
+        if not self._saves():
+            raise ModelFileError(
+                f"{type(self).__name__} keeps what it learned in Python objects, which a model file cannot hold; "
+                "define dump() and fill(), or pickle the learner instead"
+            )
+        return super()._header()
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)

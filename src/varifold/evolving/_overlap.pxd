@@ -1,0 +1,28 @@
+from libc.stdint cimport int32_t
+
+
+cdef class Overlap:
+    """Rows in which old and new features were seen together, as a triangular factor of bounded size."""
+    cdef readonly Py_ssize_t inputs, outputs    # columns held
+    cdef readonly Py_ssize_t rank               # rows held, at most one per input
+    cdef readonly Py_ssize_t rows               # rows taken in
+    cdef Py_ssize_t room_in, room_out           # columns there is memory for
+    cdef readonly Py_ssize_t most               # columns there may be on a side
+    cdef readonly bint full                     # more were asked for: no map
+    cdef int32_t* input                         # slot of an input column; slot 0 is the constant, -1 evicted
+    cdef int32_t* output
+    cdef int32_t* lead                          # input column -> row that starts with it, -1 none
+    cdef double* a                              # [rank][room_in]
+    cdef double* y                              # [rank][room_out]
+    cdef double* row_a                          # the row being taken in
+    cdef double* row_y
+
+    cdef void clear(self) noexcept nogil
+    cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil
+    cdef int widen(self, Py_ssize_t room_in, Py_ssize_t room_out) except -1 nogil
+    cdef bint fits(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil
+    cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil
+    cdef int32_t add_output(self, int32_t slot) noexcept nogil
+    cdef void blank(self) noexcept nogil
+    cdef void take(self, double w) noexcept nogil
+    cdef void forget(self, int32_t slot) noexcept nogil

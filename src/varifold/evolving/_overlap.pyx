@@ -1,0 +1,226 @@
+"""The overlap of old and new features: rows that show both, kept as a triangular factor.
+
+Each row [A Y] is turned into the factor of those before it by plane rotations. At most one row per input is kept, so
+its size does not depend on the length of the overlap. The factor has the rows' Gram matrix, hence their least-squares
+solutions.
+"""
+
+import numpy as np
+
+from libc.math cimport hypot, sqrt
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from varifold._numeric.memory cimport allocate, out_of_memory, resize
+
+from varifold._engine.state import checked_array
+
+
+cdef class Overlap:
+    def __cinit__(self, Py_ssize_t most):
+        self.most = most
+
+    def __dealloc__(self):
+        free(self.input)
+        free(self.output)
+        free(self.lead)
+        free(self.a)
+        free(self.y)
+        free(self.row_a)
+        free(self.row_y)
+
+    cdef void clear(self) noexcept nogil:
+        """No rows and no columns; the memory stays."""
+        self.inputs = self.outputs = self.rank = self.rows = 0
+        self.full = False
+
+    cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
+        """Room for this many columns on each side, as far as `most` lets them be used."""
+        cdef Py_ssize_t room_in = self.room_in, room_out = self.room_out
+        inputs = min(inputs, self.most + 1)
+        outputs = min(outputs, self.most + 1)
+        while room_in < inputs or room_in == 0:
+            room_in = 2 * room_in + 8
+        while room_out < outputs or room_out == 0:
+            room_out = 2 * room_out + 8
+        if room_in != self.room_in or room_out != self.room_out:
+            self.widen(room_in, room_out)
+        return 0
+
+    cdef int widen(self, Py_ssize_t room_in, Py_ssize_t room_out) except -1 nogil:
+        """Lay the factor out with room for this many columns; there are as many rows as inputs."""
+        cdef Py_ssize_t i
+        cdef double* a
+        cdef double* y
+        if (resize(<void**> &self.input, room_in * sizeof(int32_t)) < 0
+                or resize(<void**> &self.lead, room_in * sizeof(int32_t)) < 0
+                or resize(<void**> &self.output, room_out * sizeof(int32_t)) < 0
+                or resize(<void**> &self.row_a, room_in * sizeof(double)) < 0
+                or resize(<void**> &self.row_y, room_out * sizeof(double)) < 0):
+            return out_of_memory()
+        a = <double*> allocate(room_in * room_in * sizeof(double))
+        y = <double*> allocate(room_in * room_out * sizeof(double))
+        if a == NULL or y == NULL:
+            free(a)
+            free(y)
+            return out_of_memory()
+        for i in range(self.rank):
+            memcpy(a + i * room_in, self.a + i * self.room_in, self.inputs * sizeof(double))
+            memcpy(y + i * room_out, self.y + i * self.room_out, self.outputs * sizeof(double))
+        free(self.a)
+        free(self.y)
+        self.a = a
+        self.y = y
+        self.room_in = room_in
+        self.room_out = room_out
+        return 0
+
+    cdef bint fits(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil:
+        """Whether there may be so many columns; once there may not, all rows are dropped and no map is learned."""
+        if self.full:
+            return False
+        if inputs > min(self.most + 1, self.room_in) or outputs > min(self.most + 1, self.room_out):
+            self.clear()
+            self.full = True
+            return False
+        return True
+
+    cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil:
+        """The column of a new input, -1 when there are too many; reserve() made room for it.
+
+        In the rows so far it is as if it had had its first value always (0 where there is no constant).
+        """
+        cdef Py_ssize_t i, j = self.inputs
+        if not self.fits(j + 1, self.outputs):
+            return -1
+        for i in range(self.rank):
+            self.a[i * self.room_in + j] = 0.0
+        if j and self.rank and self.input[0] == 0:
+            self.a[j] = first * self.a[0]
+        self.input[j] = slot
+        self.lead[j] = -1
+        self.inputs = j + 1
+        return <int32_t> j
+
+    cdef int32_t add_output(self, int32_t slot) noexcept nogil:
+        """The column of a new output, -1 when there are too many; in the rows so far it is 0."""
+        cdef Py_ssize_t i, j = self.outputs
+        if not self.fits(self.inputs, j + 1):
+            return -1
+        for i in range(self.rank):
+            self.y[i * self.room_out + j] = 0.0
+        self.output[j] = slot
+        self.outputs = j + 1
+        return <int32_t> j
+
+    cdef void blank(self) noexcept nogil:
+        """Lay out a row of absent values: means where there is a constant, else zeros."""
+        cdef Py_ssize_t j
+        if self.full:
+            return
+        memset(self.row_a, 0, self.inputs * sizeof(double))
+        memset(self.row_y, 0, self.outputs * sizeof(double))
+        if self.rank and self.input[0] == 0:
+            for j in range(1, self.inputs):
+                self.row_a[j] = self.a[j] / self.a[0]
+            for j in range(self.outputs):
+                self.row_y[j] = self.y[j] / self.a[0]
+
+    cdef void take(self, double w) noexcept nogil:
+        """Rotate the row laid out into the factor (Givens rotations), with weight w."""
+        cdef Py_ssize_t c, j, n = self.inputs, m = self.outputs
+        cdef double* r
+        cdef double* s
+        cdef double root = sqrt(w), h, cs, sn, t
+        if self.full:
+            return
+        self.rows += 1
+        for j in range(n):
+            self.row_a[j] *= root
+        for j in range(m):
+            self.row_y[j] *= root
+        for c in range(n):
+            if self.row_a[c] == 0.0:
+                continue
+            if self.lead[c] < 0:
+                memcpy(self.a + self.rank * self.room_in, self.row_a, n * sizeof(double))
+                memcpy(self.y + self.rank * self.room_out, self.row_y, m * sizeof(double))
+                self.lead[c] = <int32_t> self.rank
+                self.rank += 1
+                return
+            r = self.a + self.lead[c] * self.room_in
+            s = self.y + self.lead[c] * self.room_out
+            h = hypot(r[c], self.row_a[c])
+            cs = r[c] / h
+            sn = self.row_a[c] / h
+            for j in range(c, n):
+                t = cs * r[j] + sn * self.row_a[j]
+                self.row_a[j] = cs * self.row_a[j] - sn * r[j]
+                r[j] = t
+            self.row_a[c] = 0.0
+            for j in range(m):
+                t = cs * s[j] + sn * self.row_y[j]
+                self.row_y[j] = cs * self.row_y[j] - sn * s[j]
+                s[j] = t
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """Columns of an evicted feature stay, without a slot."""
+        cdef Py_ssize_t j
+        for j in range(self.inputs):
+            if self.input[j] == slot:
+                self.input[j] = -1
+        for j in range(self.outputs):
+            if self.output[j] == slot:
+                self.output[j] = -1
+
+    def dump(self):
+        """The state as a dict of arrays."""
+        cdef Py_ssize_t i, j
+        a = np.zeros((self.rank, self.inputs))
+        y = np.zeros((self.rank, self.outputs))
+        for i in range(self.rank):
+            for j in range(self.inputs):
+                a[i, j] = self.a[i * self.room_in + j]
+            for j in range(self.outputs):
+                y[i, j] = self.y[i * self.room_out + j]
+        return {
+            "overlap.a": a, "overlap.y": y,
+            "overlap.input": np.array([self.input[j] for j in range(self.inputs)], dtype=np.int32),
+            "overlap.lead": np.array([self.lead[j] for j in range(self.inputs)], dtype=np.int32),
+            "overlap.output": np.array([self.output[j] for j in range(self.outputs)], dtype=np.int32),
+            "overlap.count": np.array([self.rows, self.full], dtype=np.int64),
+        }
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """Take what dump() gave; its slots must be below `capacity`."""
+        cdef Py_ssize_t i, j
+        inputs = checked_array(arrays, "overlap.input", "i", (None,), -1, capacity - 1)
+        outputs = checked_array(arrays, "overlap.output", "i", (None,), -1, capacity - 1)
+        rank = len(arrays["overlap.a"])
+        if len(inputs) > self.most + 1 or len(outputs) > self.most + 1 or rank > len(inputs):
+            raise ValueError(f"an overlap of {rank} x {len(inputs)} and {len(outputs)} does not belong to this model")
+        a = checked_array(arrays, "overlap.a", "f", (rank, len(inputs)))
+        y = checked_array(arrays, "overlap.y", "f", (rank, len(outputs)))
+        lead = checked_array(arrays, "overlap.lead", "i", (len(inputs),), -1, rank - 1)
+        count = checked_array(arrays, "overlap.count", "i", (2,), 0, 2**62)
+        self.clear()
+        self.reserve(len(inputs), len(outputs))
+        for j in range(a.shape[1]):
+            self.add_input(inputs[j], 0.0)
+        for j in range(y.shape[1]):
+            self.add_output(outputs[j])
+        for j in range(self.inputs):
+            self.lead[j] = lead[j]
+        self.rank = rank
+        for i in range(self.rank):
+            for j in range(self.inputs):
+                self.a[i * self.room_in + j] = a[i, j]
+            for j in range(self.outputs):
+                self.y[i * self.room_out + j] = y[i, j]
+        self.rows = int(count[0])
+        self.full = bool(count[1])
+
+    def nbytes(self):
+        """Bytes held."""
+        return self.room_in * (self.room_in + self.room_out) * sizeof(double)

@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varifold._engine.space import Space
+from varifold.forest._feature_state import FeatureStates
+
+def check_states(arrays: dict[str, NDArray[Any]], capacity: int, stumps: int, words: int, space: Space) -> None: ...
+
+class SavedFeatureStates(FeatureStates):
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...

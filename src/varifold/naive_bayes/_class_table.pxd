@@ -1,0 +1,19 @@
+from libc.stdint cimport int32_t
+
+from varifold._engine.model cimport Model
+
+cdef class ClassTable(Model):
+    cdef readonly double prior    # observations added to every class
+    cdef double* table            # [slot][class][width]
+    cdef double* counts           # [class]: weight learned
+    cdef Py_ssize_t width         # numbers per slot and class
+    cdef Py_ssize_t stride        # numbers per slot: room for classes times width
+
+    cdef int declare_table(self, Py_ssize_t width, double prior) except -1
+    cdef double total_weight(self) noexcept nogil
+    cdef double log_prior(self, int c, double total) noexcept nogil
+
+
+cdef inline double* row_of(ClassTable t, int32_t slot) noexcept nogil:
+    """The numbers of a slot, class after class."""
+    return t.table + slot * t.stride

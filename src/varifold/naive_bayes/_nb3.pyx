@@ -1,0 +1,116 @@
+"""NB3 (Katakis, Tsoumakas, Vlahavas 2005): naive Bayes from which features are present, the best of them by chi-square.
+
+The score of a class is log P(class) + sum over the chosen features of log P(present | class) / P(present), with
+Laplace smoothing by `prior`.
+"""
+
+from libc.math cimport ceil, log
+from libc.stdint cimport int32_t
+from libc.stdlib cimport qsort
+from libc.string cimport memset
+
+from varifold._engine.state cimport CLASS, SLOT, STRUCT
+from varifold._engine.view cimport View
+from varifold.naive_bayes._class_table cimport ClassTable, row_of
+
+
+cdef int by_chi2(const void* a, const void* b) noexcept nogil:
+    """Largest first; among equals the earlier entry."""
+    cdef const Ranked* p = <const Ranked*> a
+    cdef const Ranked* q = <const Ranked*> b
+    if p.chi2 != q.chi2:
+        return -1 if p.chi2 > q.chi2 else 1
+    return -1 if p.i < q.i else 1
+
+
+cdef class NB3Model(ClassTable):
+    """Per slot and class: the weight of the instances that had the feature."""
+
+    def __cinit__(self, double prior, double M):
+        self.declare_table(1, prior)
+        self.M = M
+        self.arrays.scratch(<void**> &self.ranked, SLOT, sizeof(Ranked), STRUCT)
+        self.arrays.scratch(<void**> &self.product, CLASS)
+
+    cdef double presence(self, int32_t slot) noexcept nogil:
+        """The weight of the instances of all classes that had the feature."""
+        cdef double* n = row_of(self, slot)
+        cdef double total = 0.0
+        cdef int c
+        for c in range(self.classes):
+            total += n[c]
+        return total
+
+    cdef double chi2(self, int32_t slot) noexcept nogil:
+        """Chi-square of presence and class: how far they are from independent."""
+        cdef double* n = row_of(self, slot)
+        cdef double present = self.presence(slot), total = self.total_weight(), expected, d, found = 0.0
+        cdef int c
+        for c in range(self.classes):
+            expected = present * self.counts[c] / total if total > 0.0 else 0.0
+            d = n[c] - expected
+            if expected > 0.0:
+                found += d * d / expected
+            if self.counts[c] - expected > 0.0:
+                found += d * d / (self.counts[c] - expected)
+        return found
+
+    cdef Py_ssize_t select(self, View* v) noexcept nogil:
+        """Rank the entries of the view by chi-square; returns how many of the first ones are used."""
+        cdef Py_ssize_t i, n = 0
+        for i in range(v.n):
+            if v.slot[i] != 0:
+                self.ranked[n].i = i
+                self.ranked[n].chi2 = self.chi2(v.slot[i]) if self.M < 1.0 else 0.0
+                n += 1
+        if self.M < 1.0:
+            qsort(self.ranked, n, sizeof(Ranked), by_chi2)
+            n = <Py_ssize_t> ceil(self.M * n)
+        return n
+
+    cdef double log_ratio(self, int32_t slot, int label) noexcept nogil:
+        """log P(present | class) / P(present)."""
+        cdef double present = self.presence(slot), total = self.total_weight()
+        return log((row_of(self, slot)[label] + self.prior) / (self.counts[label] + 2.0 * self.prior)
+                   * (total + 2.0 * self.prior) / (present + self.prior))
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        """As log_ratio() by feature, with one logarithm per class of a product over the features."""
+        cdef Py_ssize_t i, n = self.select(v)
+        cdef int32_t slot
+        cdef int c, k = self.classes
+        cdef double total = self.total_weight(), present
+        cdef double* product = self.product
+        cdef double* row
+        for c in range(k):
+            out[c] = self.log_prior(c, total) if v.n and v.slot[0] == 0 else 0.0
+            product[c] = 1.0
+        for i in range(n):
+            slot = v.slot[self.ranked[i].i]
+            row = row_of(self, slot)
+            present = self.prior + self.presence(slot)
+            for c in range(k):
+                product[c] *= (row[c] + self.prior) / present
+                if not 1e-200 < product[c] < 1e200:
+                    out[c] += log(product[c])
+                    product[c] = 1.0
+        for c in range(k):
+            out[c] += log(product[c]) + n * log((total + 2.0 * self.prior) / (self.counts[c] + 2.0 * self.prior))
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef Py_ssize_t i
+        self.counts[y] += w
+        for i in range(v.n):
+            if v.slot[i] != 0:
+                row_of(self, v.slot[i])[y] += w
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.chi2(slot)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i, n = self.select(v)
+        memset(out, 0, v.n * sizeof(double))
+        if v.n and v.slot[0] == 0:
+            out[0] = self.log_prior(label, self.total_weight())
+        for i in range(n):
+            out[self.ranked[i].i] = self.log_ratio(v.slot[self.ranked[i].i], label)

@@ -1,0 +1,38 @@
+from libc.stdint cimport int32_t
+
+from varifold.linear._ftrl cimport Penalty, Proximal
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport State
+from varifold._engine.view cimport View
+
+cdef class VariationLearner:
+    cdef Space space
+    cdef State arrays
+    cdef Penalty penalty
+    cdef readonly bint presence      # weights on the columns present instead of those absent
+    cdef readonly bint bias          # has an unpenalised bias
+    cdef bint auto                   # may go over from absence to presence
+    cdef double there, known         # columns present and known, summed since the encoding was last considered
+    cdef double rounds               # instances learned
+    cdef int problems
+    cdef Py_ssize_t stride           # weights per slot: room for problems
+    cdef Proximal* table             # [slot][problem]; slot 0 is the bias
+    cdef double* gradient            # scratch [problem]
+    cdef const int32_t* counted      # the columns that count in the instance at hand: present, or absent
+    cdef Py_ssize_t n_counted
+    cdef int32_t* absent             # scratch [slot]
+
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1
+    cdef int reserve_problems(self, Py_ssize_t problems) except -1
+    cdef void split(self) noexcept nogil
+    cdef void collect(self, View* v) noexcept nogil
+    cdef double score(self, int c) noexcept nogil
+    cdef void scores(self, double* out) noexcept nogil
+    cdef void learn(self, View* v, int y, double w, const double* scores) noexcept nogil
+    cdef void step(self) noexcept nogil
+    cdef void consider_encoding(self, View* v) noexcept nogil
+    cdef void encode_presence(self) noexcept nogil
+
+    cdef inline Proximal* cell(self, Py_ssize_t slot, int c) noexcept nogil:
+        """The weight of a slot in problem c."""
+        return self.table + (slot * self.stride + c)

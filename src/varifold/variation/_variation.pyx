@@ -1,0 +1,186 @@
+"""The variation learner of OVFIV: a sparse linear learner on which columns are absent (or present).
+
+Its input is 1 for every known column that counts, and a bias. It learns the square loss against -1 and +1 by
+FTRL-Proximal (OVFIV eq. 3 to 5), with an l1 penalty on everything but the bias. Under the absence encoding the absent
+columns count, under the presence encoding the present ones; both describe the same functions.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint8_t
+
+from varifold.linear._ftrl cimport Penalty, Proximal, proximal_step
+from varifold._engine.names cimport COLUMN, NUMERIC
+from varifold._engine.state cimport INT32, PROBLEM, SLOT, SLOT_PROBLEM, State
+from varifold._engine.view cimport View
+
+from varifold._engine.state import checked_array
+
+cdef enum:
+    INTERVAL = 64      # instances between two decisions on the encoding
+
+cdef double FEW = 0.1  # below this share of columns present, presence is the cheaper encoding
+
+
+cdef class VariationLearner:
+    """One problem up to two labels, then one per label."""
+
+    def __cinit__(self, double L1, double alpha, double beta, double L2, str encode not None, bint bias=True):
+        self.penalty.slowness = 1.0 / alpha
+        self.penalty.beta = beta
+        self.penalty.l1 = L1
+        self.penalty.l2 = L2
+        self.presence = encode == "presence"
+        self.bias = bias
+        self.auto = encode == "auto" and bias  # the other encoding of a function needs a bias
+        self.problems = 1
+        self.stride = 1
+        self.arrays = State()
+        self.arrays.declare("variation", <void**> &self.table, SLOT_PROBLEM, 3)
+        self.arrays.scratch(<void**> &self.gradient, PROBLEM)
+        self.arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
+
+    # ---------------------------------------------------------------- room
+
+    cdef int reserve_slots(self, Py_ssize_t slots) except -1:
+        return self.arrays.reserve_slots(slots)
+
+    cdef int reserve_problems(self, Py_ssize_t problems) except -1:
+        self.arrays.reserve_problems(problems)
+        self.stride = self.arrays.problems
+        return 0
+
+    cdef void split(self) noexcept nogil:
+        """The third label comes: the binary problem becomes the second label's, the first label's is its negation."""
+        cdef Py_ssize_t slot
+        cdef Proximal* s
+        for slot in range(self.arrays.slots):
+            s = self.cell(slot, 0)
+            s[1] = s[0]
+            s.z = -s.z
+            s.w = -s.w
+
+    # ---------------------------------------------------------------- answering
+
+    cdef void collect(self, View* v) noexcept nogil:
+        """Set the columns that count in an instance, ascending."""
+        cdef Py_ssize_t i = 0, n = 0, slot
+        cdef uint8_t* kind = self.space.kind
+        self.counted = v.column
+        self.n_counted = v.columns
+        if self.presence:
+            return
+        for slot in range(1, self.space.size):
+            if i < v.columns and v.column[i] == slot:
+                i += 1
+            elif kind[slot] & (NUMERIC | COLUMN):
+                self.absent[n] = <int32_t> slot
+                n += 1
+        self.counted = self.absent
+        self.n_counted = n
+
+    cdef double score(self, int c) noexcept nogil:
+        """Score of problem c for the collected instance: the bias and the weights of the columns that count."""
+        cdef Py_ssize_t i
+        cdef double f = self.cell(0, c).w
+        for i in range(self.n_counted):
+            f += self.cell(self.counted[i], c).w
+        return f
+
+    cdef void scores(self, double* out) noexcept nogil:
+        """score() of every problem, walking the table once."""
+        cdef Py_ssize_t i
+        cdef int c
+        cdef Proximal* row = self.cell(0, 0)
+        if self.problems == 1:
+            out[0] = self.score(0)
+            return
+        for c in range(self.problems):
+            out[c] = row[c].w
+        for i in range(self.n_counted):
+            row = self.cell(self.counted[i], 0)
+            for c in range(self.problems):
+                out[c] += row[c].w
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn(self, View* v, int y, double w, const double* scores) noexcept nogil:
+        """A step down the square loss of every problem for the collected instance, which has these scores."""
+        cdef int c
+        cdef double target
+        for c in range(self.problems):
+            target = 1.0 if y == (c if self.problems > 1 else 1) else -1.0
+            self.gradient[c] = 2.0 * w * (scores[c] - target)
+        self.step()
+        self.rounds += 1.0
+        if self.auto and not self.presence:
+            self.consider_encoding(v)
+
+    cdef void step(self) noexcept nogil:
+        """FTRL-Proximal for the bias, without l1 penalty, and the columns that count."""
+        cdef Py_ssize_t i
+        cdef int c
+        cdef Penalty* p = &self.penalty
+        cdef Proximal* row = self.cell(0, 0)
+        for c in range(self.problems if self.bias else 0):
+            proximal_step(&row[c], p, 0.0, self.gradient[c])
+        if self.problems == 1:
+            for i in range(self.n_counted):
+                proximal_step(self.cell(self.counted[i], 0), p, p.l1, self.gradient[0])
+            return
+        for i in range(self.n_counted):
+            row = self.cell(self.counted[i], 0)
+            for c in range(self.problems):
+                proximal_step(&row[c], p, p.l1, self.gradient[c])
+
+    cdef void consider_encoding(self, View* v) noexcept nogil:
+        """Every INTERVAL instances: go over to presence for good when few of the known columns are present."""
+        self.there += v.columns
+        self.known += v.columns + self.n_counted
+        if self.rounds % INTERVAL == 0.0:
+            if self.there < FEW * self.known:
+                self.encode_presence()
+            self.there = 0.0
+            self.known = 0.0
+
+    cdef void encode_presence(self) noexcept nogil:
+        """From absence to presence: the same function is b + the sum of all weights, minus those of present columns."""
+        cdef int c
+        cdef Py_ssize_t slot
+        cdef Proximal* s
+        cdef double bias
+        for c in range(self.problems):
+            bias = self.cell(0, c).w
+            for slot in range(1, self.space.size):
+                s = self.cell(slot, c)
+                bias += s.w
+                s.z = -s.z
+                s.w = -s.w
+            s = self.cell(0, c)
+            s.w = bias
+            s.z = -bias * ((self.penalty.beta + s.root) * self.penalty.slowness + self.penalty.l2)
+        self.presence = True
+
+    # ---------------------------------------------------------------- looking inside and files
+
+    def nonzero(self):
+        """How many columns have a weight, in the first problem."""
+        cdef Py_ssize_t slot
+        return sum(1 for slot in range(1, self.space.size) if self.cell(slot, 0).w != 0.0)
+
+    def dump(self, Py_ssize_t size):
+        """The state of the first `size` slots as arrays."""
+        return {**self.arrays.dump(size, 0, self.problems),
+                "encoding": np.array([self.presence, self.there, self.known, self.rounds], dtype=np.float64)}
+
+    def fill(self, dict arrays, Py_ssize_t rows, Py_ssize_t capacity, int problems):
+        """Take what dump() gave, checked; `rows` slots are saved (-1: any number)."""
+        self.problems = problems
+        self.arrays.fill(arrays, rows, capacity, 0, problems)
+        self.stride = self.arrays.problems
+        presence, self.there, self.known, self.rounds = checked_array(arrays, "encoding", "f", (4,)).tolist()
+        self.presence = presence != 0.0
+
+    def nbytes(self):
+        """Bytes held, scratch included."""
+        return self.arrays.nbytes()

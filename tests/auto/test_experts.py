@@ -1,0 +1,123 @@
+"""Experts that pause, the guard that forgives, many labels, and values and weights without sense."""
+
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+from varifold import AutoClassifier
+from varifold._engine.classify import Engine
+from varifold.auto._auto import AutoModel
+from varifold.auto.classifier import _experts
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
+
+
+def test_a_paused_expert_learns_in_every_eighth_round():
+    """A line learns nothing from a band; the additive expert does, and the stack is sure not to need the line."""
+    rng = np.random.default_rng(0)
+    experts = [
+        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 1.0, 0.1),
+        ("linear", AROWRule(10.0), False, True, 0, 2.0, 0.0, 1e-9),
+    ]
+    engine = Engine(AutoModel(experts))
+    taught, before = [], None
+    for step in range(800):
+        a = float(rng.normal())
+        engine.learn_one({"a": a}, abs(a) < 0.6)
+        after = engine.dump()[2]["model.1.state"].tobytes()
+        if step >= 600 and after != before:
+            taught.append(step)
+        before = after
+    assert engine.model.paused_experts() == ["linear"]
+    assert all(step % 8 == 0 for step in taught)
+    assert len(taught) > 15
+
+
+def test_the_guard_forgives_a_deficit_beyond_ten():
+    """One heavy instance on which the mixture is wrong and the most frequent class right."""
+    engine = Engine(AutoModel(_experts("fast")))
+    for step in range(200):
+        engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
+    assert engine.predict_one({"a": -1.0}) is False
+    engine.learn_one({"a": -1.0}, True, 100.0)
+    right_lead, loss_lead, behind = engine.dump()[2]["model.leads"]
+    assert (right_lead, loss_lead) == (-10.0, -10.0)
+    assert behind > 10.0
+
+
+def nonsense(count, seed):
+    rng = random.Random(seed)
+    sizes = (0.0, -0.0, 1e-300, 1.0, -1.0, 3.5, 1e9, -1e9, 1e100, -1e140, 1e150, 1e300, -1.7e308)
+    for _ in range(count):
+        x = {f"f{rng.randrange(12)}": rng.choice(sizes) for _ in range(rng.randrange(6))}
+        if rng.random() < 0.3:
+            x["s"] = rng.choice("abc")
+        yield x, f"y{rng.randrange(3)}", 10.0 ** rng.uniform(-9, 9)
+
+
+@pytest.mark.parametrize("budget", ["fast", "balanced"])
+def test_nonsense_with_weights_up_to_a_milliard_leaves_no_nan(budget):
+    model = AutoClassifier(budget)
+    xs, ys, ws = zip(*nonsense(20_000, seed=1), strict=True)
+    model.learn_many(xs, ys, ws)
+    for name, array in model._engine.dump()[2].items():
+        assert array.dtype.kind != "f" or np.isfinite(array).all(), name
+    answer = model.predict_proba_one({"f1": 1.0})
+    assert sum(answer.values()) == pytest.approx(1.0)
+
+
+def labelled(count, labels, seed=0):
+    rng = random.Random(seed)
+    for step in range(count):
+        y = step if step < labels else rng.randrange(labels)
+        yield {"a": y % 10 + rng.gauss(0, 0.1), "b": y // 10 + rng.gauss(0, 0.1)}, y
+
+
+@pytest.mark.parametrize(("labels", "biases"), [(3, 3), (64, 64), (65, 0), (130, 0)])
+def test_beyond_64_labels_the_stack_has_no_biases(labels, biases):
+    model = AutoClassifier("fast")
+    for x, y in labelled(3 * labels, labels):
+        model.learn_one(x, y)
+    arrays = model._engine.dump()[2]
+    assert len(arrays["model.stack.mean"]) == 6 + biases
+    assert arrays["model.stack.cov"].shape == ((6 + biases) ** 2,)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+
+
+def test_dropped_biases_leave_the_experts_weights_as_they_were():
+    model = AutoClassifier("fast")
+    for x, y in labelled(300, 64):
+        model.learn_one(x, y)
+    before = model._engine.dump()[2]
+    model.learn_one({"a": 3.0}, "one more")
+    after = model._engine.dump()[2]
+    held = before["model.stack.cov"].reshape(70, 70)[:6, :6].ravel()
+    assert (after["model.stack.cov"] == held).all()
+    assert (after["model.stack.mean"] == before["model.stack.mean"][:6]).all()
+
+
+def test_a_file_whose_stack_has_more_biases_loads():
+    model, other = AutoClassifier("fast"), AutoClassifier("fast")
+    for x, y in labelled(200, 70):
+        model.learn_one(x, y)
+    names, labels, arrays = model._engine.dump()
+    cov = np.eye(76)
+    cov[:6, :6] = arrays["model.stack.cov"].reshape(6, 6)
+    mean = np.concatenate([arrays["model.stack.mean"], np.ones(70)])
+    other._engine.fill(names, labels, {**arrays, "model.stack.mean": mean, "model.stack.cov": cov.ravel()})
+    assert other.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+
+
+def test_beyond_256_labels_costly_experts_stand_aside():
+    model = AutoClassifier()
+    for x, y in labelled(257, 257):
+        assert model._engine.model.disabled_experts() == []
+        model.learn_one(x, y)
+    assert model._engine.model.disabled_experts() == [e[0] for e in _experts("balanced") if e[3]]
+    assert "forest: stands aside, there are more than 256 labels" in model.report().notes
+    for x, y in labelled(600, 300):
+        model.learn_one(x, y)
+    assert np.isfinite(list(model.predict_proba_one({"a": 1.0, "b": 2.0}).values())).all()
