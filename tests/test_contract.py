@@ -145,6 +145,13 @@ class Deaf(varifold.NB3):
         super().learn_one({"here": 1.0}, y, w)
 
 
+class Illiterate(varifold.AROW):
+    """Gives every string value the name of its column."""
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        super().learn_one({k: 1.0 if isinstance(v, str) else v for k, v in x.items()}, y, w)
+
+
 BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
     (Mutating, checks.answering.check_predict_is_pure, AssertionError),
     (Forgetting, checks.doors.check_copies, AssertionError),
@@ -156,9 +163,16 @@ BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
     (OneDoor, checks.doors.check_many_is_one, AssertionError),
     (Hashed, checks.spaces.check_hash_seed, AssertionError),
     (Hoarding, checks.spaces.check_bounded_memory, AssertionError),
+    (Illiterate, checks.spaces.check_string_columns, AssertionError),
     (Stubborn, checks.answering.check_learns, AssertionError),
     (Stubborn, checks.answering.check_probabilities, AssertionError),
 ]
+
+
+def test_string_columns_whose_indicators_never_vary_are_found() -> None:
+    checks.spaces.check_string_columns(varifold.OLIDS())
+    with pytest.raises(AssertionError, match="wrong with string columns"):
+        checks.spaces.check_string_columns(varifold.OLIDS(indicator_rows="own"))
 
 
 def test_a_learner_of_presence_is_asked_to_learn_presence() -> None:

@@ -53,3 +53,4 @@ from varifold.naive_bayes.gaussiannb import GaussianNB as GaussianNB
 from varifold.naive_bayes.nb3 import NB3 as NB3
 from varifold.neighbours.neighbours import Neighbours as Neighbours
 from varifold.variation.ovfiv import OVFIV as OVFIV
+from varifold.variation.variation import Variation as Variation

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import shlex
+import subprocess
 import sys
 
 import pytest
@@ -77,6 +80,113 @@ def test_own_file_with_a_learner_of_river(own, capsys):
     assert "2 cells run" in capsys.readouterr().err, "a changed file is another data set"
 
 
+def flipping(path, n=2000, every=500):
+    """A file whose labels change their meaning again and again, in the order of its rows."""
+    draw = random.Random(1)
+    lines = []
+    for i in range(n):
+        value = draw.gauss(0, 1)
+        lines.append(f"{i},{value:.3f},{int((value > 0) != (i // every % 2 == 1))}")
+    path.write_text("row,a,y\n" + "\n".join(lines) + "\n")
+
+
+def shown_cer(out, learner):
+    line = next(line for line in out.splitlines() if line.startswith(f"| {learner} |"))
+    return float(re.search(r"\.\d+", line)[0])
+
+
+def test_files_keep_their_order(own, capsys):
+    flipping(own / "flip.csv")
+    command = ["bench", "run", "--data", "flip.csv", "--target", "y", "--ignore", "row", "--models", "olvf,pa"]
+    assert main([*command, "--repeats", "3"]) == 0
+    shown = capsys.readouterr()
+    assert "one repeat: rows keep their order" in shown.err
+    assert "2 cells run" in shown.err
+    assert main(["run", "flip.csv", "--target", "y", "--ignore", "row", "--model", "olvf", "--format", "json"]) == 0
+    cer = json.loads(capsys.readouterr().out)["cer"]["mean"]
+    assert shown_cer(shown.out, "olvf") == round(cer, 3) < 0.3
+    assert main([*command, "--shuffle", "--repeats", "2"]) == 0
+    assert shown_cer(capsys.readouterr().out, "olvf") > 0.4, "permuted, nothing is left to learn"
+
+
+def test_several_files_in_their_order_with_the_options_of_run(own, capsys):
+    flipping(own / "all.csv")
+    lines = (own / "all.csv").read_text().splitlines()
+    (own / "first.csv").write_text("\n".join(lines[:801]) + "\n")
+    (own / "second.csv").write_text("\n".join([lines[0], *lines[801:]]) + "\n")
+    options = ["--target", "y", "--id", "row", "--types", "a=numeric", "--max-line", "5000", "--models", "olvf,arow"]
+    assert main(["bench", "run", "--data", "all.csv", *options]) == 0
+    whole = capsys.readouterr().out.splitlines()[4:6]
+    assert main(["bench", "run", "--data", "first.csv", "second.csv", *options]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0].startswith("first.csv second.csv (none): 2 learners on the same stream")
+    cut = [line.rpartition("|")[0].rpartition("|")[0] for line in (*whole, *shown.out.splitlines()[4:6])]
+    assert cut[:2] == cut[2:], "times apart"
+    assert main(["bench", "report", "--markdown", "r.md"]) == 0
+    recipe = next(x for x in (own / "r.md").read_text().splitlines() if "second.csv" in x and x.startswith("varifold"))
+    assert main([*shlex.split(recipe)[1:]]) == 0
+    assert "2 were done" in capsys.readouterr().err, "the recipe asks for the same cells"
+
+
+def test_curves_of_several_learners_in_one_picture(own, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    monkeypatch.setattr("varifold.report.comparison.write", lambda figure, path: drawn.append(figure))
+    flipping(own / "flip.csv")
+    command = ["bench", "run", "--data", "flip.csv", "--target", "y", "--ignore", "row", "--models", "olvf,nb3"]
+    assert main([*command, "--plot", "curves.png"]) == 0
+    titles = [ax.get_ylabel() for ax in drawn[0].axes]
+    assert titles == ["error, recent", "error so far", "log loss so far"]
+    cer = shown_cer(capsys.readouterr().out, "olvf")
+    assert f"olvf {cer:.3f}" in {t.get_text() for t in drawn[0].axes[1].texts}
+    line = drawn[0].axes[0].lines[0]
+    after_flip = [y for x, y in zip(*line.get_data(), strict=True) if 1000 < x < 1150]
+    before_flip = [y for x, y in zip(*line.get_data(), strict=True) if 900 < x < 1000]
+    assert max(after_flip) > max(before_flip), "the picture is in the order of the rows"
+    assert main([*command, "--plot", "curves.xyz"]) == 2
+
+
+def test_a_changed_learner_is_run_again(own, capsys):
+    command = [sys.executable, "-m", "varifold", "bench", "run", "--data", "synthetic", "--repeats", "1"]
+    command += ["--models", "bench_learners:Mine,olvf"]
+
+    def ran():
+        done = subprocess.run(command, cwd=own, capture_output=True, text=True, check=True)
+        return re.search(r"(\d+) cells run in .*, (\d+) were done", done.stderr).groups()
+
+    assert ran() == ("2", "0")
+    assert ran() == ("0", "2")
+    (own / "bench_learners.py").write_text(LEARNER.replace("somebody else's", "mine"))
+    assert ran() == ("1", "1")
+
+
+def test_a_learner_beside_those_of_a_table(own, capsys):
+    command = ["bench", "run", "olvf-5", "--only", "wpbc", "--repeats", "1"]
+    assert main([*command, "--models", "bench_learners:Mine"]) == 0
+    shown = capsys.readouterr()
+    first = shown.err.splitlines()[0]
+    assert first == (
+        "olvf-5 with bench_learners:Mine beside its learners: 22 cells (22 specifications of learners), "
+        "22 of them to be run"
+    )
+    header = next(line for line in shown.out.splitlines() if line.startswith("| data set |"))
+    row = next(line for line in shown.out.splitlines() if line.startswith("| wpbc |"))
+    columns = dict(zip(header.split("|"), row.split("|"), strict=True))
+    assert columns[" bench_learners:Mine "].strip()[:4] == columns[" defaults "].strip()[:4], "as OLVF by default"
+    assert main(["bench", "report", "olvf-5", "--models", "bench_learners:Mine", "--markdown", "r.md"]) == 0
+    assert "| bench_learners:Mine |" in (own / "r.md").read_text()
+
+
+def test_a_table_is_printed_at_the_end(own, capsys):
+    assert main(["bench", "run", "olvf-2", "--only", "wpbc", "--repeats", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("OLVF, Table 2: ")
+    assert len(re.findall(r"^\| wpbc \| \.\d+", out, re.M)) == 3
+    assert main(["bench", "run", "olvf-2", "--only", "wpbc", "--repeats", "1", "--markdown", "t.md"]) == 0
+    assert capsys.readouterr().out == ""
+    assert (own / "t.md").read_text().startswith("# OLVF, Table 2, run again")
+
+
 def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
     command = ["bench", "run", "--data", "synthetic", "--models", "bench_learners:Broken,olvf", "--repeats", "1"]
     assert main(command) == 1
@@ -101,6 +211,10 @@ def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
         (["run", "--data", "synthetic", "--models", "olfv"], "there is no model 'olfv'; did you mean olvf"),
         (["run", "--data", "synthetic", "--models", "olvf,olvf"], "must be different"),
         (["run", "--data", "synthetic", "--models", "olvf", "--scenario", "vsf:1"], "no scenario 'vsf'"),
+        (["run", "olvf-2", "--target", "y"], "--target is for your own data"),
+        (["run", "olvf-2", "--ignore", "y"], "--ignore is for files"),
+        (["run", "olvf-2", "--models", "olfv"], "there is no model 'olfv'; did you mean olvf"),
+        (["run", "--data", "synthetic", "--id", "a", "--models", "olvf"], "--id is for files"),
         (["run", "olvf-2", "--repeats", "0"], "must be a whole number >= 1"),
         (["report", "--html", "no/such/folder.html"], "the folder of no/such/folder.html does not exist"),
     ],

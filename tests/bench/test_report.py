@@ -14,16 +14,19 @@ from varifold.bench.cell import CURVE_POINTS, curve_ends
 from varifold.bench.compare import fill, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import rank
+from varifold.bench.study import define, study_table
 from varifold.report.figures import curve
 from varifold.report.grids import result_grid, short, time_grid
-from varifold.report.markdown import markdown
+from varifold.report.markdown import heading, markdown
 from varifold.report.page import page
 from varifold.report.svg import difference_diagram
 
 
 def outcome(cer: float, instances: int = 100, seconds: float = 0.01) -> Outcome:
     curve = np.full(len(curve_ends(instances)), cer, dtype="<f4").tobytes()
-    rest = dict.fromkeys(("balanced_accuracy", "log_loss", "brier", "calibration_error", "majority_cer"), 0.5)
+    rest = dict.fromkeys(
+        ("balanced_accuracy", "auroc", "auprc", "log_loss", "brier", "calibration_error", "majority_cer"), 0.5
+    )
     return Outcome(
         cer=cer,
         accuracy=1 - cer,
@@ -37,6 +40,7 @@ def outcome(cer: float, instances: int = 100, seconds: float = 0.01) -> Outcome:
         known=9,
         weighted=5,
         curve=curve,
+        loss_curve=curve,
         data_sha="d",
         stream_sha="s",
         seconds=seconds,
@@ -70,11 +74,11 @@ def test_marks_at_the_precision_of_print():
 
 
 def test_the_best_of_a_search_is_shown_and_said_to_be_tuned():
-    found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:C=0.01,C_bar=0.001" else 0.4)
+    found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:variant=printed,C=0.01,C_bar=0.001" else 0.4)
     filled = fill(find_table("olvf-2"), found)
     setting, data = next(filled.table.places())
     number = filled.number(setting, data, "OLVF", "paper")
-    assert (number.text, number.tried) == ("olvf:C=0.01,C_bar=0.001", 15)
+    assert (number.text, number.tried) == ("olvf:variant=printed,C=0.01,C_bar=0.001", 15)
     assert number.mean("cer") == pytest.approx(0.2)
     best = filled.best(setting, data, "cer")
     assert best is not None
@@ -86,7 +90,7 @@ def test_the_best_of_a_search_is_shown_and_said_to_be_tuned():
 
 def test_a_candidate_with_fewer_repeats_does_not_win():
     found = outcomes("olvf-2", lambda c: 0.2)
-    lucky = [c for c in found if c.model == "olvf:C=1,C_bar=0.1"]
+    lucky = [c for c in found if c.model == "olvf:variant=printed,C=1,C_bar=0.1"]
     found = {c: outcome(0.0) if c in lucky else o for c, o in found.items() if c not in lucky or c.seed == 0}
     filled = fill(find_table("olvf-2"), found)
     setting, data = next(filled.table.places())
@@ -190,6 +194,26 @@ def test_the_page_is_whole_and_needs_nothing_else():
     assert checker.links <= checker.ids
     assert set(tables()) <= checker.ids
     assert text.count("<h2>") >= len(tables()) + 2
+
+
+@pytest.mark.parametrize("name", ["cwfe-3", "olvf-4", "orf3v-3"])
+def test_a_single_table_says_what_it_holds_and_counts_nothing_that_is_not_there(name):
+    one = fill(find_table(name), outcomes(name, repeats=2), repeats=2)
+    for text in (page([one]), markdown([one])):
+        assert "0 of 0" not in text
+        assert f"{one.table.title}, run again" in text
+        assert "In how many printed cells" not in text
+    two = [one, fill(find_table("olvf-2"), outcomes("olvf-2", repeats=2), repeats=2)]
+    assert "In how many printed cells" in page(two)
+
+
+def test_a_title_for_every_choice_of_tables():
+    filled = {name: fill(find_table(name), {}) for name in ("olvf-2", "olvf-5", "ovfm-2")}
+    own = fill(study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 2)), {})
+    assert heading([filled["olvf-2"], filled["olvf-5"]]) == "Tables of OLVF, run again"
+    assert heading(list(filled.values())) == "The papers’ tables, run again"
+    assert heading([own]) == "Learners on synthetic (vfs:0.5)"
+    assert heading([own, own]) == "Comparisons of learners"
 
 
 def test_markdown_tables_have_equal_columns():

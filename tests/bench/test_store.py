@@ -21,6 +21,8 @@ def outcome(cer: float = 0.25) -> Outcome:
         accuracy=1 - cer,
         f1=0.5,
         balanced_accuracy=0.5,
+        auroc=0.8,
+        auprc=0.7,
         log_loss=float("nan"),
         brier=0.1,
         calibration_error=0.1,
@@ -34,6 +36,7 @@ def outcome(cer: float = 0.25) -> Outcome:
         known=24,
         weighted=None,
         curve=b"\0\0\0\0",
+        loss_curve=b"\0\0\0\0",
         data_sha="d",
         stream_sha="s",
         seconds=0.1,
@@ -69,6 +72,64 @@ def test_an_outcome_replaces_a_failure(tmp_path):
         assert store.failures() == {CELL: "it broke"}
         store.put(CELL, outcome(), FACTS)
         assert store.failures() == {}
+
+
+def test_a_version_for_each_model(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        other = replace(CELL, model="mine:Mine")
+        store.put(CELL, outcome(), FACTS)
+        store.put(other, outcome(), FACTS, "abc+1")
+        versions = {"olvf": "abc", "mine:Mine": "abc+1"}
+        assert set(store.outcomes(lambda model: versions[model])) == {CELL, other}
+        versions["mine:Mine"] = "abc+2"
+        assert set(store.outcomes(lambda model: versions[model])) == {CELL}
+        store.put_failure(other, "it broke", "abc+2")
+        store.put(other, outcome(), FACTS, "abc+2")
+        assert store.failures() == {}
+
+
+def test_a_store_of_the_first_format_is_read(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.put(CELL, outcome(), FACTS)
+        for statement in (
+            *("outcome RENAME COLUMN overrides TO told", "failure RENAME COLUMN overrides TO told"),
+            *(f"outcome DROP COLUMN {name}" for name in ("auroc", "auprc", "loss_curve")),
+        ):
+            store._db.execute(f"ALTER TABLE {statement}")
+        store._db.execute("PRAGMA user_version = 1")
+    with Store(path) as store:
+        found = store.outcomes("abc")
+        assert list(found) == [CELL]
+        assert found[CELL].cer == 0.25
+        assert math.isnan(found[CELL].auroc)
+        assert found[CELL].loss_curve == b""
+        store.put(replace(CELL, seed=1), outcome(), FACTS)
+        assert store.outcomes("abc")[replace(CELL, seed=1)] == replace(outcome(), log_loss=ANY)
+
+
+class Any:
+    """Equal to everything: NaN is not equal to itself."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+ANY = Any()
+
+
+def test_a_damaged_store_is_told_in_a_line(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for seed in range(200):
+            store.put(replace(CELL, seed=seed), outcome(), FACTS)
+    content = bytearray(path.read_bytes())
+    content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
+    path.write_bytes(content)
+    with Store(path) as store, pytest.raises(DataError, match="pass another --store"):
+        store.outcomes(None)
 
 
 PUT: list[int] = []

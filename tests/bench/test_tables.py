@@ -20,7 +20,7 @@ from varifold.streams.scenarios.spec import parse
 
 NAMES = [
     *("olvf-2", "olvf-3", "olvf-4", "olvf-5", "ovfm-2", "orf3v-2", "orf3v-3", "cwfe-2", "cwfe-3"),
-    *("ovfiv-2", "ovfiv-3", "ovfiv-4", "ovfiv-5"),
+    *("ovfiv-2", "ovfiv-3", "ovfiv-4", "ovfiv-5", "survey"),
 ]
 
 
@@ -59,6 +59,13 @@ def test_data_scenarios_and_models_exist(name):
             spec_of(cell)()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_remarks_are_about_printed_cells(name):
+    table = find_table(name)
+    for remark in (*table.doubts, *table.reasons):
+        assert any(remark.covers(cell) for cell in table.published), remark
+
+
 def test_printed_numbers_as_rates():
     cells = read_published("olvf_table2.csv")
     german = next(c for c in cells if c.data == "german" and c.setting.endswith("0.25"))
@@ -94,7 +101,7 @@ def test_repeats_are_capped_where_the_table_says_so():
 
 
 def test_lengths_are_filled_in():
-    cells = [c for c in plan([find_table("cwfe-2")], 1) if c.model.startswith("cwfe:combine=c") and c.told]
+    cells = [c for c in plan([find_table("cwfe-2")], 1) if c.model.startswith("cwfe:combine=c") and c.overrides]
     diabetes = next(c for c in cells if c.data == "diabetes")
     assert diabetes.model == "cwfe:combine=c,switch=384,horizon=384,r=0.1"
 

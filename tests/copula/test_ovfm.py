@@ -90,6 +90,8 @@ def follow(learner, twin, instances):
         ({"radius": 0.7, "levels": 4}, {"weights": True, "labels": 3, "nominal": True}),
         ({"radius": 0.7, "base": "ftrladp"}, {"weights": True}),
         ({"presence": False}, {"weights": True, "labels": 3}),
+        ({"presence": False, "base": "sgd"}, {"labels": 3}),
+        ({"radius": 0.7, "base": "sgd"}, {}),
         ({"max_dense": 7, "window": 12, "batch": 9}, {"swaps": True, "labels": 3, "nominal": True}),
     ],
 )

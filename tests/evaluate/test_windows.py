@@ -42,6 +42,23 @@ def test_curve_of_errors_is_the_running_share():
     )
 
 
+def test_curve_of_the_log_loss_is_the_running_mean():
+    pairs = [({"f": float(v)}, int(v > 0.5)) for v in np.random.default_rng(0).normal(0.5, 1.0, 500)]
+    learner = varifold.OLVF()
+    losses = []
+    for x, y in pairs:
+        probability = learner.predict_proba_one(x).get(y)
+        losses.append(np.nan if probability is None else -np.log(max(probability, 1e-15)))
+        learner.learn_one(x, y)
+    curve = prequential(varifold.OLVF(), pairs, curve_points=7).curve
+    np.testing.assert_allclose(curve.log_loss, [np.nanmean(losses[:end]) for end in curve.at])
+    starts = [0, *curve.at[:-1]]
+    windows = [np.nanmean(losses[lo:hi]) for lo, hi in zip(starts, curve.at, strict=True)]
+    np.testing.assert_allclose(curve.window_log_loss, windows)
+    merged = prequential(varifold.OLVF(), iter(pairs), curve_points=5).curve
+    np.testing.assert_allclose(merged.log_loss, [np.nanmean(losses[:end]) for end in merged.at])
+
+
 def test_unknown_length_merges_windows_but_counts_the_same():
     n = 5000
     long = prequential(varifold.OLVF(), growing(n), curve_points=10).curve

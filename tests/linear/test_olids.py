@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from tests.oracles.following import ONE, SETTINGS, OneVsRest, follow, stream
@@ -19,6 +20,77 @@ def test_follows_the_equations(form, setting):
     instances = [(x, y, w) for x, y, w in stream(n=120, d=8, labels=setting["labels"], weights=setting["weights"]) if x]
     history = []
     follow(learner, OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history)), instances)
+
+
+def with_strings(instances, several, seed=3):
+    """The stream with string columns, one of them absent at times, given as strings and as their indicators."""
+    rng = np.random.default_rng(seed)
+    for x, y, w in instances:
+        levels = {}
+        if several:
+            levels["valve"] = ["open", "shut", "half"][rng.integers(0, 3) if y == "label 1" else rng.integers(0, 2)]
+        if rng.random() < 0.6:
+            levels["city"] = ["rome", "oslo", "bern", "nice"][rng.integers(0, 4)]
+        x = {name: value for name, value in x.items() if name != "f0"}  # constant: as an indicator, it would tie
+        indicators = {f"{name}={level}": 1.0 for name, level in levels.items()}
+        yield {**x, **levels}, {**x, **indicators}, y, w
+
+
+class Strings:
+    """A learner that is given the string columns of instances told by their indicators."""
+
+    def __init__(self, learner, strings):
+        self.learner, self.strings = learner, strings
+        self.scale, self.clip, self.fit_intercept = learner.scale, learner.clip, learner.fit_intercept
+        self.majority_bias = learner.majority_bias
+
+    def margins_one(self, x):
+        return self.learner.margins_one(self.strings[id(x)])
+
+    def learn_one(self, x, y, w):
+        self.learner.learn_one(self.strings[id(x)], y, w)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_string_columns_follow_the_equations(form, setting):
+    scale = setting["scale"] if form["B"] == 1 else "none"
+    learner = OLIDS(**form, scale=scale, fit_intercept=setting["fit_intercept"])
+    clip = learner.clip if scale == "standard" else None
+    plain = stream(n=120, d=6, labels=setting["labels"], weights=setting["weights"])
+    several = form["B"] == 1  # values that come together have equal weights: truncation ties
+    rows = [row for row in with_strings(plain, several) if row[0]]
+    history = []
+    follow(
+        Strings(learner, {id(indicators): x for x, indicators, _, _ in rows}),
+        OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history, clip=clip)),
+        [(indicators, y, w) for _, indicators, y, w in rows],
+    )
+
+
+def test_string_columns_are_learned():
+    """Every value of a string column counts, not those of the row before alone."""
+    rng = np.random.default_rng(0)
+    errors = {"column": 0, "own": 0}
+    learners = {rows: OLIDS(indicator_rows=rows) for rows in errors}
+    for step in range(600):
+        values = rng.integers(0, 3, 4)
+        x, y = {f"c{j}": "abc"[v] for j, v in enumerate(values)}, bool(values[0] == 1 or values[1] == 2)
+        for rows, learner in learners.items():
+            errors[rows] += step > 100 and learner.predict_one(x) != y
+            learner.learn_one(x, y)
+    assert errors["column"] < 0.1 * 500 < errors["own"]
+
+
+def test_numbers_are_learned_as_before():
+    """Without string columns both ways are the same, to the last bit."""
+    for B in (1.0, 0.4):
+        one, other = OLIDS(B=B), OLIDS(B=B, indicator_rows="own")
+        for x, y, w in stream(n=200, labels=3, weights=True):
+            one.learn_one(x, y, w)
+            other.learn_one(x, y, w)
+        for x, _, _ in stream(n=50, seed=9):
+            assert one.margins_one(x) == other.margins_one(x)
 
 
 def test_a_rare_class_moves_the_weights_more():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.oracles.common import follow, stream
-from tests.oracles.olvf import PlainOLVF
+from tests.oracles.olvf import PlainOLVF, sigmoid
 from varifold import OLVF
 
 AROUND = [
@@ -108,3 +109,23 @@ def test_long_certainty_does_not_overflow() -> None:
         learner.learn_one({"a": float(t % 2), "b": 1.0}, t % 2)
     assert learner.predict_one({"a": 1.0}) == 1
     assert np.isfinite(learner.margins_one({"a": 1.0})[1])
+
+
+@pytest.mark.parametrize("variant", ["kkt", "printed"])
+def test_confidences_are_those_of_the_equations(variant: str) -> None:
+    learner = OLVF(C=0.1, C_bar=0.05, variant=variant, scale="none", fit_intercept=False)
+    plain = PlainOLVF(0.1, 0.05, 30.0, 1.0, variant)
+    rng = random.Random(1)
+    known: set[Any] = set()
+    for step in range(200):
+        x = {f"f{j}": rng.gauss(0, 1) for j in range(6) if rng.random() < 0.6}
+        y = x.get("f0", 0.0) - x.get("f1", 0.0) > 0 if step > 1 else bool(step)
+        found = learner.confidences_one(x)
+        margin = sum(plain.w_bar.get(i, 0.0) for i in x)
+        assert found.space_margin == pytest.approx(margin, abs=1e-12)
+        assert found.instance == pytest.approx(sigmoid(margin), abs=1e-12)
+        assert found.classifier == pytest.approx(sigmoid(sum(plain.w_bar.values())), abs=1e-9)
+        learner.learn_one(x, y)
+        if x:
+            plain.learn(x, 1.0 if y else -1.0, 1.0, set(x) - known, {})
+        known |= set(x)

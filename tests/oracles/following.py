@@ -25,6 +25,9 @@ class PlainScaler:
             return dict(x)
         out = {}
         for name, value in x.items():
+            if "=" in name:  # the indicator of a string value
+                out[name] = value
+                continue
             past = [*self.values.get(name, []), (value, w)]
             if commit:
                 self.values[name] = past

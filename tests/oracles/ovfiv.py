@@ -14,17 +14,20 @@ BIAS = "the bias"
 class Variation(PlainFTRLProximal):
     """Square loss on indicators; a two-class problem of labels ±1."""
 
-    def __init__(self, lam, alpha=0.1, beta=1.0, L2=0.0):
+    def __init__(self, lam, alpha=0.1, beta=1.0, L2=0.0, bias=True):
         super().__init__(alpha, beta, lam, L2, intercept=BIAS)
+        self.bias = bias
 
     def learn(self, m, y, w, fresh):
         f = self.score(m)
-        self.step({name: w * 2 * (f - y) * value for name, value in m.items() if value})
+        counted = {name: value for name, value in m.items() if value and (self.bias or name != BIAS)}
+        self.step({name: w * 2 * (f - y) * value for name, value in counted.items()})
 
 
 class PlainOVFIV:
-    def __init__(self, make_base, eta, lam=1.0, presence=False):
-        self.base, self.variation = OneVsRest(make_base), OneVsRest(lambda: Variation(lam))
+    def __init__(self, make_base, eta, lam=1.0, presence=False, bias=True, alone=False):
+        self.base, self.variation = OneVsRest(make_base), OneVsRest(lambda: Variation(lam, bias=bias))
+        self.alone = alone
         self.eta, self.presence = eta, presence
         self.known, self.counts = set(), {}
         self.L_O = self.L_M = 0.0
@@ -59,7 +62,7 @@ class PlainOVFIV:
 
     def scores(self, x):
         p, m = self.probabilities(x)
-        a = float(expit(self.rate() * (self.L_M - self.L_O)))
+        a = 0.0 if self.alone else float(expit(self.rate() * (self.L_M - self.L_O)))
         return {y: 2 * (a * p[y] + (1 - a) * m[y]) - 1 for y in p}
 
     def learn(self, x, y, w, fresh):

@@ -8,6 +8,7 @@ import numpy as np
 from tests.oracles.arow import PlainAROW
 from tests.oracles.copula import PlainCopula
 from tests.oracles.ftrladp import PlainFTRLADP
+from tests.oracles.ogd import PlainOGD
 
 ONE = "the intercept"
 
@@ -18,11 +19,14 @@ class PlainOVFM:
     def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow", presence=True):
         self.latent_only, self.eta, self.horizon, self.radius = latent_only, eta, horizon, radius
         self.arow = base == "arow"
+        self.base = base
         self.raw, self.latent = self.learner(), self.learner()
         self.there = self.learner() if presence and not latent_only else None
         self.R, self.t = np.array([0.0, 0.0] if self.there is None else [0.0, 0.0, 10.0, 10.0, 10.0]), 0
 
     def learner(self):
+        if self.base == "sgd":
+            return PlainOGD(1.0)
         return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
     def views(self, x, z, here):
@@ -60,6 +64,11 @@ class PlainOVFM:
                 self.project(learner)
 
     def project(self, learner):
+        if self.base == "sgd":
+            total = sum(abs(w) for name, w in learner.w.items() if name != ONE)
+            if total > self.radius:
+                learner.w = {name: w * (1 if name == ONE else self.radius / total) for name, w in learner.w.items()}
+            return
         names = [name for name in (learner.names if self.arow else learner.v) if name != ONE]
         total = sum(abs(learner.weight(name)) for name in names)
         if total <= self.radius:

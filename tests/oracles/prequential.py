@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 
+from sklearn.metrics import average_precision_score, roc_auc_score
+
 
 def evaluate(learner, pairs, delays=None, scored_from=0, positive=None):
     """Metrics of learner (dict interface) on (x, y) pairs; y None is unlabelled, delays one a pair (None: never)."""
@@ -60,4 +62,18 @@ def metrics(rows, labels, positive):
         "log_loss": sum(-math.log(min(max(p.get(y, 0.0), 1e-15), 1)) for y, _, p in rated) / len(rated),
         "brier": brier / len(rated) * (0.5 if len(labels) <= 2 else 1),
         "calibration_error": spread / len(rated),
+        **areas(rated, labels, positive),
     }
+
+
+def areas(rated, labels, positive):
+    """Areas of the positive label, or their means over the labels, each against the rest."""
+    shown = (
+        [positive] if positive is not None else [c for c in labels if 0 < sum(y == c for y, *_ in rated) < len(rated)]
+    )
+    found = {"auroc": 0.0, "auprc": 0.0}
+    for c in shown:
+        truth, scores = [y == c for y, *_ in rated], [p.get(c, 0.0) for *_, p in rated]
+        found["auroc"] += roc_auc_score(truth, scores) / len(shown)
+        found["auprc"] += average_precision_score(truth, scores) / len(shown)
+    return found

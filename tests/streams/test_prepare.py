@@ -139,6 +139,16 @@ def test_informative_depends_on_the_label_in_half_of_the_columns():
     )
 
 
+def test_informative_in_the_first_half_of_the_columns():
+    first = streams.prepare(table(9000, 8), "informative:0.6,0.2,half=first", seed=1).block
+    assert _informative_half(first).tolist() == [True] * 4 + [False] * 4
+    hidden = [1 - shown(first, 8)[first.codes == c].mean(axis=0)[:4] for c in (0, 1)]
+    assert hidden[0] == pytest.approx(np.full(4, 0.6), abs=0.04)
+    assert hidden[1] == pytest.approx(np.full(4, 0.2), abs=0.04)
+    with pytest.raises(ParameterError, match="half must be one of random, first"):
+        streams.prepare(table(10, 2), "informative:half=last")
+
+
 def _informative_half(block):
     seen = shown(block, 8)
     return np.abs(seen[block.codes == 0].mean(axis=0) - seen[block.codes == 1].mean(axis=0)) > 0.2

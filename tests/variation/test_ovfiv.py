@@ -17,6 +17,7 @@ FORMS = [
     ({"eta": 0.05, "encode": "absence", "lam": 0.0}, 0.05),
     ({"eta": "optimal", "horizon": 200, "encode": "presence", "lam": 3.0}, ("horizon", 200)),
     ({"eta": "adaptive", "encode": "presence", "base": "pa:C=0.05"}, "adaptive"),
+    ({"eta": "adaptive", "encode": "auto", "bias": False}, "adaptive"),
 ]
 
 
@@ -34,7 +35,7 @@ def informative(n=400, seed=0):
 def test_follows_the_equations(form, eta, setting):
     learner = OVFIV(**form, scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     make = (lambda: PlainPA("pa1", 0.05)) if "base" in form else PlainFTRLADP
-    twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence")
+    twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", form.get("bias", True))
     scaler, intercept = PlainScaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
     met, compared = False, 0
     for step, (x, y, w) in enumerate(stream(labels=setting["labels"], weights=setting["weights"])):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from varifold.base.blocks import to_block
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 
 __all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier", "from_bytes", "load"]
 
@@ -67,6 +67,8 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     _uses_absence: ClassVar[bool] = False
     _uses_values: ClassVar[bool] = True
 
+    _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
+
     def __init__(
         self,
         *,
@@ -83,6 +85,22 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         self.evict = evict
         validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
+
+    @classmethod
+    def as_in_paper(cls, **params: Any) -> Self:
+        """The method as its paper has it, with these parameters: nothing that the library adds.
+
+        Values are not scaled, there is no intercept unless the paper has one, and no majority bias or presence learner.
+        Scale the data as the paper does. A method that is of no paper refuses.
+        """
+        return cls(**{**cls._paper_params(), **params})
+
+    @classmethod
+    def _paper_params(cls) -> dict[str, Any]:
+        own = [parent.__dict__["_paper"] for parent in reversed(cls.__mro__) if parent.__dict__.get("_paper")]
+        if not own:
+            raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+        return {name: value for part in own for name, value in part.items()}
 
     def _model(self) -> Model:
         """A new compiled model of this method with this learner's parameters."""

@@ -12,7 +12,7 @@ import numpy as np
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
 from varifold.base.registry import models
-from varifold.base.spec import parameters, parse_value, split_name
+from varifold.base.spec import paper_params, parameters, parse_value, split_name, without_paper
 from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"
@@ -46,6 +46,7 @@ def make_learner(given: Any) -> Any:
         return given.clone()
     name, rest = split_name(given)
     cls = models[name.strip()]
+    is_paper, rest = without_paper(rest)
     params = parameters(rest.replace(";", ","), given)
     params = current_names(cls, params)
     accepted = inspect.signature(cls).parameters
@@ -54,7 +55,8 @@ def make_learner(given: Any) -> Any:
             raise ParameterError(
                 f"{cls.__name__} has no parameter {key!r} (in {given!r}){nearest(key, list(accepted))}"
             )
-    return cls(**{key: _value(text, accepted[key].default) for key, text in params.items()})
+    values = {key: _value(text, accepted[key].default) for key, text in params.items()}
+    return cls(**{**(paper_params(cls) if is_paper else {}), **values})
 
 
 def _value(text: str, default: Any) -> Any:

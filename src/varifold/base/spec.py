@@ -2,7 +2,8 @@
 
 `split_name`, `split_pairs`, `parameters` and `parse_value` read the parts of every specification: learners, scenarios,
 types of columns, overrides of bench cells. `parse_model` reads a learner, which may also be a class of the caller's:
-``package.module:Class:key=value,...``.
+``package.module:Class:key=value,...``. The word ``paper`` before its parameters, ``olvf:paper,C=0.1``, takes the method
+as its paper has it.
 """
 
 from __future__ import annotations
@@ -110,6 +111,20 @@ class ModelSpec:
         return replace(self, params=tuple({**dict(self.params), **params}.items()))
 
 
+def without_paper(rest: str) -> tuple[bool, str]:
+    """Whether the parameters of a specification start with the word ``paper``, and the parameters after it."""
+    first, _, others = rest.partition(",")
+    return (True, others) if first.strip() == "paper" else (False, rest)
+
+
+def paper_params(cls: type[Any]) -> dict[str, Any]:
+    """The parameters that make a method as its paper has it; refused where there is no paper."""
+    if not hasattr(cls, "_paper_params"):
+        raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+    found: dict[str, Any] = cls._paper_params()
+    return found
+
+
 def parse_model(text: str) -> ModelSpec:
     """Read a specification; names, parameters and values are checked."""
     head, rest = split_name(text)
@@ -124,11 +139,12 @@ def parse_model(text: str) -> ModelSpec:
         name, rest = f"{head}:{attribute}", after
     spec = ModelSpec(name, text)
     params: dict[str, Any] = {}
+    is_paper, rest = without_paper(rest)
     for key, value in parameters(rest, text).items():
         params[key] = parse_value(value)
     params = current_names(spec.cls, params)
     _check(spec.cls, params, text)
-    spec = spec.having(**params)
+    spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
     spec()
     return spec
 

@@ -18,10 +18,11 @@ class Cell:
     scenario: str
     shuffle: bool
     scale: str
-    """Scaling over the whole set before the stream starts: none, zscore or minmax (both look ahead)."""
+    """What is done to the whole set before the stream starts, steps joined by ``+``: codes or filecodes (numbers for
+    string values), zscore or minmax (all of these look ahead), positive=LABEL (what F is about); none for nothing."""
     model: str
-    told: str
-    """Parameters given to the learner where it takes them, so that it does not scale or centre again."""
+    overrides: str
+    """Parameters set where the learner has them and `model` does not, so that it does not scale again."""
     seed: int
 
     @property
@@ -32,7 +33,7 @@ class Cell:
     @property
     def kind(self) -> tuple[str, str, bool, str, str, str]:
         """What cells that differ by seed alone share."""
-        return self.data, self.scenario, self.shuffle, self.scale, self.model, self.told
+        return self.data, self.scenario, self.shuffle, self.scale, self.model, self.overrides
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Outcome:
     accuracy: float
     f1: float
     balanced_accuracy: float
+    auroc: float
+    auprc: float
     log_loss: float
     brier: float
     calibration_error: float
@@ -58,6 +61,8 @@ class Outcome:
     weighted: int | None
     curve: bytes
     """CER so far at `curve_ends`, as 32-bit floats."""
+    loss_curve: bytes
+    """Mean log loss so far at `curve_ends`, as 32-bit floats; NaN before the first probability."""
     data_sha: str
     stream_sha: str
     seconds: float

@@ -16,9 +16,22 @@ from varifold.bench.runner import missing_model
 from varifold.bench.statistics import Floats
 from varifold.bench.table import Data, Method, Setting, Slot, Table
 
-__all__ = ["Filled", "Mark", "Number", "Tally", "fill", "lower_is_better", "mark", "tally"]
+__all__ = [
+    "Filled",
+    "Gap",
+    "Mark",
+    "Number",
+    "Tally",
+    "fill",
+    "largest_gaps",
+    "lower_is_better",
+    "mark",
+    "tally",
+    "won",
+]
 
-HIGHER = ("accuracy", "f1", "balanced_accuracy")
+KINDS = ("paper", "default", "auto", "best", "variants")
+HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
 
 
 def lower_is_better(metric: str) -> bool:
@@ -82,6 +95,10 @@ class Filled:
         found = self.printed.get((setting.name, data.name, method, metric))
         return found if found is not None and found.mean is not None else None
 
+    def doubt(self, cell: Published) -> str:
+        """What speaks against a printed number; empty where nothing does."""
+        return next((doubt.why for doubt in self.table.doubts if doubt.covers(cell)), "")
+
     def at(self, setting: Setting, data: Data) -> dict[tuple[str, str], Number]:
         """Numbers of a data set in a setting by method and column."""
         return {key[2:]: n for key, n in self.numbers.items() if key[:2] == (setting.name, data.name) and n}
@@ -94,12 +111,12 @@ class Filled:
         return math.nan
 
     def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
-        """The best of all numbers of ours there that were not tuned on the stream: method, column, number."""
+        """The best of our numbers there, method, column and number; neither tuned ones nor variants of a protocol."""
         sign = 1 if lower_is_better(metric) else -1
         found = [
             (sign * n.mean(metric), method, column, n)
             for (method, column), n in self.at(setting, data).items()
-            if n.tried == 1 and not math.isnan(n.mean(metric))
+            if n.tried == 1 and not math.isnan(n.mean(metric)) and self.table.variant(column) is None
         ]
         return min(found, key=lambda f: f[0])[1:] if found else None
 
@@ -122,7 +139,7 @@ class Filled:
 
     def methods(self, group: str, setting: Setting) -> list[Method]:
         """The methods of a group that the table has in a setting."""
-        there = {key[2] for key in self.numbers if key[0] == setting.name}
+        there = {key[2] for key in (*self.numbers, *self.printed) if key[0] == setting.name}
         return [m for m in self.table.in_group(group) if m.name in there]
 
 
@@ -199,12 +216,17 @@ class Tally:
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By column (paper, default, auto, best): compared, good, near."""
+    """By column (paper, default, auto, best, variants): compared, good, near."""
+    doubted: int = 0
+    """Printed cells that another figure speaks against."""
 
 
 def tally(filled: Iterable[Filled]) -> Tally:
-    """Count over tables: as in the paper, library defaults, the default learner, and the best of ours."""
-    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in ("paper", "default", "auto", "best")})
+    """Count over tables: as in the paper, library defaults, the default learner, the best of ours.
+
+    Variants of a protocol are counted apart; of several the better one counts.
+    """
+    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in KINDS})
     for one in filled:
         table = one.table
         if table.stand_in or table.relative_to:
@@ -213,6 +235,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if printed.mean is None:
                 continue
             found.printed += 1
+            found.doubted += bool(one.doubt(printed))
             setting, data = _place(table, setting_name, data_name)
             numbers: dict[str, Any] = {
                 "paper": one.number(setting, data, method, "paper"),
@@ -222,12 +245,70 @@ def tally(filled: Iterable[Filled]) -> Tally:
             best = one.best(setting, data, metric)
             if best is not None:
                 numbers["best"] = best[2]
+            by_name = next(m for m in table.methods if m.name == method)
+            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name) if table.variant(c)]
+            if any(tried):
+                sign = 1 if lower_is_better(metric) else -1
+                numbers["variants"] = min((n for n in tried if n), key=lambda n: sign * n.mean(metric))
             for column, number in numbers.items():
                 verdict = mark(number, printed, metric) if number else None
                 if verdict is not None:
                     found.counts[column]["compared"] += 1
                     found.counts[column][verdict.sign] += 1
     return found
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An as-paper number of ours that is worse than the printed one."""
+
+    table: Table
+    printed: Published
+    ours: float
+    size: float
+    """By how much it is worse."""
+    why: str
+
+
+def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
+    """The as-paper numbers furthest behind print, the largest gap first; cells in doubt are left out."""
+    found = []
+    for one in filled:
+        table = one.table
+        if table.stand_in or table.relative_to or table.apart:
+            continue
+        for (setting, data, method, metric), printed in one.printed.items():
+            number = one.number(*_place(table, setting, data), method, "paper")
+            ours = number.mean(metric)
+            if printed.mean is None or math.isnan(ours) or one.doubt(printed):
+                continue
+            size = ours - printed.mean if lower_is_better(metric) else printed.mean - ours
+            why = next((reason.why for reason in table.reasons if reason.covers(printed)), "")
+            found.append(Gap(table, printed, ours, size, why))
+    return [gap for gap in sorted(found, key=lambda g: -g.size)[:count] if gap.size > 0]
+
+
+def won(filled: Filled) -> tuple[dict[str, int], int]:
+    """By learner of ours, in how many places it is above the best printed number; and the places.
+
+    "best single method" is the best of ours in each place, ensembles over all of them (auto) left out.
+    """
+    counts: dict[str, int] = {}
+    places = 0
+    metric = filled.table.metrics[0]
+    sign = -1 if lower_is_better(metric) else 1
+    for setting, data in filled.table.places():
+        printed = [p.mean for p in filled.printed.values() if (p.setting, p.data) == (setting.name, data.name)]
+        there = {name: n.mean(metric) for (name, _), n in filled.at(setting, data).items()}
+        best = max((sign * value for value in printed if value is not None), default=math.nan)
+        if math.isnan(best) or not there:
+            continue
+        places += 1
+        single = [sign * value for name, value in there.items() if not name.startswith("auto")]
+        beaten = {name for name, value in there.items() if sign * value > best}
+        for name in (*beaten, *(["best single method"] if single and max(single) > best else [])):
+            counts[name] = counts.get(name, 0) + 1
+    return counts, places
 
 
 def _place(table: Table, setting: str, data: str) -> tuple[Setting, Data]:

@@ -6,15 +6,23 @@ import hashlib
 import os
 import platform
 import subprocess
+import sys
 from functools import cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
-__all__ = ["code_version", "environment"]
+from varifold.base.spec import ModelSpec, Nested, parse_model
+from varifold.errors import ParameterError, UnknownNameError
 
-_ABOVE = {"bench", "report", "cli", "checks"}
+__all__ = ["cell_code", "code_version", "environment"]
+
+_ABOVE = {"report", "cli", "checks"}
 """Parts of the package that no learner's number depends on."""
+_BENCH = {"bench/balanced.py", "bench/crowd.py", "bench/sources.py", "bench/work.py"}
+"""Of the bench, the modules that make streams and outcomes."""
+_INSIDE = {"varifold", "builtins", "abc", "typing"}
 _SOURCES = (".py", ".pyx", ".pxd", ".toml")
 
 
@@ -32,11 +40,44 @@ def _walk(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
     for item in folder.iterdir():
         name = f"{below}{item.name}"
         if item.is_dir():
-            if name not in _ABOVE and item.name != "__pycache__":
+            if name not in _ABOVE and item.name != "__pycache__" and below != "bench/":
                 found += _walk(item, f"{name}/")
-        elif name.endswith(_SOURCES):
+        elif name.endswith(_SOURCES) and (below != "bench/" or name in _BENCH):
             found.append((name, item.read_bytes()))
     return found
+
+
+@cache
+def cell_code(model: str) -> str:
+    """The version of the code behind a model's numbers: ours, and of a learner from outside that of its modules.
+
+    A module counts with its text, so that a changed file is another version; what the module imports does not count,
+    apart from the classes that the learner inherits from. A model that cannot be made has a version of its own.
+    """
+    try:
+        classes = _classes(parse_model(model))
+    except (UnknownNameError, ParameterError, ImportError, SyntaxError):
+        return f"{code_version()}+unknown"
+    modules = sorted({c.__module__ for cls in classes for c in cls.__mro__})
+    outside = [name for name in modules if name.partition(".")[0] not in _INSIDE]
+    if not outside:
+        return code_version()
+    digest = hashlib.sha256()
+    for name in outside:
+        digest.update(name.encode() + b"\0" + _text(name) + b"\0")
+    return f"{code_version()}+{digest.hexdigest()[:12]}"
+
+
+def _classes(spec: ModelSpec) -> list[type[Any]]:
+    """The class of a learner and of the learners given as its parameters."""
+    within = [value.spec for _, value in spec.params if isinstance(value, Nested)]
+    return [spec.cls, *(cls for inner in within for cls in _classes(inner))]
+
+
+def _text(module: str) -> bytes:
+    """Source of a module, or its file where that is compiled; empty for one without a file."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return b"" if path is None else Path(path).read_bytes()
 
 
 @cache

@@ -10,13 +10,20 @@ from varifold.errors import DataError
 
 __all__ = ["METRICS", "Published", "read_published"]
 
-METRICS = {"CER": "cer", "errors": "cer", "accuracy": "accuracy", "F-measure": "f1", "run time ms": "seconds"}
+METRICS = {
+    "CER": "cer",
+    "errors": "cer",
+    "accuracy": "accuracy",
+    "F-measure": "f1",
+    "run time ms": "seconds",
+    "balanced accuracy %": "balanced_accuracy",
+}
 """Metric as printed -> the attribute of a result that it is compared with."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """One printed cell; error counts as rates, milliseconds as seconds; mean is None where none is legible."""
+    """One printed cell: error counts and percents as rates, milliseconds as seconds; no mean where none is legible."""
 
     setting: str
     data: str
@@ -45,6 +52,8 @@ def _cell(row: dict[str, str]) -> Published:
         factor = 1.0 / int(row["n"])
     elif row["metric"] == "run time ms":
         factor = 1e-3
+    elif row["metric"].endswith("%"):
+        factor = 1e-2
     return Published(
         setting=row["setting"],
         data=row["dataset"],

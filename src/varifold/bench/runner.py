@@ -11,7 +11,7 @@ from typing import Any
 from varifold.base.spec import parse_model
 from varifold.bench.backends import each
 from varifold.bench.cell import Cell, Outcome
-from varifold.bench.provenance import environment
+from varifold.bench.provenance import cell_code, environment
 from varifold.bench.sources import length
 from varifold.bench.store import Store
 from varifold.bench.table import Table
@@ -64,7 +64,7 @@ def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
         cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group
     }
     rows = {name: length(name) for name in {cell.data for cell in cells}}
-    return sorted(cells, key=lambda c: (c.seed, rows[c.data], c.data, c.scenario, c.scale, c.model, c.told))
+    return sorted(cells, key=lambda c: (c.seed, rows[c.data], c.data, c.scenario, c.scale, c.model, c.overrides))
 
 
 def run(
@@ -99,17 +99,17 @@ def run(
     wanted = plan(tables, repeats)
     unknown = {text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text))}
     wanted = [cell for cell in wanted if cell.model not in unknown]
-    held = store.outcomes(None if older else facts["code"])
+    held = store.outcomes(None if older else cell_code)
     todo = [cell for cell in wanted if cell not in held]
     summary = Summary(len(wanted), len(wanted) - len(todo), unknown=unknown)
     clock = _Clock(held, todo, jobs)
     started = perf_counter()
     for cell, found in _results(todo, jobs, backend):
         if isinstance(found, Outcome):
-            store.put(cell, found, facts)
+            store.put(cell, found, facts, cell_code(cell.model))
             summary.ran += 1
         else:
-            store.put_failure(cell, found, facts["code"])
+            store.put_failure(cell, found, cell_code(cell.model))
             summary.failures[cell] = found
         clock.note(cell, found)
         if progress is not None:
@@ -155,7 +155,7 @@ class _Clock:
         for cell, outcome in held.items():
             self._add(cell, outcome.wall)
         self.todo = Counter(cell.kind for cell in todo)
-        self.told = (-_SECONDS, 0.0)
+        self.estimate = (-_SECONDS, 0.0)
 
     def _add(self, cell: Cell, wall: float) -> None:
         for mean in (self.by_kind[cell.kind], self.by_data[cell.data], self.every):
@@ -168,13 +168,13 @@ class _Clock:
             self._add(cell, outcome.wall)
 
     def left(self) -> float | None:
-        """Seconds to go; worked out anew once a second."""
+        """Seconds to go; computed again once a second."""
         now = perf_counter()
         if not self.every.count:
             return None
-        if now - self.told[0] >= _SECONDS:
-            self.told = (now, sum(n * self._expected(kind) for kind, n in self.todo.items()) / max(1, self.jobs))
-        return self.told[1]
+        if now - self.estimate[0] >= _SECONDS:
+            self.estimate = (now, sum(n * self._expected(kind) for kind, n in self.todo.items()) / max(1, self.jobs))
+        return self.estimate[1]
 
     def _expected(self, kind: tuple[Any, ...]) -> float:
         known = self.by_kind.get(kind) or self.by_data.get(kind[0]) or self.every

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import concatenate
-from varifold.base import Block
+from varifold.base import Block, Vocabulary
 from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Prepared, prepare, zscore
 
-__all__ = ["FileData", "Stream", "file_name", "length", "minmax", "stream_of"]
+__all__ = ["FileData", "Stream", "coded", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
 
-SCALES = ("none", "zscore", "minmax")
+SCALES = ("none", "codes", "filecodes", "zscore", "minmax")
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,51 @@ class Stream:
     stream_sha: str
 
 
-def file_name(path: str, target: str) -> str:
-    """The name of a file in cells; holds the checksum of its content, so that a changed file is another data set."""
-    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
-    return f"file:{content}:{target}:{Path(path).absolute()}"
+@dataclass(frozen=True)
+class Files:
+    """Files that are read one after the other, with the options of `streams.read`."""
+
+    paths: tuple[str, ...]
+    target: str | None
+    reading: dict[str, Any]
+    content: str
+    """sha256 (16 digits) of what they hold."""
+
+
+def file_name(paths: Sequence[str], target: str | None, reading: Mapping[str, Any] | None = None) -> str:
+    """The name of files in cells; holds the checksum of their content, so that a changed file is another data set."""
+    facts = {
+        "content": _content(paths),
+        "target": target,
+        "reading": dict(reading or {}),
+        "paths": [str(Path(path).absolute()) for path in paths],
+    }
+    return f"file:{json.dumps(facts, sort_keys=True, ensure_ascii=False)}"
+
+
+def files_of(name: str) -> Files | None:
+    """The files behind a name in cells; None for a data set."""
+    if not name.startswith("file:"):
+        return None
+    text = name.removeprefix("file:")
+    if not text.startswith("{"):  # a study defined by an earlier version
+        content, target, path = text.split(":", 2)
+        return Files((path,), target, {}, content)
+    facts = json.loads(text)
+    return Files(tuple(facts["paths"]), facts["target"], facts["reading"], facts["content"])
+
+
+def short_name(name: str) -> str:
+    """A data set as a line of text has room for it."""
+    files = files_of(name)
+    return name if files is None else " ".join(Path(path).name for path in files.paths)
+
+
+def _content(paths: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def length(name: str) -> int:
@@ -66,9 +109,9 @@ def length(name: str) -> int:
 
 @lru_cache(maxsize=1)
 def _loaded(name: str) -> tuple[Any, str]:
-    if name.startswith("file:"):
-        _, content, target, path = name.split(":", 3)
-        found: Any = _file(path, target, content)
+    files = files_of(name)
+    if files is not None:
+        found: Any = _read(files)
     elif name.startswith("made:"):
         from varifold.bench.crowd import made
 
@@ -80,32 +123,47 @@ def _loaded(name: str) -> tuple[Any, str]:
     return found, checksum(found.block)
 
 
-def _file(path: str, target: str, content: str) -> FileData:
+def _read(files: Files) -> FileData:
     from varifold.streams import read
 
-    if hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] != content:
-        raise DataError(f"{path} has changed since the run was planned; start it again")
-    blocks = list(read([path], target=target).blocks())
+    name = " ".join(files.paths)
+    if _content(files.paths) != files.content:
+        raise DataError(f"{name} has changed since the run was planned; start it again")
+    options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in files.reading.items()}
+    blocks = list(read(list(files.paths), target=files.target, **options).blocks())
     if not blocks:
-        raise DataError(f"{path} has no instances")
-    return FileData(Path(path).name, concatenate(blocks))
+        raise DataError(f"{name} has no instances")
+    return FileData(name, concatenate(blocks))
 
 
 @lru_cache(maxsize=2)
-def _scaled(name: str, scale: str) -> tuple[Any, str]:
+def _treated(name: str, steps: str) -> tuple[Any, str]:
+    """A data set after the steps of `Cell.scale`."""
     found, sha = _loaded(name)
-    if scale == "none":
-        return found, sha
-    if scale not in SCALES:
-        raise ParameterError(f"scale must be one of {', '.join(SCALES)}. Got {scale!r} instead.")
-    return replace(found, block=zscore(found.block) if scale == "zscore" else minmax(found.block)), sha
+    block = found.block
+    for step in steps.split("+"):
+        if step.startswith("positive="):
+            continue
+        if step not in SCALES:
+            raise ParameterError(f"scale must be one of {', '.join(SCALES)}. Got {step!r} instead.")
+        if step in ("codes", "filecodes"):
+            block = coded(block, alphabetical=step == "codes")
+        elif step != "none":
+            block = zscore(block) if step == "zscore" else minmax(block)
+    return (found if block is found.block else replace(found, block=block)), sha
+
+
+def _positive(steps: str, usual: Any) -> Any:
+    """The label that F-measures are about: the data set's, or the one that the steps name."""
+    named = [step.partition("=")[2] for step in steps.split("+") if step.startswith("positive=")]
+    return named[-1] if named else usual
 
 
 @lru_cache(maxsize=2)
 def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> Stream:
-    found, sha = _scaled(data, scale)
+    found, sha = _treated(data, scale)
     prepared = prepare(found, scenario, seed=seed, shuffle=shuffle)
-    return Stream(prepared, found.positive, sha, checksum(prepared.block))
+    return Stream(prepared, _positive(scale, found.positive), sha, checksum(prepared.block))
 
 
 def stream_of(cell: Cell) -> Stream:
@@ -119,6 +177,25 @@ def checksum(block: Block) -> str:
     for part in (block.indptr, block.indices, block.values, block.codes):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]
+
+
+def coded(block: Block, *, alphabetical: bool = True) -> Block:
+    """String columns as numbers 0, 1, ..., in alphabetical order of their values or in the order of the file."""
+    old, new = block.vocabulary, Vocabulary()
+    ids = np.zeros(old.size, dtype=block.indices.dtype)
+    codes = np.full(old.size, np.nan)
+    levels: dict[Any, list[tuple[str, int]]] = {}
+    for i in np.unique(block.indices).tolist():
+        column, level = old.level_of(i) if old.is_indicator(i) else (old.name_of(i), None)
+        ids[i] = new.add(column)
+        if level is not None:
+            levels.setdefault(column, []).append((level, i))
+    for found in levels.values():
+        order = sorted(found) if alphabetical else sorted(found, key=lambda pair: pair[1])
+        for code, (_, i) in enumerate(order):
+            codes[i] = code
+    values = np.where(np.isnan(codes[block.indices]), block.values, codes[block.indices])
+    return Block(new, block.indptr, ids[block.indices], values, block.codes, block.labels, block.weights)
 
 
 def minmax(block: Block) -> Block:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -16,7 +16,7 @@ from varifold.errors import DataError
 
 __all__ = ["Store"]
 
-_VERSION = 1
+_VERSION = 2
 _KEY = [f.name for f in fields(Cell)]
 _VALUES = [f.name for f in fields(Outcome)]
 _TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}
@@ -39,6 +39,15 @@ CREATE TABLE failure (
 CREATE TABLE study (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
 PRAGMA user_version = {_VERSION};
 """
+_FROM_1 = """
+ALTER TABLE outcome RENAME COLUMN told TO overrides;
+ALTER TABLE failure RENAME COLUMN told TO overrides;
+ALTER TABLE outcome ADD COLUMN auroc REAL;
+ALTER TABLE outcome ADD COLUMN auprc REAL;
+ALTER TABLE outcome ADD COLUMN loss_curve BLOB;
+PRAGMA user_version = 2;
+"""
+"""What a store of format 1 lacks; its outcomes have no AUROC, AUPRC and loss curve."""
 
 
 class Store:
@@ -64,6 +73,8 @@ class Store:
         found = self._db.execute("PRAGMA user_version").fetchone()[0]
         if found == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        elif found == 1:
+            self._db.executescript(f"BEGIN IMMEDIATE; {_FROM_1} COMMIT;")
         elif found != _VERSION:
             raise DataError(
                 f"{self.path} is no store of this version (format {found}, here {_VERSION}); pass another --store"
@@ -79,15 +90,20 @@ class Store:
         """Let go of the file."""
         self._db.close()
 
-    def put(self, cell: Cell, outcome: Outcome, environment: dict[str, Any]) -> None:
-        """Keep an outcome; it replaces a failure of the same cell."""
+    def put(self, cell: Cell, outcome: Outcome, environment: dict[str, Any], code: str | None = None) -> None:
+        """Keep an outcome; it replaces a failure of the same cell.
+
+        `code` is the version behind it where the learner's own code counts, too (`provenance.cell_code`).
+        """
         place = self._environment(environment)
-        row = (*astuple(cell), environment["code"], *astuple(outcome), place, _now())
+        code = environment["code"] if code is None else code
+        row = (*astuple(cell), code, *astuple(outcome), place, _now())
+        names = ", ".join([*_KEY, "code", *_VALUES, "environment", "finished"])
         marks = ", ".join("?" * len(row))
         self._write(
             [
-                (f"INSERT OR REPLACE INTO outcome VALUES ({marks})", row),
-                (f"DELETE FROM failure WHERE {_WHERE}", (*astuple(cell), environment["code"])),
+                (f"INSERT OR REPLACE INTO outcome ({names}) VALUES ({marks})", row),
+                (f"DELETE FROM failure WHERE {_WHERE}", (*astuple(cell), code)),
             ]
         )
 
@@ -120,35 +136,46 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise self._error(error) from error
 
+    def _read(self, query: str) -> list[Any]:
+        try:
+            return self._db.execute(query).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from error
+
     def _error(self, error: sqlite3.DatabaseError) -> DataError:
         if "full" in str(error):
             return DataError(
                 f"the disk of {self.path} is full; every outcome up to here is kept: make room and run the same "
                 "command again"
             )
-        return DataError(f"{self.path}: {error}")
+        return DataError(f"{self.path}: {error}; if the file is damaged, pass another --store")
 
-    def outcomes(self, code: str | None = None) -> dict[Cell, Outcome]:
-        """Every outcome of a code version; None takes the latest of each cell, whatever the version."""
-        where, given = ("WHERE code = ?", (code,)) if code is not None else ("ORDER BY finished", ())
-        return {
-            _cell(row[: len(_KEY)]): _outcome(row[len(_KEY) :])
-            for row in self._db.execute(f"SELECT {', '.join(_KEY + _VALUES)} FROM outcome {where}", given)
-        }
+    def outcomes(self, code: str | Callable[[str], str] | None = None) -> dict[Cell, Outcome]:
+        """Every outcome of a code version, or of the version that a function gives for its model.
+
+        None takes the latest of each cell, whatever the version.
+        """
+        query = f"SELECT code, {', '.join(_KEY + _VALUES)} FROM outcome ORDER BY finished"
+        found = {}
+        for version, *row in self._read(query):
+            cell = _cell(tuple(row[: len(_KEY)]))
+            if code is None or version == (code(cell.model) if callable(code) else code):
+                found[cell] = _outcome(tuple(row[len(_KEY) :]))
+        return found
 
     def failures(self) -> dict[Cell, str]:
         """Why cells failed, the latest word on each."""
-        return {_cell(row[:-1]): row[-1] for row in self._db.execute(f"SELECT {', '.join(_KEY)}, reason FROM failure")}
+        return {_cell(row[:-1]): row[-1] for row in self._read(f"SELECT {', '.join(_KEY)}, reason FROM failure")}
 
     def studies(self) -> dict[str, dict[str, Any]]:
         """Studies of one's own by name."""
-        return {name: json.loads(text) for name, text in self._db.execute("SELECT * FROM study ORDER BY name")}
+        return {name: json.loads(text) for name, text in self._read("SELECT * FROM study ORDER BY name")}
 
     def environments(self) -> Iterator[tuple[dict[str, Any], int, str, str]]:
         """With what outcomes were made: facts, how many outcomes, first and last day."""
         query = """SELECT facts, count(*), min(finished), max(finished) FROM outcome
                    JOIN environment ON environment.id = outcome.environment GROUP BY facts ORDER BY max(finished)"""
-        for facts, count, first, last in self._db.execute(query):
+        for facts, count, first, last in self._read(query):
             yield json.loads(facts), count, first, last
 
 
@@ -161,9 +188,10 @@ def _cell(row: tuple[Any, ...]) -> Cell:
 
 
 def _outcome(row: tuple[Any, ...]) -> Outcome:
-    """SQLite keeps NaN as NULL."""
+    """SQLite keeps NaN as NULL; a store of an earlier format has no loss curves."""
     named = zip(fields(Outcome), row, strict=True)
-    found: dict[str, Any] = {f.name: math.nan if v is None and f.type == "float" else v for f, v in named}
+    empty: dict[str, Any] = {"float": math.nan, "bytes": b""}
+    found: dict[str, Any] = {f.name: empty.get(str(f.type)) if v is None else v for f, v in named}
     return Outcome(**found)
 
 

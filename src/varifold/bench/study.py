@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
 from varifold.errors import ParameterError
 
-__all__ = ["define", "split_models", "study_table"]
+__all__ = ["OWN_LABELS", "check_models", "define", "split_models", "study_table"]
+
+OWN_LABELS = (".svm", ".svmlight", ".libsvm")
+"""Endings of files that bring their labels."""
 
 
 def split_models(text: str) -> list[str]:
@@ -29,26 +33,41 @@ def split_models(text: str) -> list[str]:
 
 
 def define(
-    data: str, target: str | None, models: str, scenario: str, repeats: int, name: str | None = None
+    data: str | Sequence[str],
+    target: str | None,
+    models: str,
+    scenario: str,
+    repeats: int,
+    name: str | None = None,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    shuffle: bool | None = None,
 ) -> dict[str, Any]:
-    """The definition of a study, as it is stored; everything in it is checked."""
-    from varifold.datasets import find
+    """The definition of a study, as it is stored; everything in it is checked.
+
+    Parameters
+    ----------
+    data
+        A registered data set, or files that are read one after the other.
+    target
+        The column of files that holds the label.
+    models, scenario, repeats, name
+        Learners, how features come and go, streams, and the name in reports (by default made of the others).
+    reading
+        Options of `streams.read` for files.
+    shuffle
+        Whether rows are permuted; by default those of a data set are, those of files keep their order.
+
+    """
     from varifold.streams.scenarios.registry import SCENARIOS
     from varifold.streams.scenarios.spec import parse
 
-    is_file = Path(data).is_file()
-    if is_file and not target:
-        raise ParameterError(f"--target COL is needed: which column of {data} holds the label?")
-    if target and not is_file:
-        raise ParameterError(f"there is no file {data!r} (--target is for files; a data set knows its own)")
-    load = file_name(data, str(target)) if is_file else find(data).name
-    listed = split_models(models)
-    for text in listed:
-        parse_model(text)
-    if len(set(listed)) < len(listed) or not listed:
-        raise ParameterError(f"the learners must be different and at least one. Got {models!r} instead.")
+    paths = [data] if isinstance(data, str) else list(data)
+    is_file = Path(paths[0]).is_file() or len(paths) > 1
+    load = _files(paths, target, reading or {}) if is_file else _data_set(paths[0], target, reading or {})
+    listed = check_models(models)
     parse(scenario, SCENARIOS)
-    label = Path(data).name if is_file else data
+    label = " ".join(Path(path).name for path in paths) if is_file else paths[0]
     return {
         "name": name or re.sub(r"[^\w.-]+", "-", f"{label}-{scenario}").strip("-"),
         "data": label,
@@ -56,20 +75,56 @@ def define(
         "models": listed,
         "scenario": scenario,
         "repeats": repeats,
+        "shuffle": not is_file if shuffle is None else shuffle,
     }
 
 
+def check_models(models: str) -> list[str]:
+    """The learners of a list, refused where one cannot be made or stands there twice."""
+    listed = split_models(models)
+    for text in listed:
+        parse_model(text)
+    if len(set(listed)) < len(listed) or not listed:
+        raise ParameterError(f"the learners must be different and at least one. Got {models!r} instead.")
+    return listed
+
+
+def _files(paths: list[str], target: str | None, reading: Mapping[str, Any]) -> str:
+    for path in paths:
+        if not Path(path).is_file():
+            raise ParameterError(f"there is no file {path!r}")
+    own_labels = reading.get("format") == "svmlight" or all(path.endswith(OWN_LABELS) for path in paths)
+    if not target and not own_labels:
+        raise ParameterError(f"--target COL is needed: which column of {paths[0]} holds the label?")
+    return file_name(paths, target, reading)
+
+
+def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> str:
+    from varifold.datasets import find
+
+    if target or reading:
+        option = "target" if target else next(iter(reading)).replace("_", "-")
+        raise ParameterError(f"there is no file {name!r} (--{option} is for files; a data set knows its own)")
+    return find(name).name
+
+
 def study_table(name: str, raw: dict[str, Any]) -> Table:
-    """A study as a table without printed numbers."""
+    """A study as a table without printed numbers; rows in one order and all of them there make one stream."""
+    shuffle = raw.get("shuffle", True)
+    fixed = not shuffle and raw["scenario"] == "none"
+    repeats = 1 if fixed else raw["repeats"]
+    streams = "the same stream" if repeats == 1 else f"the same {repeats} streams"
+    learners = len(raw["models"])
+    order = "" if shuffle else ", rows in their order"
     return Table(
         name=name or raw["name"],
         title=f"{raw['data']} ({raw['scenario']})",
         paper="",
-        caption=f"{len(raw['models'])} learners on the same {raw['repeats']} streams",
-        repeats=raw["repeats"],
-        settings=(Setting(raw["scenario"], raw["scenario"], raw["scenario"]),),
+        caption=f"{learners} learner{'s' if learners > 1 else ''} on {streams}{order}",
+        repeats=repeats,
+        settings=(Setting(raw["scenario"], raw["scenario"], raw["scenario"], shuffle, 1 if fixed else None),),
         data=(Data(raw["data"], raw["load"]),),
         methods=tuple(Method(text, "", (text,), ()) for text in raw["models"]),
-        metrics=("cer", "balanced_accuracy", "f1", "log_loss"),
+        metrics=("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss"),
         own=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,19 @@ from varifold.bench.published import Published, read_published
 from varifold.bench.sources import length
 from varifold.errors import UnknownNameError
 
-__all__ = ["COLUMNS", "Data", "Method", "Setting", "Slot", "Table", "find_table", "table_names", "tables"]
+__all__ = [
+    "COLUMNS",
+    "Data",
+    "Method",
+    "Remark",
+    "Setting",
+    "Slot",
+    "Table",
+    "Variant",
+    "find_table",
+    "table_names",
+    "tables",
+]
 
 COLUMNS = ("paper", "default")
 """Our two columns beside a printed cell: as the paper did it, and with the library's defaults."""
@@ -49,6 +62,52 @@ class Data:
     rows: int | None = None
     gap: str = ""
     """Why it cannot be run."""
+    scale: str | None = None
+    """Scaling in the as-paper column where it is not the table's."""
+    codes: str | None = None
+    """How the as-paper column turns string columns into numbers: codes, filecodes, or none."""
+    positive: str = ""
+    """The label that the printed F-measures are about, where it is not the data set's."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another reading of a paper's protocol, run beside the literal one and counted apart."""
+
+    name: str
+    why: str
+    """What differs, and how it stands to the text."""
+    scenarios: dict[str, str] = field(default_factory=dict)
+    """Scenario by setting; settings without one are left out, unless none is given at all."""
+    methods: tuple[str, ...] = ()
+    """Methods it is run for; all when empty."""
+    parameters: str = ""
+    """``key=value,...`` set in the as-paper specification."""
+
+    def applies(self, setting: Setting, method: Method) -> bool:
+        """Whether there is such a number."""
+        return (not self.scenarios or setting.name in self.scenarios) and (
+            not self.methods or method.name in self.methods
+        )
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is to be said of printed cells: a figure that speaks against them, or why ours are far from them."""
+
+    why: str
+    data: str
+    setting: str = ""
+    method: str = ""
+    metric: str = ""
+    above: float | None = None
+    """Only cells above this."""
+
+    def covers(self, cell: Published) -> bool:
+        """Whether a printed cell is meant."""
+        wanted = ((self.data, cell.data), (self.setting, cell.setting), (self.method, cell.method))
+        named = all(not mine or mine == theirs for mine, theirs in (*wanted, (self.metric, cell.metric)))
+        return named and (self.above is None or (cell.mean is not None and cell.mean > self.above))
 
 
 @dataclass(frozen=True)
@@ -59,8 +118,10 @@ class Method:
     group: str
     default: tuple[str, ...]
     paper: tuple[str, ...]
-    by_data: dict[str, str] = field(default_factory=dict)
-    """As-paper specification by "data set" or "setting/data set", where the authors give one."""
+    by_data: dict[str, str | list[str]] = field(default_factory=dict)
+    """As-paper specification, or several, by "data set" or "setting/data set", where the authors give one."""
+    by_setting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Candidates of a setting in which the paper searched."""
     scale: str | None = None
     intercept: bool | None = None
     gap: str = ""
@@ -74,8 +135,9 @@ class Method:
             return self.default
         for key in (f"{setting}/{data}", data):
             if key in self.by_data:
-                return (self.by_data[key],)
-        return self.paper
+                found = self.by_data[key]
+                return (found,) if isinstance(found, str) else tuple(found)
+        return self.by_setting.get(setting, self.paper)
 
 
 @dataclass(frozen=True)
@@ -115,6 +177,31 @@ class Table:
     stand_in: str = ""
     """Why the data are not the paper's: printed numbers are then shown, not compared with."""
     own: bool = False
+    apart: bool = False
+    """Whether its printed cells stay out of the counts over all papers."""
+    also_as: dict[str, str] = field(default_factory=dict)
+    """Learners beside the methods under another name than their specification."""
+    shown: tuple[str, ...] = COLUMNS
+    """The columns that are run for each method."""
+    codes: str | None = None
+    """How the as-paper columns turn string columns into numbers: codes or filecodes; None leaves them."""
+    variants: tuple[Variant, ...] = ()
+    doubts: tuple[Remark, ...] = ()
+    """Printed cells that another figure speaks against."""
+    reasons: tuple[Remark, ...] = ()
+    """Why ours are far from printed cells."""
+
+    def columns(self, setting: Setting, method: Method) -> tuple[str, ...]:
+        """Our columns beside a method's printed numbers in a setting."""
+        if self.own:
+            return ("default",)
+        if method.gap:
+            return ()
+        return (*self.shown, *(v.name for v in self.variants if v.applies(setting, method)))
+
+    def variant(self, column: str) -> Variant | None:
+        """The variant of a column; None for the usual ones."""
+        return next((v for v in self.variants if v.name == column), None)
 
     def places(self) -> Iterator[tuple[Setting, Data]]:
         """Settings with the data sets that the paper has there."""
@@ -146,31 +233,37 @@ class Table:
             for method in self.methods:
                 if printed and not self.stand_in and (setting.name, data.name, method.name) not in printed:
                     continue
-                for column in COLUMNS if not self.own else ("default",):
+                for column in self.columns(setting, method):
                     yield self._slot(setting, data, method, column, repeats)
-            for model in self.also:
-                yield self._slot(setting, data, Method(model, "", (model,), ()), "default", repeats)
+            for name in self.also:
+                spec = self.also_as.get(name, name)
+                yield self._slot(setting, data, Method(name, "", (spec,), ()), "default", repeats)
 
     def _slot(self, setting: Setting, data: Data, method: Method, column: str, repeats: int | None) -> Slot:
         gap = data.gap or method.gap or method.gaps.get(data.name, "")
         cells = {}
-        scenario = "+".join(s for s in (data.before, setting.scenario) if s)
-        for text in () if gap else method.candidates(column, setting.name, data.name):
-            scale, given = self._treatment(method, column)
-            model = _filled(text, data)
+        variant = self.variant(column)
+        named = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
+        scenario = _filled("+".join(s for s in (data.before, named) if s), data)
+        for candidate in () if gap else method.candidates(column, setting.name, data.name):
+            text = candidate if variant is None else _with(candidate, variant.parameters)
+            scale, given = self._treatment(method, data, column)
             cells[text] = tuple(
-                Cell(data.load + setting.variant, scenario, setting.shuffle, scale, model, given, seed)
+                Cell(data.load + setting.variant, scenario, setting.shuffle, scale, _filled(text, data), given, seed)
                 for seed in self.seeds(setting, data, repeats)
             )
         return Slot(setting, data, method.name, column, cells, gap)
 
-    def _treatment(self, method: Method, column: str) -> tuple[str, str]:
-        """Whole-set scaling of the values, and what the learner is told so that it does not scale again."""
+    def _treatment(self, method: Method, data: Data, column: str) -> tuple[str, str]:
+        """What is done to the whole set, and the overrides that keep the learner from scaling again."""
+        positive = [f"positive={data.positive}"] if data.positive else []
         if column == "default":
-            return "none", ""
-        scale = self.scale if method.scale is None else method.scale
+            return "+".join(positive) or "none", ""
+        scale = next((s for s in (method.scale, data.scale) if s is not None), self.scale)
+        codes = self.codes if data.codes is None else data.codes
         intercept = self.intercept if method.intercept is None else method.intercept
-        return scale, f"scale=none,fit_intercept={intercept}"
+        steps = [s for s in (codes, scale, *positive) if s and s != "none"]
+        return "+".join(steps) or "none", f"scale=none,fit_intercept={intercept}"
 
 
 def _filled(text: str, data: Data) -> str:
@@ -179,6 +272,16 @@ def _filled(text: str, data: Data) -> str:
         return text
     n = data.rows if data.rows is not None else length(data.load)
     return text.format(n=n, switch=n // 2, rest=n - n // 2)
+
+
+def _with(text: str, parameters: str) -> str:
+    """A specification with these parameters, in the place of those it has or behind them."""
+    for pair in parameters.split(",") if parameters else []:
+        key = pair.partition("=")[0]
+        text, found = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)
+        if not found:
+            text += f"{',' if ':' in text else ':'}{pair}"
+    return text
 
 
 def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
@@ -193,8 +296,21 @@ def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
 def _method(raw: dict[str, Any]) -> Method:
     raw = dict(raw)
     default = _spread(raw.pop("default"), None)
-    paper = _spread(raw.pop("paper", default), raw.pop("grid", None))
-    return Method(name=raw.pop("name"), group=raw.pop("group", ""), default=default, paper=paper, **raw)
+    given = raw.pop("paper", default)
+    paper = _spread(given, raw.pop("grid", None))
+    searched = {setting: _spread(given, grid) for setting, grid in raw.pop("grids", {}).items()}
+    return Method(
+        name=raw.pop("name"),
+        group=raw.pop("group", ""),
+        default=default,
+        paper=paper,
+        by_setting=searched,
+        **raw,
+    )
+
+
+def _variant(raw: dict[str, Any]) -> Variant:
+    return Variant(**{**raw, "methods": tuple(raw.get("methods", ()))})
 
 
 def _setting(raw: dict[str, Any]) -> Setting:
@@ -218,12 +334,16 @@ def table_from(name: str, raw: dict[str, Any]) -> Table:
         metrics=metrics,
         published=printed,
         notes=tuple(raw.pop("notes", ())),
-        also=tuple(raw.pop("also", ())),
+        also=(*raw.pop("also", ()), *raw.get("also_as", {})),
+        shown=tuple(raw.pop("columns", COLUMNS)),
+        variants=tuple(map(_variant, raw.pop("variant", ()))),
+        doubts=tuple(Remark(**doubt) for doubt in raw.pop("doubt", ())),
+        reasons=tuple(Remark(**reason) for reason in raw.pop("reason", ())),
         **raw,
     )
 
 
-_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv")
+_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
 
 
 @cache

@@ -11,7 +11,8 @@ from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
-from varifold.evaluate import Result, prequential
+from varifold.evaluate import prequential
+from varifold.evaluate.metrics import Floats
 
 __all__ = ["Failure", "attempt", "measure", "spec_of"]
 
@@ -20,10 +21,10 @@ Failure = str
 
 
 def spec_of(cell: Cell) -> ModelSpec:
-    """The learner of a cell, with what it is told where it takes that and does not say otherwise."""
+    """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself."""
     spec = parse_model(cell.model)
-    told = {key: parse_value(text) for key, text in parameters(cell.told, cell.told).items()}
-    return spec.having(**{k: v for k, v in told.items() if spec.takes(k) and k not in dict(spec.params)})
+    given = {key: parse_value(text) for key, text in parameters(cell.overrides, cell.overrides).items()}
+    return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
 
 
 def measure(cell: Cell) -> Outcome:
@@ -39,7 +40,8 @@ def measure(cell: Cell) -> Outcome:
         errors=result.errors,
         known=known,
         weighted=weighted,
-        curve=_packed(result),
+        curve=_packed(result.curve.cer),
+        loss_curve=_packed(result.curve.log_loss),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
         wall=perf_counter() - started,
@@ -51,6 +53,8 @@ _COPIED = (
     "accuracy",
     "f1",
     "balanced_accuracy",
+    "auroc",
+    "auprc",
     "log_loss",
     "brier",
     "calibration_error",
@@ -65,11 +69,12 @@ _COPIED = (
 
 
 def _positive(stream: Stream) -> Any:
-    return stream.positive if stream.positive in stream.prepared.block.labels.values else None
+    values = stream.prepared.block.labels.values
+    return stream.positive if stream.positive in values or str(stream.positive) in map(str, values) else None
 
 
-def _packed(result: Result) -> bytes:
-    return result.curve.cer.astype("<f4").tobytes()
+def _packed(curve: Floats) -> bytes:
+    return curve.astype("<f4").tobytes()
 
 
 def _size(learner: Any) -> tuple[int | None, int | None]:
@@ -82,7 +87,7 @@ def _size(learner: Any) -> tuple[int | None, int | None]:
 
 
 def attempt(cell: Cell) -> tuple[Cell, Outcome | Failure]:
-    """Run it; what a learner or its data can be at fault for is told rather than raised, so that others go on."""
+    """Run it; an error of the learner or of its data is returned, not raised, so that other cells go on."""
     try:
         return cell, measure(cell)
     except (VarifoldError, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:

@@ -82,6 +82,8 @@ def yield_checks(learner: Any) -> Iterator[Check]:
             continue  # a PythonRule without dump() and fill() is pickled instead
         if all(hasattr(learner, ability) for ability in abilities):
             yield check
+    if getattr(getattr(learner, "traits", None), "uses_values", True):
+        yield spaces.check_string_columns
     if spaces.takes_bound(learner):
         yield spaces.check_bounded_memory
 

@@ -57,6 +57,21 @@ def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
     return pairs
 
 
+def string_stream(n: int, seed: int = 3) -> list[Pair]:
+    """Two classes over six string columns of three values each, each column present most of the time."""
+    rng = random.Random(seed)
+    pairs: list[Pair] = []
+    for _ in range(n):
+        kind = rng.randrange(2)
+        x = {
+            f"c{j}": LEVELS[(j + kind) % 3] if rng.random() < 0.55 else rng.choice(LEVELS)
+            for j in range(6)
+            if rng.random() < 0.85
+        }
+        pairs.append((x, ("no", "yes")[kind]))
+    return pairs
+
+
 def learn(learner: Any, pairs: Iterable[Pair]) -> Any:
     """Learn every pair and return the learner."""
     for x, y in pairs:

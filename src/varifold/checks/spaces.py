@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from varifold.checks.material import (
+    LEVELS,
     Pair,
     arrays,
     assert_finite,
@@ -24,6 +25,7 @@ from varifold.checks.material import (
     learn,
     state,
     stream,
+    string_stream,
 )
 
 
@@ -248,3 +250,20 @@ def check_bounded_memory(learner: Any) -> None:
 def takes_bound(learner: Any) -> bool:
     """Whether the learner has the parameters max_features and evict."""
     return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)
+
+
+def check_string_columns(learner: Any) -> None:
+    """String columns are learned about as well as a column of 0 and 1 for each of their values, made by hand."""
+    strings, by_hand = learner.clone(), learner.clone()
+    errors, errors_by_hand, total = 0, 0, 0
+    for t, (x, y) in enumerate(string_stream(400)):
+        made = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS}
+        if t >= 100:
+            errors += strings.predict_one(x) != y
+            errors_by_hand += by_hand.predict_one(made) != y
+            total += 1
+        strings.learn_one(x, y)
+        by_hand.learn_one(made, y)
+    assert abs(errors - errors_by_hand) <= 0.1 * total, (
+        f"{errors} of {total} wrong with string columns, {errors_by_hand} with the same columns made by hand"
+    )

@@ -13,20 +13,24 @@ from typing import Any
 
 from varifold.base.nearest import nearest
 from varifold.bench.compare import Filled, fill
-from varifold.bench.provenance import code_version
+from varifold.bench.provenance import cell_code, code_version
 from varifold.bench.runner import Progress, Summary, plan
 from varifold.bench.runner import run as run_cells
+from varifold.bench.sources import short_name
 from varifold.bench.store import Store
-from varifold.bench.study import define, study_table
+from varifold.bench.study import check_models, define, study_table
 from varifold.bench.table import Table, find_table, tables
+from varifold.cli import source
 from varifold.cli.numbers import positive
 from varifold.cli.output import shorten
 from varifold.cli.output import table as text_table
-from varifold.cli.targets import check_target
+from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError, UnknownNameError
 
 STORE = "varifold-bench.sqlite"
 _EVERY = 10.0
+_PRINTED = 4
+"""Tables that are printed whole; of more, the counts alone."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -37,43 +41,77 @@ def add_parser(subparsers: Any) -> None:
         description="Run the papers' tables again, or compare learners on your own data, and write a report.",
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report")
+    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|figures")
     listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
     ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
-    told = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
-    for each in (listed, ran, told):
+    reported = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
+    _add_figures(commands)
+    for each in (listed, ran, reported):
         each.add_argument("--store", default=STORE, metavar="FILE", help=f"where outcomes are kept (default {STORE})")
     ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
-    told.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
-    for each in (ran, told):
+    reported.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
+    for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
             "--repeats", type=positive, metavar="N", help="at most N repeats (default: as the table says)"
         )
         each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
+        each.add_argument(
+            "--models",
+            metavar="MODEL,...",
+            help="learners beside those of the tables, or on your own data: auto,olvf:C=0.1,my_package:MyLearner",
+        )
     ran.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells at a time")
     ran.add_argument("--backend", metavar="NAME", help="joblib backend: loky, threading, dask, ray, ...")
-    own = ran.add_argument_group("your own data instead of a table")
-    own.add_argument("--data", metavar="FILE|NAME", help="a file (with --target) or a registered data set")
-    own.add_argument("--target", metavar="COL", help="column that holds the label")
-    own.add_argument("--models", metavar="MODEL,...", help="such as auto,olvf:C=0.1,my_package:MyLearner")
-    own.add_argument("--scenario", default="none", metavar="SPEC", help="how features come and go, such as vfs:0.5")
-    own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
-    for each in (ran, told):
+    _add_own_data(ran)
+    for each in (ran, reported):
         each.add_argument("--html", metavar="FILE", help="write the report as a page")
         each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
 
 
+def _add_figures(commands: Any) -> None:
+    drawn = commands.add_parser("figures", help="draw every figure of a paper from runs of ours", allow_abbrev=False)
+    drawn.add_argument("paper", metavar="PAPER", help="olvf, ovfm, orf3v, cwfe or ovfiv")
+    drawn.add_argument("--out", default=".", metavar="FOLDER", help="where the pictures go (default: here)")
+    drawn.add_argument("--repeats", type=positive, default=3, metavar="N", help="streams behind each curve (default 3)")
+    drawn.add_argument("--format", choices=["png", "svg", "pdf"], default="png", help="of the pictures")
+
+
+def _figures(args: argparse.Namespace) -> int:
+    from varifold.report.papers import figures
+
+    Path(args.out).mkdir(parents=True, exist_ok=True)
+    for figure in figures(args.paper):
+        path = str(Path(args.out) / f"{args.paper}-{figure.number}.{args.format}")
+        check_picture(path)
+        figure.draw(path, args.repeats)
+        print(f"{path}: {figure.title}")
+    return 0
+
+
+def _add_own_data(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group("your own data instead of a table (with --models)")
+    own.add_argument("--data", nargs="+", metavar="FILE|NAME", help="files, read in this order, or a data set by name")
+    own.add_argument("--target", metavar="COL", help="column that holds the label")
+    own.add_argument("--scenario", metavar="SPEC", help="how features come and go, such as vfs:0.5 (default none)")
+    own.add_argument(
+        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: a data set yes, files no)"
+    )
+    own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
+    own.add_argument("--plot", metavar="FILE.png", help="picture of every learner's error over time")
+    source.add_reading_options(parser)
+
+
 def run(args: argparse.Namespace) -> int:
     """Do what was asked for."""
-    return {"list": _list, "run": _run, "report": _report}[args.bench](args)
+    return {"list": _list, "run": _run, "report": _report, "figures": _figures}[args.bench](args)
 
 
 def _list(args: argparse.Namespace) -> int:
     held: set[Any] = set()
     if Path(args.store).exists():
         with Store(args.store, write=False) as store:
-            held = set(store.outcomes(code_version()))
+            held = set(store.outcomes(cell_code))
     rows = []
     for name, table in tables().items():
         cells = plan([find_table(table.parameters) if table.parameters else table])
@@ -86,9 +124,11 @@ def _list(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     wanted = _wanted(args)
     _check_folders(args)
+    check_picture(args.plot)
     with Store(args.store) as store:
         if args.data:
             store.put_study(wanted[0].name, study_of(args))
+        _announce(store, wanted, args)
         with _reporter(args.jobs) as report:
             summary = run_cells(
                 wanted,
@@ -100,12 +140,46 @@ def _run(args: argparse.Namespace) -> int:
                 progress=report,
             )
         _say(summary, args.store)
-        if args.data and not (args.html or args.markdown):
-            from varifold.report.markdown import plain
-
-            print(plain(_filled(store, wanted, args)[0]))
+        _show(store, wanted, args)
         _write(store, wanted, args)
     return 1 if summary.failures else 0
+
+
+def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+    """Say what will be run before anything is."""
+    cells = plan(wanted, args.repeats)
+    held = store.outcomes(None if args.older else cell_code)
+    names = ", ".join(table.name for table in wanted) if len(wanted) <= 4 else f"{len(wanted)} tables"
+    added = [] if args.data or not args.models else check_models(args.models)
+    with_added = f" with {', '.join(added)} beside {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
+    todo = sum(cell not in held for cell in cells)
+    models = len({cell.model for cell in cells})
+    what = f"{_plural(len(cells), 'cell')} ({_plural(models, 'specification')} of learners)"
+    print(f"{names}{with_added}: {what}, {todo:,} of them to be run", file=sys.stderr)
+    first = wanted[0]
+    if args.data and first.settings[0].repeats == 1 and (args.repeats or 1) > 1:
+        print(
+            "one repeat: rows keep their order and all values are there; --shuffle or a --scenario varies them",
+            file=sys.stderr,
+        )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _show(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+    """The tables on standard output where no file was asked for, and the picture."""
+    filled = _filled(store, wanted, args)
+    if not (args.html or args.markdown):
+        from varifold.report.markdown import plain, plain_summary
+
+        print(plain_summary(filled) if len(filled) > _PRINTED else "\n\n".join(plain(one) for one in filled))
+    if args.plot:
+        from varifold.report.comparison import plot_comparison
+
+        plot_comparison(filled[0], args.plot)
+        print(f"picture written to {args.plot}", file=sys.stderr)
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -116,7 +190,7 @@ def _report(args: argparse.Namespace) -> int:
             wanted = [studies[name] if name in studies else find_table(name) for name in args.tables]
         else:
             wanted = [*tables().values(), *studies.values()]
-        wanted = _narrowed(wanted, args.only)
+        wanted = _with_models(_narrowed(wanted, args.only), args.models)
         if not (args.html or args.markdown):
             args.html = "varifold-bench.html"
         _write(store, wanted, args)
@@ -128,19 +202,44 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
         raise ParameterError("bench run needs TABLE names (`varifold bench list`), or --data with --models")
     if args.data:
         return [study_table("", study_of(args))]
+    for option in ("target", "scenario", "shuffle", "name", "plot"):
+        if getattr(args, option) is not None:
+            raise ParameterError(f"--{option} is for your own data (--data); a table has its own")
+    if reading := source.reading_options(args):
+        raise ParameterError(f"--{next(iter(reading)).replace('_', '-')} is for files (--data); a table has its own")
     if args.tables == ["all"]:
-        return _narrowed(list(tables().values()), args.only)
+        return _with_models(_narrowed(list(tables().values()), args.only), args.models)
     named = [find_table(name) for name in args.tables]
     needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in args.tables]
     order = list(tables())
-    return _narrowed(sorted([*needed, *named], key=lambda t: order.index(t.name)), args.only)
+    wanted = _narrowed(sorted([*needed, *named], key=lambda t: order.index(t.name)), args.only)
+    return _with_models(wanted, args.models)
 
 
 def study_of(args: argparse.Namespace) -> dict[str, Any]:
     """The definition of a study from the command line."""
     if not args.models:
         raise ParameterError("--data needs --models: which learners are to be compared?")
-    return define(args.data, args.target, args.models, args.scenario, args.repeats or 5, args.name)
+    return define(
+        args.data,
+        args.target,
+        args.models,
+        args.scenario or "none",
+        args.repeats or 5,
+        args.name,
+        reading=source.reading_options(args),
+        shuffle=args.shuffle,
+    )
+
+
+def _with_models(wanted: list[Table], models: str | None) -> list[Table]:
+    """The papers' tables with more learners beside theirs."""
+    if not models:
+        return wanted
+    added = check_models(models)
+    return [
+        table if table.own else replace(table, also=tuple(dict.fromkeys([*table.also, *added]))) for table in wanted
+    ]
 
 
 def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
@@ -161,7 +260,7 @@ def _check_folders(args: argparse.Namespace) -> None:
 
 
 def _filled(store: Store, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
-    outcomes = store.outcomes(None if args.older else code_version())
+    outcomes = store.outcomes(None if args.older else cell_code)
     failures = store.failures()
     return [fill(table, outcomes, failures, args.repeats) for table in wanted]
 
@@ -189,7 +288,7 @@ def _say(summary: Summary, store: str) -> None:
         print(f"left out: {text} ({reason})", file=sys.stderr)
     reasons: dict[str, int] = {}
     for cell, reason in summary.failures.items():
-        line = f"{cell.model} on {cell.data}, {cell.scenario}: {reason}"
+        line = f"{cell.model} on {short_name(cell.data)}, {cell.scenario}: {reason}"
         reasons[line] = reasons.get(line, 0) + 1
     for line, count in reasons.items():
         print(f"failed ({count}): {line}", file=sys.stderr)
@@ -246,5 +345,4 @@ def _left(p: Progress) -> str:
 
 
 def _where(p: Progress) -> str:
-    data = Path(p.cell.data).name if p.cell.data.startswith("file:") else p.cell.data
-    return shorten(f"{p.cell.model} on {data}, {p.cell.scenario}", 70)
+    return shorten(f"{p.cell.model} on {short_name(p.cell.data)}, {p.cell.scenario}", 70)

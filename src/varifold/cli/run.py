@@ -19,7 +19,17 @@ from varifold.errors import DataError, ParameterError
 from varifold.evaluate import METRICS, Summary, prequential, repeat
 from varifold.streams import vary
 
-_SHOWN = ("cer", "accuracy", "f1", "balanced_accuracy", "log_loss", "brier", "calibration_error")
+_SHOWN = (
+    "cer",
+    "accuracy",
+    "f1",
+    "balanced_accuracy",
+    "auroc",
+    "auprc",
+    "log_loss",
+    "brier",
+    "calibration_error",
+)
 _SPREAD = _SHOWN
 """Metrics given with mean and standard deviation; the others are given as means."""
 
@@ -57,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
-    out.add_argument("--plot", metavar="FILE.png", help="picture of the error and the features over time")
+    out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
     out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
 
 

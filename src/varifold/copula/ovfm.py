@@ -12,6 +12,7 @@ from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
 from varifold.linear._arow import AROWRule
 from varifold.linear._ftrladp import FTRLADPRule
+from varifold.linear._ogd import OGDRule
 
 
 class OVFM(VaryingClassifier):
@@ -34,8 +35,8 @@ class OVFM(VaryingClassifier):
     c, gamma_min
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
-        Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`) or the authors' ``"ftrladp"`` (with
-        a step of its own for each feature).
+        Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
+        (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (step 1/√t).
     r
         See `AROW`.
     decay, kappa, LP
@@ -103,7 +104,7 @@ class OVFM(VaryingClassifier):
         "sweeps": Integer(1),
         "c": Real(0, open_low=True),
         "gamma_min": Real(0, 1),
-        "base": OneOf("arow", "ftrladp"),
+        "base": OneOf("arow", "ftrladp", "sgd"),
         "r": Real(0, open_low=True),
         "decay": Integer(0, 4),
         "kappa": Real(0, 1),
@@ -114,6 +115,12 @@ class OVFM(VaryingClassifier):
         "latent_only": Boolean(),
         "presence": Boolean(),
         "max_dense": Integer(1, 8192),
+    }
+    _paper: ClassVar[dict[str, Any]] = {
+        "base": "ftrladp",
+        "presence": False,
+        "scale": "none",
+        "fit_intercept": False,
     }
     _cost = "O(present^3 + present known^2) up to max_dense features"
 
@@ -172,7 +179,7 @@ class OVFM(VaryingClassifier):
             Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
             self._rule(),
             self._rule(),
-            parts=1 if self.base == "arow" else 2,
+            parts=2 if self.base == "ftrladp" else 1,
             latent_only=self.latent_only,
             radius=0.0 if self.radius is None else self.radius,
             rate=rate,
@@ -184,6 +191,8 @@ class OVFM(VaryingClassifier):
     def _rule(self) -> BinaryRule:
         if self.base == "arow":
             return AROWRule(self.r)
+        if self.base == "sgd":
+            return OGDRule(1.0)
         return FTRLADPRule(0.0, 0.0, self.LP, self.decay, self.kappa, True)
 
     @property

@@ -84,7 +84,9 @@ def from_table(entry: Entry, table: TextColumns) -> Block:
                 shown = np.array([cell == level for cell in cells], dtype=float)
                 columns.append((vocabulary.add(f"{name}:{level}"), shown))
         elif name in table.nominal or (entry.header and not _numeric(cells)):
-            ids = {c: vocabulary.add_level(name, c) for c in dict.fromkeys(cells) if c not in entry.absent}
+            there = set(cells)
+            ordered = [c for c in table.declared.get(name, []) if c in there]
+            ids = {c: vocabulary.add_level(name, c) for c in dict.fromkeys(ordered + cells) if c not in entry.absent}
             columns.append((np.array([ids.get(cell, 0) for cell in cells], dtype=np.int32), None))
         else:
             numbers = np.array([np.nan if cell in entry.absent else float(cell) for cell in cells])

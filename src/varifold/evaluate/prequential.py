@@ -124,11 +124,12 @@ class _Run:
         scored = labelled & (np.arange(start, start + schedule.new) >= self.scored_from)
         truth = codes[scored]
         self.tally.add(truth, predicted[scored], majority[scored], known)
+        losses = np.full(schedule.new, np.nan)
         if probabilities is not None:
             rated = np.flatnonzero(scored & (predicted >= 0))
             rated = rated[self.queue.learned_before(codes[rated], start + rated)]
-            self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
-        self.windows.add(block, predicted != codes, scored)
+            losses[rated] = self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
+        self.windows.add(block, predicted != codes, scored, losses)
         self.counts = np.concatenate([self.counts, np.zeros(known - len(self.counts), dtype=np.int64)])
         self.counts += np.bincount(codes[labelled], minlength=known)
         self.empty += int((np.diff(block.indptr) == 0).sum())

@@ -21,6 +21,10 @@ class Curve:
     """Share of wrong answers among all instances scored up to here; NaN before the first."""
     window_cer: Floats
     """Share of wrong answers within the window."""
+    log_loss: Floats
+    """Mean log loss of the instances up to here for which the learner gave probabilities; NaN before the first."""
+    window_log_loss: Floats
+    """Mean log loss within the window."""
     present: Floats
     """Mean number of features present in an instance of the window."""
     alive: Ints
@@ -35,16 +39,19 @@ class Curve:
 class Result:
     """One prequential run.
 
-    An answer of None counts as wrong. Log loss, Brier score and calibration error are over the instances whose true
-    label the learner had learned before (it cannot answer others), and NaN for a learner that gives no
-    probabilities. The Brier score of two labels is (p - y)^2, of more the sum over labels; the calibration error has
-    15 bins of the answer's probability.
+    An answer of None counts as wrong. AUROC and AUPRC (average precision) are those of the positive label's
+    probability, with more than two labels the mean of each label against the rest. They, log loss, Brier score and
+    calibration error are over the instances whose true label the learner had learned before (it cannot answer others),
+    and NaN for a learner that gives no probabilities. The Brier score of two labels is (p - y)^2, of more the sum over
+    labels; the calibration error has 15 bins of the answer's probability.
     """
 
     cer: float
     accuracy: float
     f1: float
     balanced_accuracy: float
+    auroc: float
+    auprc: float
     log_loss: float
     brier: float
     calibration_error: float

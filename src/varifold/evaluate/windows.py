@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from varifold.evaluate.metrics import Bools, Floats
 from varifold.evaluate.result import Curve
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
+Number = TypeVar("Number", int, float)
 _FIRST_WIDTH = 8
 
 
 class Windows:
-    """Consecutive windows of equal width; each holds errors, instances scored, cells and the features present.
+    """Consecutive windows of equal width; each holds errors, instances scored, losses, cells and the features present.
 
     With a known length there are `points` of them. Otherwise the width starts small and doubles whenever there are
     twice as many, so that memory stays bounded.
@@ -30,6 +31,8 @@ class Windows:
         self.errors: list[int] = []
         self.scored: list[int] = []
         self.cells: list[int] = []
+        self.losses: list[float] = []
+        self.rated: list[int] = []
         self.present: list[Bits] = []
         self.snapshots: list[dict[Any, float]] = []
 
@@ -37,19 +40,22 @@ class Windows:
         """Instances up to the end of the current window."""
         return self.width - self.end % self.width
 
-    def add(self, block: Block, wrong: Bools, scored: Bools) -> None:
-        """Account for the next instances of the stream."""
+    def add(self, block: Block, wrong: Bools, scored: Bools, losses: Floats) -> None:
+        """Account for the next instances of the stream; a loss is NaN where there was no probability."""
         lo, n = 0, len(block)
+        rated = ~np.isnan(losses)
         while lo < n:
             hi = min(n, lo + self.room())
-            self._add(block[lo:hi], int((wrong & scored)[lo:hi].sum()), int(scored[lo:hi].sum()))
+            loss = float(losses[lo:hi][rated[lo:hi]].sum())
+            sums = (int((wrong & scored)[lo:hi].sum()), int(scored[lo:hi].sum()), loss, int(rated[lo:hi].sum()))
+            self._add(block[lo:hi], sums)
             lo = hi
 
-    def _add(self, block: Block, errors: int, scored: int) -> None:
+    def _add(self, block: Block, sums: tuple[int, int, float, int]) -> None:
         present = np.zeros(block.vocabulary.size, dtype=bool)
         present[block.indices] = True
-        parts = (self.ends, self.errors, self.scored, self.cells)
-        values = (0, errors, scored, len(block.indices))
+        parts: tuple[list[Any], ...] = (self.ends, self.errors, self.scored, self.losses, self.rated, self.cells)
+        values = (0, *sums, len(block.indices))
         if self.end % self.width == 0:
             for part, value in zip(parts, values, strict=True):
                 part.append(value)
@@ -66,9 +72,10 @@ class Windows:
     def _merge(self) -> None:
         """Join windows in pairs."""
         self.ends = self.ends[1::2]
-        self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
-        self.scored = [a + b for a, b in zip(self.scored[::2], self.scored[1::2], strict=True)]
-        self.cells = [a + b for a, b in zip(self.cells[::2], self.cells[1::2], strict=True)]
+        self.errors, self.scored, self.cells, self.rated = map(
+            _in_pairs, (self.errors, self.scored, self.cells, self.rated)
+        )
+        self.losses = _in_pairs(self.losses)
         self.present = [_either(a, b) for a, b in zip(self.present[::2], self.present[1::2], strict=True)]
         self.snapshots = self.snapshots[1::2]
         self.width *= 2
@@ -97,16 +104,24 @@ class Windows:
         ends = np.array(self.ends, dtype=np.int64)
         errors = np.array(self.errors, dtype=np.float64)
         scored = np.array(self.scored, dtype=np.float64)
+        losses = np.array(self.losses, dtype=np.float64)
+        rated = np.array(self.rated, dtype=np.float64)
         sizes = np.diff(ends, prepend=0)
         return Curve(
             at=ends,
             cer=_share(errors.cumsum(), scored.cumsum()),
             window_cer=_share(errors, scored),
+            log_loss=_share(losses.cumsum(), rated.cumsum()),
+            window_log_loss=_share(losses, rated),
             present=np.array(self.cells, dtype=np.float64) / np.maximum(sizes, 1),
             alive=np.array([_count(bits) for bits in self.present], dtype=np.int64),
             known=np.array([_count(bits) for bits in self._seen()], dtype=np.int64),
             importances=list(self.snapshots),
         )
+
+
+def _in_pairs(values: list[Number]) -> list[Number]:
+    return [a + b for a, b in zip(values[::2], values[1::2], strict=True)]
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

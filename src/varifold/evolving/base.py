@@ -68,6 +68,7 @@ class EvolvingClassifier(DeclaredClassifier):
         "patience": Integer(2),
         "max_dense": Integer(1, 8192),
     }
+    _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
     _cost = "O(old x new features); covariance='full': also O(old^2 + new^2)"
     _uses_absence = True
     _part: ClassVar[str] = "mean"

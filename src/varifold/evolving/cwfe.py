@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
@@ -18,6 +18,7 @@ class AROWUpdate(EvolvingClassifier):
         "r": Real(0, open_low=True),
         "covariance": OneOf("full", "diagonal"),
     }
+    _paper: ClassVar[dict[str, Any]] = {"r": 0.1}
     _loss = "hinge"
 
     r: float = 3.0

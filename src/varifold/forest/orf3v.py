@@ -145,6 +145,7 @@ class ORF3V(VaryingClassifier):
         "pairs": Integer(0, 1000),
         "seed": Integer(0, 2**63 - 1),
     }
+    _paper: ClassVar[dict[str, Any]] = {"vote": "paper", "prune": "hoeffding", "temper": False}
     _cost = "O(present log known)"
     _native_multiclass = True
     _uses_absence = True

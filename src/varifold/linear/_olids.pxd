@@ -5,6 +5,15 @@ from varifold.linear._truncated cimport TruncatedRule
 
 cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
+    cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
+    cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1
 
+    cdef inline bint is_level(self, int32_t slot) noexcept nogil
+    cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil
+    cdef double value(self, View* v, Py_ssize_t i, int c, double w) noexcept nogil
+    cdef double variance(self, int32_t slot, int c) noexcept nogil
+    cdef double next_variance(self, int32_t slot, int c, double x, double w) noexcept nogil
+    cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil
+    cdef void sum_up(self, int c) noexcept nogil
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
     cdef double confidence(self, View* v, int c, double w) noexcept nogil

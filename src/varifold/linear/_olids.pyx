@@ -5,11 +5,12 @@ variance h of the features present, p and 1 - p, and its part of the score and o
 f = p w_c.x_c + (1 - p) w_n.x_n. The cap of the step is C theta n_-y / (n_+ + n_-), larger for the rarer class.
 """
 
-from libc.math cimport fabs
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from varifold._engine.model cimport Model
+from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport at
 from varifold._engine.space cimport seen_last
 from varifold._engine.view cimport View
@@ -21,6 +22,7 @@ cdef enum:
     COUNT = 1
     MEAN = 2
     M2 = 3
+    ROWS = 4     # of a column with string values: weight of the rows that held one (only with `by_column`)
 
 # shared numbers of a problem
 cdef enum:
@@ -29,11 +31,6 @@ cdef enum:
     MINUS = 2
     MASS = 3     # sum of |w| h over all features
     SPREAD = 4   # sum of h over all features
-
-
-cdef inline double variance(double* s) noexcept nogil:
-    """h: the running variance of a slot's values."""
-    return s[M2] / s[COUNT] if s[COUNT] > 0.0 else 0.0
 
 
 cdef inline void welford(double* s, double x, double w) noexcept nogil:
@@ -47,15 +44,32 @@ cdef inline void welford(double* s, double x, double w) noexcept nogil:
 
 
 cdef class OLIDSRule(TruncatedRule):
-    """Per slot and problem: weight, and Welford's count, mean and squared deviations of the values."""
+    """Per slot and problem: weight, and Welford's count, mean and squared deviations of the values.
 
-    def __cinit__(self, double C, double theta, double lam, double B):
-        self.declare_rule(4, 5)
+    With `by_column` an indicator's values are those of a 0/1 column that is present with its string column: the column's
+    slot counts the rows, and p (1 - p) is the variance of a value that stood in a share p of them. With `clip` the 1 is
+    standardised as the values of numbers are: (1 - p) / sqrt(p (1 - p)); the values of the other levels are left out.
+    """
+
+    def __cinit__(self, double C, double theta, double lam, double B, bint by_column=True, double clip=0.0):
+        self.by_column = by_column
+        self.clip = clip
+        self.declare_rule(ROWS + 1 if by_column else ROWS, 5)
         self.C = C
         self.theta = theta
         self.lam = lam
         self.B = B
         self.sparse = B < 1.0
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""
+        if self.by_column and arrays["state"].ndim == 3 and arrays["state"].shape[2] == ROWS:
+            self.width = ROWS
+            self.stride = ROWS
+            self.arrays.array[self.arrays.names.index("state")].width = ROWS
+            self.by_column = False
+            self.clip = 0.0
+        TruncatedRule.fill(self, arrays, capacity)
 
     cdef void start(self, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
@@ -71,30 +85,91 @@ cdef class OLIDSRule(TruncatedRule):
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         """Subtract a slot's weight from MASS and set it to zero."""
         cdef double* s = at(self, slot, c)
-        self.shared[c * self.globals + MASS] -= fabs(s[W] * self.shared[c * self.globals + SCALE]) * variance(s)
+        self.shared[c * self.globals + MASS] -= (
+            fabs(s[W] * self.shared[c * self.globals + SCALE]) * self.variance(slot, c)
+        )
         s[W] = 0.0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef int c
         for c in range(self.problems):
-            self.shared[c * self.globals + SPREAD] -= variance(at(self, slot, c))
+            self.shared[c * self.globals + SPREAD] -= self.variance(slot, c)
         TruncatedRule.forget(self, slot)
 
+    cdef inline bint is_level(self, int32_t slot) noexcept nogil:
+        return self.by_column and (self.space.kind[slot] & INDICATOR) != 0
+
+    cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil:
+        """Weight of the rows that held the column of an indicator, be it with a string or a number."""
+        cdef double* head = at(self, self.space.column[slot], c)
+        cdef double rows = head[ROWS] + head[COUNT], own = at(self, slot, c)[COUNT]
+        return rows if rows > own else own
+
+    cdef double value(self, View* v, Py_ssize_t i, int c, double w) noexcept nogil:
+        """The value of an entry; an indicator standardised over the rows of its column, this one of weight w included."""
+        cdef double share, z
+        if self.clip <= 0.0 or not self.is_level(v.slot[i]):
+            return v.x[i]
+        share = (at(self, v.slot[i], c)[COUNT] + w) / (self.column_rows(v.slot[i], c) + w)
+        z = sqrt((1.0 - share) / share)
+        return v.x[i] * (z if z < self.clip else self.clip)
+
+    cdef double variance(self, int32_t slot, int c) noexcept nogil:
+        cdef double* s = at(self, slot, c)
+        cdef double share
+        if s[COUNT] <= 0.0:
+            return 0.0
+        if self.is_level(slot):
+            share = s[COUNT] / self.column_rows(slot, c)
+            return share * (1.0 - share)
+        return s[M2] / s[COUNT]
+
+    cdef double next_variance(self, int32_t slot, int c, double x, double w) noexcept nogil:
+        """The variance with one more value x of weight w."""
+        cdef double* s = at(self, slot, c)
+        cdef double d, share
+        if self.is_level(slot):
+            share = (s[COUNT] + w) / (self.column_rows(slot, c) + w)
+            return share * (1.0 - share)
+        d = x - s[MEAN]
+        share = 1.0 / (s[COUNT] + w)
+        return (s[M2] + w * s[COUNT] * share * d * d) * share
+
+    cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil:
+        """One more value; of an indicator only the counts matter."""
+        if self.is_level(slot):
+            at(self, slot, c)[COUNT] += w
+            at(self, self.space.column[slot], c)[ROWS] += w
+        else:
+            welford(at(self, slot, c), x, w)
+
+    cdef void sum_up(self, int c) noexcept nogil:
+        """MASS and SPREAD from all slots: a row of a column changes the variance of every value of it."""
+        cdef double* g = self.shared + c * self.globals
+        cdef Py_ssize_t slot
+        cdef double h
+        g[MASS] = 0.0
+        g[SPREAD] = 0.0
+        for slot in range(self.space.size):
+            h = self.variance(<int32_t> slot, c)
+            g[MASS] += fabs(at(self, <int32_t> slot, c)[W] * g[SCALE]) * h
+            g[SPREAD] += h
+
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil:
-        """Whether the instance learned before had the feature too; the intercept counts as one that had."""
+        """Whether the instance learned before had the feature too; the intercept counts as one; an indicator stays with its column."""
+        cdef int32_t head
+        if self.is_level(v.slot[i]):
+            head = self.space.column[v.slot[i]]
+            if self.space.seen[head].packed_first and seen_last(&self.space.seen[head]) == v.step:
+                return True
         return not v.is_new[i] and (v.slot[i] == 0 or seen_last(&self.space.seen[v.slot[i]]) == v.step)
 
     cdef double confidence(self, View* v, int c, double w) noexcept nogil:
         """p: the share of variance of the features that stayed, this instance's values included."""
-        cdef double* s
-        cdef double d, share, all = 0.0, old = 0.0
+        cdef double d, all = 0.0, old = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            # Welford's step, for the variance alone
-            d = v.x[i] - s[MEAN]
-            share = 1.0 / (s[COUNT] + w)
-            d = (s[M2] + w * s[COUNT] * share * d * d) * share
+            d = self.next_variance(v.slot[i], c, v.x[i], w)
             all += d
             if self.stayed(v, i):
                 old += d
@@ -104,19 +179,20 @@ cdef class OLIDSRule(TruncatedRule):
         cdef double trust = self.confidence(v, c, 1.0), f = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
-            f += (trust if self.stayed(v, i) else 1.0 - trust) * at(self, v.slot[i], c)[W] * v.x[i]
+            f += (trust if self.stayed(v, i) else 1.0 - trust) * at(self, v.slot[i], c)[W] * self.value(v, i, c, 1.0)
         return f * self.shared[c * self.globals + SCALE]
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef int c = label if self.problems > 1 else 0
-        cdef double trust, sign = -1.0 if self.problems == 1 and label == 0 else 1.0
+        cdef double trust, part, sign = -1.0 if self.problems == 1 and label == 0 else 1.0
         memset(out, 0, v.n * sizeof(double))
         if self.classes < 2:
             return
         trust = self.confidence(v, c, 1.0)
         for i in range(v.n):
-            out[i] = sign * (trust if self.stayed(v, i) else 1.0 - trust) * self.coefficient(v.slot[i], c) * v.x[i]
+            part = sign * (trust if self.stayed(v, i) else 1.0 - trust)
+            out[i] = part * self.coefficient(v.slot[i], c) * self.value(v, i, c, 1.0)
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[W] * self.shared[c * self.globals + SCALE]
@@ -131,17 +207,18 @@ cdef class OLIDSRule(TruncatedRule):
         """One round; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, step = 0.0, cost, cap
+        cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, x, step = 0.0, cost, cap
         cdef Py_ssize_t i
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             part = trust if self.stayed(v, i) else 1.0 - trust
-            f += part * s[W] * v.x[i]
-            part *= v.x[i]
+            x = self.value(v, i, c, w)
+            f += part * s[W] * x
+            part *= x
             norm += part * part
             if self.sparse:
-                g[MASS] -= fabs(s[W] * g[SCALE]) * variance(s)
-                g[SPREAD] -= variance(s)
+                g[MASS] -= fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
+                g[SPREAD] -= self.variance(v.slot[i], c)
         f *= g[SCALE]
         cost = self.theta * (g[MINUS] if y > 0.0 else g[PLUS]) / (g[PLUS] + g[MINUS])
         if y * f < 1.0 and norm > 0.0:
@@ -150,11 +227,11 @@ cdef class OLIDSRule(TruncatedRule):
             step = y * (cap if step > cap else step) / g[SCALE]
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            s[W] += step * (trust if self.stayed(v, i) else 1.0 - trust) * v.x[i]
-            welford(s, v.x[i], w)
+            s[W] += step * (trust if self.stayed(v, i) else 1.0 - trust) * self.value(v, i, c, w)
+            self.count(v.slot[i], c, v.x[i], w)
             if self.sparse:
-                g[MASS] += fabs(s[W] * g[SCALE]) * variance(s)
-                g[SPREAD] += variance(s)
+                g[MASS] += fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
+                g[SPREAD] += self.variance(v.slot[i], c)
                 self.update_heap(v.slot[i], c)
         if y > 0.0:
             g[PLUS] += w
@@ -162,6 +239,8 @@ cdef class OLIDSRule(TruncatedRule):
             g[MINUS] += w
         if not self.sparse:
             return f
+        if self.by_column and self.space.indicators:
+            self.sum_up(c)
         if g[SPREAD] > 0.0 and g[MASS] > self.lam * g[SPREAD]:
             g[SCALE] *= self.lam * g[SPREAD] / g[MASS]
             g[MASS] = self.lam * g[SPREAD]

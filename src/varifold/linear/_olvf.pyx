@@ -60,6 +60,11 @@ cdef class OLVFRule(TruncatedRule):
         self.kkt = kkt
         self.sparse = B < 1.0
 
+    def space_score(self, list slots, int c=0):
+        """Sum of the space weights of these slots, and of all slots: what the space classifier says of both."""
+        cdef int32_t slot
+        return sum(at(self, slot, c)[1] for slot in slots), self.shared[c * self.globals + SUM_BAR]
+
     cdef void start(self, int c) noexcept nogil:
         self.shared[c * self.globals + SCALE] = 1.0
 

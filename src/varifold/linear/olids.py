@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold.base.declared import declared
-from varifold.base.params import Constraint, Real
+from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olids import OLIDSRule
 from varifold.linear.base import LinearClassifier
 
@@ -26,6 +26,11 @@ class OLIDS(LinearClassifier):
         Radius λ of the projection, used when B < 1. In FOBOS and OVFIV `lam` is the strength of a penalty.
     B
         Share of the known features whose weights are kept, in (0, 1].
+    indicator_rows
+        Rows over which the indicator of a string value varies: ``"column"``, those that hold its column, where it is 0
+        when the column holds another value (with ``scale="standard"`` it is standardised over them, as numbers are);
+        ``"own"``, those that hold the value, as earlier builds had it (such an indicator never varies, so that only
+        the values of the round before count).
     majority_bias, scale, fit_intercept, clip, max_features, evict
         See `varifold.linear.base.LinearClassifier`.
 
@@ -33,9 +38,10 @@ class OLIDS(LinearClassifier):
     -----
     *Deviations from the paper.* The cost is on the cap, where the objective has it. Returning features keep their
     weights. Variances are Welford's, over the values as the learner sees them, this instance's counted in. An observed
-    zero is a value. The intercept counts as a feature that stayed.
+    zero is a value. The intercept counts as a feature that stayed, the indicator of a string value when its column
+    stayed.
 
-    *Cost.* O(present); with B < 1 O(present log known).
+    *Cost.* O(present); with B < 1 O(present log known), with string columns O(known).
 
     Examples
     --------
@@ -58,12 +64,17 @@ class OLIDS(LinearClassifier):
         "theta": Real(0, open_low=True),
         "lam": Real(0, open_low=True),
         "B": Real(0, 1, open_low=True),
+        "indicator_rows": OneOf("column", "own"),
     }
+    _before: ClassVar[dict[str, Any]] = {**LinearClassifier._before, "indicator_rows": "own"}
 
     C: float = 0.01
     theta: float = 8.0
     lam: float = 30.0
     B: float = 1.0
+    indicator_rows: str = "column"
 
     def _rule(self) -> OLIDSRule:
-        return OLIDSRule(self.C, self.theta, self.lam, self.B)
+        by_column = self.indicator_rows == "column"
+        clip = self.clip if by_column and self.scale == "standard" else 0.0
+        return OLIDSRule(self.C, self.theta, self.lam, self.B, by_column, clip)

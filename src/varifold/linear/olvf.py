@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, cast
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.linear._olvf import OLVFRule
 from varifold.linear.base import LinearClassifier
+
+
+class Confidences(NamedTuple):
+    """Projection confidences of OLVF, between 0 and 1."""
+
+    instance: float
+    """p_x: how well an instance's features tell labels apart, by the space classifier."""
+    classifier: float
+    """p_w: the same for all features known."""
+    space_margin: float
+    """The space classifier's score of the instance; after a right answer its loss is log(1 + exp(-margin))."""
+
+
+def _sigmoid(f: float) -> float:
+    return 1.0 / (1.0 + math.exp(-f)) if f > -700.0 else 0.0
 
 
 @declared
@@ -72,6 +88,7 @@ class OLVF(LinearClassifier):
         "B": Real(0, 1, open_low=True),
         "variant": OneOf("kkt", "printed"),
     }
+    _paper: ClassVar[dict[str, Any]] = {"variant": "printed"}
 
     C: float = 0.01
     C_bar: float = 1e-3
@@ -82,6 +99,19 @@ class OLVF(LinearClassifier):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield from ({}, {"B": 0.5}, {"variant": "printed", "scale": "minmax", "C": 1.0})
+
+    def confidences_one(self, x: Mapping[Any, Any]) -> Confidences:
+        """How far the space classifier trusts the features of an instance, and those that the weights are on.
+
+        With more than two labels these are the confidences of the first label's problem.
+        """
+        space = self._engine.space
+        names = [f"{name}={value}" if isinstance(value, str) else name for name, value in x.items()]
+        slots = [slot for slot in map(space.id_of, names) if slot > 0]
+        model = self._engine.model
+        rule = cast(OLVFRule, getattr(model, "rule", model))
+        of_instance, of_all = rule.space_score(slots)
+        return Confidences(_sigmoid(of_instance), _sigmoid(of_all), of_instance)
 
     def _rule(self) -> OLVFRule:
         return OLVFRule(self.C, self.C_bar, self.lam, self.B, self.variant == "kkt")

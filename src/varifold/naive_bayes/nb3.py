@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Constraint, Real
@@ -55,6 +55,7 @@ class NB3(DeclaredClassifier):
         "M": Real(0, 1, open_low=True),
         "prior": Real(0, open_low=True),
     }
+    _paper: ClassVar[dict[str, Any]] = {"scale": "none"}
     _cost = "O(present * labels)"
     _native_multiclass = True
     _uses_absence = True

@@ -1,4 +1,4 @@
-"""Error over time, with the features alive below it."""
+"""Error and loss over time, with the features alive below them."""
 
 from __future__ import annotations
 
@@ -12,44 +12,77 @@ from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, tr
 
 
 def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
-    """Error so far (mean, and a band of one deviation over repeats) and lately, above the features that are there."""
+    """Error so far (mean, and a band of one deviation over repeats) and recent, the log loss, and the features.
+
+    The loss has no panel for a learner that gives no probabilities.
+    """
     plt = pyplot()
-    figure, (top, bottom) = plt.subplots(
-        2, 1, figsize=(9, 5.6), sharex=True, height_ratios=[3, 1.3], gridspec_kw={"hspace": 0.12}
-    )
     curves = [r.curve for r in summary.results]
     points = min(len(c.at) for c in curves)
+    losses = np.array([c.log_loss[:points] for c in curves])
+    rated = bool(np.isfinite(losses).any())
+    figure, panels = plt.subplots(
+        2 + rated,
+        1,
+        figsize=(9, 5.6 + 1.7 * rated),
+        sharex=True,
+        height_ratios=[3, *[1.5] * rated, 1.3],
+        gridspec_kw={"hspace": 0.12},
+    )
+    top, bottom = panels[0], panels[-1]
     at = curves[0].at[:points]
-    lately = np.mean([trailing(np.nan_to_num(c.window_cer[:points]), 10) for c in curves], axis=0)
-    lately[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + 10] = np.nan
-    _error(top, at, np.array([c.cer[:points] for c in curves]), lately, summary)
+    recent = np.mean([trailing(np.nan_to_num(c.window_cer[:points]), 10) for c in curves], axis=0)
+    recent[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + 10] = np.nan
+    _error(top, at, np.array([c.cer[:points] for c in curves]), recent, summary)
+    if rated:
+        _loss(panels[1], at, losses)
     _features(bottom, at, curves, points)
     top.set_title(title, fontsize=13, fontweight="bold", pad=12)
-    bottom.set_xlabel("instances")
-    bottom.xaxis.get_major_locator().set_params(integer=True)
-    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
-    bottom.set_xlim(0, at[-1] if points else 1)
+    instances_below(bottom, at[-1] if points else 1)
     write(figure, path)
 
 
-def _error(ax: Any, at: Any, cer: Any, lately: Any, summary: Summary) -> None:
+def instances_below(ax: Any, last: float) -> None:
+    """The axis below: instances, with thousands apart."""
+    ax.set_xlabel("instances")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    ax.set_xlim(0, last)
+
+
+def _loss(ax: Any, at: Any, losses: Any) -> None:
+    quiet(ax)
+    mean = losses.mean(axis=0)
+    if len(losses) > 1:
+        spread = losses.std(axis=0, ddof=1)
+        ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
+    ax.plot(at, mean, color=BLUE, linewidth=1.8)
+    settled = mean[len(mean) // 20 :]
+    top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, 0.02)
+    ax.set_ylim(0, top)
+    ax.set_ylabel("log loss")
+    if np.isfinite(mean[-1]):
+        label_ends(ax, [(float(mean[-1]), f"so far {mean[-1]:.3f}", BLUE)], float(at[-1]), 0.2 * top)
+
+
+def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary) -> None:
     quiet(ax)
     mean = cer.mean(axis=0)
     if len(cer) > 1:
         spread = cer.std(axis=0, ddof=1)
         ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
-    ax.plot(at, lately, color=SKY, linewidth=1.2)
+    ax.plot(at, recent, color=SKY, linewidth=1.2)
     ax.plot(at, mean, color=BLUE, linewidth=2.2)
     share = summary.mean("majority_cer")
     ax.axhline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    settled = np.concatenate([mean[len(mean) // 20 :], lately])
+    settled = np.concatenate([mean[len(mean) // 20 :], recent])
     top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.02)
     ax.set_ylim(0, top)
     ax.set_ylabel("share of wrong answers")
     if len(at):
         ends = [(float(mean[-1]), f"so far (CER) {mean[-1]:.3f}", BLUE), (share, f"majority class {share:.3f}", GREY)]
-        if np.isfinite(lately[-1]):
-            ends.append((float(lately[-1]), "lately", "#2B7FAE"))
+        if np.isfinite(recent[-1]):
+            ends.append((float(recent[-1]), "last windows", "#2B7FAE"))
         label_ends(ax, ends, float(at[-1]), 0.065 * top)
 
 

@@ -28,10 +28,11 @@ def curve(number: Number) -> tuple[Floats, Floats, Floats]:
 
 def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str, str, bool]]:
     """(label, method, column, colour, dashed): one colour a method, as-paper dashed."""
-    found = []
+    found: list[tuple[str, str, str, str, bool]] = []
     methods = filled.methods(group, setting)
     for i, method in enumerate(methods):
-        for column in ("default",) if filled.table.own else ("default", "paper"):
+        there = filled.table.columns(setting, method)
+        for column in [c for c in ("default", "paper") if c in there]:  # variants would crowd it
             label = method.name if filled.table.own else f"{method.name}, {COLUMN[column]}"
             found.append((label, method.name, column, colour(i), column == "paper"))
     for i, name in enumerate(filled.table.also):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from varifold.base.spec import parameters, split_name
-from varifold.bench.compare import Filled, Number, lower_is_better, mark, tally
+from varifold.bench.compare import Filled, Number, largest_gaps, lower_is_better, mark, tally
 from varifold.bench.published import Published
 from varifold.bench.statistics import ALPHA, paired_t
-from varifold.bench.table import Data, Method, Setting
+from varifold.bench.table import Data, Method, Setting, Table
 
 __all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
 
@@ -21,6 +21,8 @@ METRIC = {
     "accuracy": "accuracy",
     "f1": "F-measure",
     "balanced_accuracy": "balanced accuracy",
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
     "log_loss": "log loss",
     "seconds": "time",
 }
@@ -63,11 +65,18 @@ def _spread(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"±{short(value)}"
 
 
-def shown_printed(printed: Published | None) -> Shown:
-    """A printed number."""
+def shown_printed(printed: Published | None, doubt: str = "") -> Shown:
+    """A printed number, with a question mark where another figure speaks against it."""
     if printed is None or printed.mean is None:
         return Shown("–", tone="gap", tip="not printed")
-    return Shown(short(printed.mean), _spread(printed.std), tone="printed", tip=printed.note)
+    tip = ". ".join(text for text in (printed.note, doubt) if text)
+    return Shown(short(printed.mean), _spread(printed.std), tone="printed", flag="?" if doubt else "", tip=tip)
+
+
+def column_title(table: Table, column: str) -> str:
+    """The header of one of our columns."""
+    variant = table.variant(column)
+    return COLUMN[column] if variant is None else variant.name
 
 
 def shown_number(number: Number, printed: Published | None, metric: str, compared: bool = True) -> Shown:
@@ -95,18 +104,20 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
     """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
     table = filled.table
     methods = filled.methods(group, setting)
-    columns = ("default",) if table.own else ("paper", "default")
-    per_method = ([] if table.own else ["printed"]) + [COLUMN[c] for c in columns]
-    spans = [(m.name, len(per_method)) for m in methods] + [("", len(table.also) + 2)]
-    header = per_method * len(methods) + [*table.also, "majority", "best of ours"]
+    has_printed = any(key[3] == metric for key in filled.printed)
+    printed_column = ["printed"] if has_printed else []
+    methods = [m for m in methods if has_printed or table.columns(setting, m)]
+    headers = [[*printed_column, *(column_title(table, c) for c in table.columns(setting, m))] for m in methods]
+    spans = [(m.name, len(header)) for m, header in zip(methods, headers, strict=True)] + [("", len(table.also) + 2)]
+    header = [name for names in headers for name in names] + [*table.also, "majority", "best of ours"]
     rows = []
     for data in filled.data_in(setting):
         cells: list[Shown] = []
         for method in methods:
             printed = filled.published(setting, data, method.name, metric)
-            if not table.own:
-                cells.append(shown_printed(printed))
-            for column in columns:
+            if has_printed:
+                cells.append(shown_printed(printed, filled.doubt(printed) if printed else ""))
+            for column in table.columns(setting, method):
                 number = filled.number(setting, data, method.name, column)
                 shown = shown_number(number, printed, metric, not table.stand_in)
                 cells.append(_tested(shown, filled, setting, data, methods, method, column, metric))
@@ -169,23 +180,29 @@ def _rank_rows(
     """Average ranks among the methods of a group, within print and within each column of ours."""
     from varifold.bench.statistics import average_ranks
 
-    kinds = ("default",) if filled.table.own else ("printed", "paper", "default")
+    table = filled.table
+    first = ("printed",) if any(key[3] == metric for key in filled.printed) else ()
+    by_method = [(*first, *table.columns(setting, m)) for m in methods]
+    kinds = [k for k in by_method[0] if all(k in own for own in by_method)] if methods else []
     if len(methods) < 2:
         return []
     found: dict[str, list[str]] = {}
     for kind in kinds:
         scores = []
         for data in filled.data_in(setting):
-            row = [_value(filled, setting, data, m.name, kind, metric) for m in methods]
+            row = [value_of(filled, setting, data, m.name, kind, metric) for m in methods]
             if not any(math.isnan(v) for v in row):
                 scores.append([v if lower_is_better(metric) else -v for v in row])
         ranks = average_ranks(np.array(scores)).tolist() if scores else [math.nan] * len(methods)
         found[kind] = ["–" if math.isnan(r) else f"{r:.2f}" for r in ranks]
-    cells = [Shown(found[kind][i], tone="quiet") for i in range(len(methods)) for kind in kinds]
+    cells = [
+        Shown(found[kind][i] if kind in found else "", tone="quiet") for i, own in enumerate(by_method) for kind in own
+    ]
     return [("average rank", cells + [Shown("")] * beside)]
 
 
-def _value(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+def value_of(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+    """A mean: the printed one, or that of one of our columns; NaN where there is none."""
     if kind == "printed":
         printed = filled.published(setting, data, method, metric)
         return math.nan if printed is None or printed.mean is None else printed.mean
@@ -195,13 +212,9 @@ def _value(filled: Filled, setting: Setting, data: Data, method: str, kind: str,
 def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
     """Weights held and features known at the end, and microseconds per instance."""
     table = filled.table
-    entries = [
-        (m.name, c)
-        for m in filled.methods(group, setting)
-        for c in (("default",) if table.own else ("paper", "default"))
-    ]
+    entries = [(m.name, c) for m in filled.methods(group, setting) for c in table.columns(setting, m)]
     entries += [(name, "default") for name in table.also]
-    spans = [(f"{m}, {COLUMN[c]}" if m not in table.also and not table.own else m, 2) for m, c in entries]
+    spans = [(f"{m}, {column_title(table, c)}" if m not in table.also and not table.own else m, 2) for m, c in entries]
     rows = []
     for data in filled.data_in(setting):
         cells: list[Shown] = []
@@ -232,12 +245,12 @@ def time_grid(filled: Filled, setting: Setting) -> Grid:
         cells = []
         for method in methods:
             for kind in ("printed", "paper", "default"):
-                mine = _value(filled, setting, data, method.name, kind, "seconds")
-                unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+                mine = value_of(filled, setting, data, method.name, kind, "seconds")
+                unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
                 ratio = mine / unit if unit > 0 else math.nan
                 cells.append(Shown("–" if math.isnan(ratio) else f"{ratio:.2f}", tone="printed" * (kind == "printed")))
         for kind in ("printed", "default"):
-            unit = _value(filled, setting, data, table.relative_to, kind, "seconds")
+            unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
             cells.append(Shown("–" if math.isnan(unit) else f"{1e3 * unit:.1f}", tone="printed" * (kind == "printed")))
         rows.append((data.name, cells))
     return Grid(spans, ["printed", "as paper", "defaults"] * len(methods) + ["printed", "ours"], rows)
@@ -250,7 +263,8 @@ def parameter_grid(other: Filled) -> Grid:
     setting = table.settings[0]
     rows = []
     for data in table.data:
-        given = parameters(split_name(method.by_data[data.name])[1], method.by_data[data.name])
+        spec = method.candidates("paper", setting.name, data.name)[0]
+        given = parameters(split_name(spec)[1], spec)
         printed = other.published(setting, data, method.name, "cer")
         numbers = [
             shown_number(other.number(setting, data, method.name, c), printed, "cer") for c in ("paper", "default")
@@ -287,20 +301,39 @@ def _rated(number: Number, metric: str) -> float:
     return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
-def summary_grid(by_paper: dict[str, list[Filled]]) -> Grid:
-    """Per paper: printed cells, and in how many ours is at least as good."""
-    kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours"}
+def gap_grid(filled: list[Filled]) -> Grid | None:
+    """The as-paper numbers furthest behind print, with the reason where it is known."""
     rows = []
-    for paper, filled in by_paper.items():
-        counted = tally(filled)
+    for gap in largest_gaps(filled):
+        p = gap.printed
+        where = ", ".join(text for text in (gap.table.title, p.setting, p.data, p.method, METRIC[p.metric]) if text)
+        cells = [short(p.mean or 0.0), short(gap.ours), short(gap.size), gap.why or "not known"]
+        rows.append((where, [Shown(text) for text in cells]))
+    return Grid([("", 4)], ["printed", "as paper", "behind", "reason"], rows) if rows else None
+
+
+def summary_grid(filled: list[Filled]) -> Grid | None:
+    """Per paper: printed cells, and in how many ours is at least as good; None where nothing can be compared."""
+    by_paper: dict[str, list[Filled]] = {}
+    for one in filled:
+        by_paper.setdefault(one.table.paper, []).append(one)
+    if len(by_paper) > 1:
+        by_paper["all"] = [one for one in filled if not one.table.apart]
+    kinds = {"paper": "as paper", "default": "defaults", "auto": "auto", "best": "best of ours", "variants": "variants"}
+    rows = []
+    for paper, ones in by_paper.items():
+        counted = tally(ones)
+        if not counted.counts["best"]["compared"]:
+            continue
         cells = [Shown(f"{counted.printed}")]
         for kind in kinds:
             counts = counted.counts[kind]
             share = counts["+"] / counts["compared"] if counts["compared"] else math.nan
+            text = f"{counts['+']} of {counts['compared']}" if counts["compared"] else "–"
             cells += [
-                Shown(f"{counts['+']} of {counts['compared']}", tone="better" if share >= 0.5 else ""),
-                Shown(f"{counts['~']}", tone="quiet"),
+                Shown(text, tone="better" if share >= 0.5 else ""),
+                Shown(f"{counts['~']}" if counts["compared"] else "–", tone="quiet"),
             ]
         rows.append((paper, cells))
     spans = [("", 1), *((name, 2) for name in kinds.values())]
-    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows)
+    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows) if rows else None

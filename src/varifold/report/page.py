@@ -14,6 +14,7 @@ from varifold.report.grids import (
     METRIC,
     Grid,
     Shown,
+    gap_grid,
     parameter_grid,
     result_grid,
     size_grid,
@@ -21,8 +22,9 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.ranks import ranking, sentence, win_grid
-from varifold.report.recipes import capped, coverage, gap_lines, made_with, recipes, total_time
+from varifold.report.markdown import heading
+from varifold.report.ranks import group_sentences, ranking, sentence, win_grid
+from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.svg import difference_diagram
 
 __all__ = ["page"]
@@ -40,7 +42,9 @@ _LEGEND = """
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
-number of the row; the count above compares them with every printed cell. Hover over a number for the learner
+number of the row; the count above compares them with every printed cell. <b>?</b> behind a printed number: another
+figure, given with the table, speaks against it. Variants are other readings of a protocol, counted apart.
+Hover over a number for the learner
 behind it.</p>"""
 
 
@@ -49,7 +53,7 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
     by_name = {f.table.name: f for f in filled}
     papers = [f for f in filled if not f.table.own]
-    title = "The papers’ tables, run again" if papers else "A comparison of learners"
+    title = escape(heading(filled))
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>varifold: {title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -59,6 +63,10 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     ]
     if papers:
         parts += [_summary(papers), _LEGEND]
+    behind = gap_grid(papers)
+    if behind is not None:
+        title = "The as-paper numbers furthest behind print"
+        parts.append(f'<section id="behind"><h2>{title}</h2>{html_table(behind, "printed cell")}</section>')
     parts += [_section(one, by_name) for one in filled]
     made = "".join(f"<li>{escape(line)}</li>" for line in [total_time(filled), *made_with(environments)])
     parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section></main></body></html>')
@@ -68,8 +76,9 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
 def _lead(papers: list[Filled]) -> str:
     if not papers:
         return '<p class="lead">Every learner on the same permutations and masks, predicted before learned.</p>'
+    what = "every result table of five papers" if len({f.table.paper for f in papers}) > 1 else "a paper’s numbers"
     return (
-        '<p class="lead">Online learning from features that appear and vanish: every result table of five papers, the '
+        f'<p class="lead">Online learning from features that appear and vanish: {what}, the '
         "printed numbers beside ours, on the same protocol and once more with the library’s defaults.</p>"
     )
 
@@ -80,13 +89,12 @@ def _contents(filled: list[Filled]) -> str:
 
 
 def _summary(papers: list[Filled]) -> str:
-    by_paper: dict[str, list[Filled]] = {}
-    for one in papers:
-        by_paper.setdefault(one.table.paper, []).append(one)
-    by_paper["all"] = papers
+    grid = summary_grid(papers)
+    if grid is None:
+        return ""
     return (
         '<section id="summary"><h2>In how many printed cells ours is at least as good</h2>'
-        f"{html_table(summary_grid(by_paper), 'paper')}</section>"
+        f"{html_table(grid, 'paper')}</section>"
     )
 
 
@@ -95,7 +103,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     parts = [f'<section id="{escape(table.name)}"><h2>{escape(table.title)}</h2>', f"<p>{escape(table.caption)}.</p>"]
     if table.stand_in:
         parts.append(f'<p class="warn">{escape(table.stand_in)}</p>')
-    notes = list(table.notes)
+    notes = [*table.notes, *(line.replace("*", "") for line in readings(one))]
     if not table.parameters:
         notes += [line for line in (coverage(one), capped(one)) if line]
     parts.append('<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")
@@ -111,7 +119,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     elif table.relative_to:
         parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
     else:
-        for setting in table.settings:
+        for setting in [s for s in table.settings if one.data_in(s)]:
             parts.append(f"<h3>{escape(setting.title)}</h3>")
             parts += [
                 _results(one, setting, group, setting is table.settings[0] and group == table.groups()[0])
@@ -147,6 +155,9 @@ def _results(one: Filled, setting: Setting, group: str, unfolded: bool) -> str:
             f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by {METRIC[metric]}. '
             f"{escape(sentence(found))} Bars join what does not differ.</figcaption></figure>"
         )
+    among = "".join(f"<li>{escape(line)}</li>" for line in group_sentences(one, setting, group, metric))
+    if among:
+        parts.append(_fold("The methods of the group among themselves", f'<ul class="notes">{among}</ul>'))
     drawn = charts(one, setting, group)
     if drawn:
         picture = f'{legend(one, setting, group)}<div class="charts">{"".join(drawn)}</div>'

@@ -8,20 +8,20 @@ import numpy as np
 
 from varifold.bench.compare import Filled, Number, lower_is_better
 from varifold.bench.statistics import Ranking, rank, win_tie_loss
-from varifold.bench.table import Setting
-from varifold.report.grids import COLUMN, Grid, Shown
+from varifold.bench.table import Method, Setting
+from varifold.report.grids import COLUMN, Grid, Shown, column_title, value_of
 
-__all__ = ["entries", "ranking", "win_grid"]
+__all__ = ["entries", "group_sentences", "ranking", "win_grid"]
 
 
 def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
     """(label, method, column) of everything of ours in a group."""
     table = filled.table
-    columns = ("default",) if table.own else ("paper", "default")
     found = [
         (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c)
         for m in filled.methods(group, setting)
-        for c in columns
+        for c in table.columns(setting, m)
+        if table.variant(c) is None
     ]
     return found + [(name, name, "default") for name in table.also]
 
@@ -43,6 +43,32 @@ def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Rankin
     sign = 1 if lower_is_better(metric) else -1
     scores = np.array([[sign * n.mean(metric) for n in row] for row in rows])
     return None if np.isnan(scores).any() else rank(labels, scores)
+
+
+def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -> list[str]:
+    """Friedman's test over the methods of a group alone: among the printed numbers, and within each column of ours."""
+    methods = filled.methods(group, setting)
+    if filled.table.own or len(methods) < 3:
+        return []
+    sign = 1 if lower_is_better(metric) else -1
+    ours = [m for m in methods if filled.table.columns(setting, m)]
+    common = [c for c in filled.table.columns(setting, ours[0]) if _in_all(filled, setting, ours, c)] if ours else []
+    found = []
+    for kind in ("printed", *common):
+        among = methods if kind == "printed" else ours
+        rows = [[value_of(filled, setting, d, m.name, kind, metric) for m in among] for d in filled.data_in(setting)]
+        rows = [row for row in rows if not any(math.isnan(v) for v in row)]
+        if len(rows) < 2:
+            continue
+        ranked = rank([m.name for m in among], sign * np.array(rows))
+        title = kind if kind == "printed" else column_title(filled.table, kind)
+        ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
+        found.append(f"{title}: {sentence(ranked)} Average ranks: {ranks}.")
+    return found
+
+
+def _in_all(filled: Filled, setting: Setting, methods: list[Method], column: str) -> bool:
+    return all(column in filled.table.columns(setting, m) for m in methods)
 
 
 def win_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid | None:

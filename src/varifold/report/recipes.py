@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from varifold.bench.compare import Filled
+from varifold.bench.compare import Filled, won
+from varifold.bench.sources import files_of
 from varifold.bench.table import Data, Setting, Table
 
-__all__ = ["gap_lines", "made_with", "recipes"]
+__all__ = ["gap_lines", "made_with", "readings", "recipes"]
 
 
 def recipes(filled: Filled) -> list[str]:
@@ -28,11 +30,30 @@ def recipes(filled: Filled) -> list[str]:
 
 
 def _study(table: Table, repeats: int) -> str:
-    load = table.data[0].load
-    source = f"{load.split(':', 3)[3]} --target {load.split(':')[2]}" if load.startswith("file:") else load
+    setting, load = table.settings[0], table.data[0].load
+    files = files_of(load)
+    words = ["--data", *(files.paths if files is not None else [load])]
+    if files is not None:
+        words += ["--target", files.target] if files.target else []
+        words += [word for name, value in files.reading.items() for word in _reading(name, value)]
+        words += ["--shuffle"] if setting.shuffle else []
+    elif not setting.shuffle:
+        words.append("--no-shuffle")
     models = ",".join(m.default[0] for m in table.methods)
-    scenario = table.settings[0].scenario
-    return f"varifold bench run --data {source} --models {models} --scenario {scenario} --repeats {repeats}"
+    words += ["--models", models, "--scenario", setting.scenario, "--repeats", str(repeats)]
+    return shlex.join(["varifold", "bench", "run", *words])
+
+
+def _reading(name: str, value: Any) -> list[str]:
+    """An option of `streams.read` as the command line has it."""
+    if name == "header":
+        return ["--no-header"]
+    if name == "absent":
+        value = [text for text in value if text]
+    option = {"format": "input-format"}.get(name, name.replace("_", "-"))
+    if isinstance(value, dict):
+        value = [f"{column}={kind}" for column, kind in value.items()]
+    return [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
 
 
 def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:
@@ -53,6 +74,22 @@ def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str
 def gap_lines(filled: Filled) -> list[str]:
     """What is missing, and why."""
     return [f"{count} number{'s' if count > 1 else ''}: {reason}" for reason, count in filled.gaps().most_common()]
+
+
+def readings(filled: Filled) -> list[str]:
+    """Variants of the protocol, and printed cells that another figure speaks against."""
+    table = filled.table
+    lines = [f"Variant *{variant.name}*: {variant.why}" for variant in table.variants]
+    counts, places = won(filled) if table.apart else ({}, 0)
+    if counts:
+        shown = ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1]))
+        lines.append(f"Places of {places} in which ours is above the best printed number: {shown}.")
+    for doubt in table.doubts:
+        cells = [p for p in filled.printed.values() if doubt.covers(p)]
+        if cells:
+            which = ", ".join(f"{p.method} {p.mean:.3f}".replace(" 0.", " .") for p in cells)
+            lines.append(f"Printed cells marked ?: {doubt.data}, {which}. {doubt.why}")
+    return lines
 
 
 def coverage(filled: Filled) -> str:

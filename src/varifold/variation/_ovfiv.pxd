@@ -8,6 +8,7 @@ from varifold.variation._variation cimport VariationLearner
 cdef class OVFIVModel(Model):
     cdef readonly Model base
     cdef readonly VariationLearner variation
+    cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
     cdef Experts experts             # its losses stand in `mixing`
     cdef double* mixing              # [3]: rounds and losses of the experts
     cdef double* counts              # [class]: weight learned

@@ -8,10 +8,21 @@ from varifold.variation._variation import VariationLearner
 class OVFIVModel(Model):
     base: Model
     variation: VariationLearner
+    only_variation: bool
     @property
     def presence(self) -> bool: ...
     def __init__(
-        self, base: Model, rate: str, eta: float, L1: float, alpha: float, beta: float, L2: float, encode: str
+        self,
+        base: Model,
+        rate: str,
+        eta: float,
+        L1: float,
+        alpha: float,
+        beta: float,
+        L2: float,
+        encode: str,
+        bias: bool = ...,
+        only_variation: bool = ...,
     ) -> None: ...
     def weights(self) -> tuple[float, float]: ...
     def nonzero(self) -> int: ...

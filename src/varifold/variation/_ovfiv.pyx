@@ -33,9 +33,10 @@ cdef class OVFIVModel(Model):
     """Scores are 2 p - 1, p being the mixed probability of the class."""
 
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
-                  str encode):
+                  str encode, bint bias=True, bint only_variation=False):
         self.base = base
-        self.variation = VariationLearner(L1, alpha, beta, L2, encode)
+        self.only_variation = only_variation
+        self.variation = VariationLearner(L1, alpha, beta, L2, encode, bias)
         self.wants_columns = True
         self.sees_empty = True
         self.prepares = base.prepares
@@ -143,6 +144,8 @@ cdef class OVFIVModel(Model):
         self.predict_base(v)
         self.variation.collect(v)
         self.predict_variation()
+        if self.only_variation:
+            return 0.0
         experts_weights(&self.experts, weights)
         return weights[VALUES]
 
@@ -299,6 +302,8 @@ cdef class OVFIVModel(Model):
     def weights(self):
         """Weights of the learner on values and of the variation learner in the next round."""
         cdef double[::1] out = np.zeros(2)
+        if self.only_variation:
+            return 0.0, 1.0
         experts_weights(&self.experts, &out[0])
         return float(out[0]), float(out[1])
 

@@ -10,6 +10,7 @@ cdef class VariationLearner:
     cdef State arrays
     cdef Penalty penalty
     cdef readonly bint presence      # weights on the columns present instead of those absent
+    cdef readonly bint bias          # has an unpenalised bias
     cdef bint auto                   # may go over from absence to presence
     cdef double there, known         # columns present and known, summed since the encoding was last considered
     cdef double rounds               # instances learned

@@ -25,13 +25,14 @@ cdef double FEW = 0.1  # below this share of columns present, presence is the ch
 cdef class VariationLearner:
     """One problem up to two labels, then one per label."""
 
-    def __cinit__(self, double L1, double alpha, double beta, double L2, str encode not None):
+    def __cinit__(self, double L1, double alpha, double beta, double L2, str encode not None, bint bias=True):
         self.penalty.slowness = 1.0 / alpha
         self.penalty.beta = beta
         self.penalty.l1 = L1
         self.penalty.l2 = L2
         self.presence = encode == "presence"
-        self.auto = encode == "auto"
+        self.bias = bias
+        self.auto = encode == "auto" and bias  # the other encoding of a function needs a bias
         self.problems = 1
         self.stride = 1
         self.arrays = State()
@@ -121,7 +122,7 @@ cdef class VariationLearner:
         cdef int c
         cdef Penalty* p = &self.penalty
         cdef Proximal* row = self.cell(0, 0)
-        for c in range(self.problems):
+        for c in range(self.problems if self.bias else 0):
             proximal_step(&row[c], p, 0.0, self.gradient[c])
         if self.problems == 1:
             for i in range(self.n_counted):

@@ -50,6 +50,9 @@ class OVFIV(VaryingClassifier):
         ``"absence"`` gives weights to the columns absent, as the paper, at O(known) a round; ``"presence"`` to those
         present, the same functions at O(present); ``"auto"`` starts with absence and goes over to presence, without a
         change in what is learned so far, once less than a tenth of the known columns are present.
+    bias
+        Whether the variation learner has an unpenalised bias; the paper's has none. Without it ``encode="auto"`` stays
+        with absence.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
     max_features, evict
@@ -97,9 +100,15 @@ class OVFIV(VaryingClassifier):
         "beta": Real(0),
         "L2": Real(0),
         "encode": OneOf("auto", "absence", "presence"),
+        "bias": Boolean(),
         "scale": AnyOf(OneOf("standard", "minmax", "none"), None),
         "fit_intercept": AnyOf(Boolean(), None),
         "clip": AnyOf(Real(0, open_low=True), None),
+    }
+    _paper: ClassVar[dict[str, Any]] = {
+        "base": "ftrladp:paper",
+        "encode": "absence",
+        "bias": False,
     }
     _cost = "the base learner's; with encode='absence' O(known), with 'presence' O(present) more"
     _uses_absence = True
@@ -114,6 +123,7 @@ class OVFIV(VaryingClassifier):
         beta: float = 1.0,
         L2: float = 0.0,
         encode: str = "auto",
+        bias: bool = True,
         *,
         scale: str | None = None,
         fit_intercept: bool | None = None,
@@ -129,6 +139,7 @@ class OVFIV(VaryingClassifier):
         self.beta = beta
         self.L2 = L2
         self.encode = encode
+        self.bias = bias
         super().__init__(
             scale=scale,  # type: ignore[arg-type]  # None, the base learner's, is allowed here
             fit_intercept=fit_intercept,  # type: ignore[arg-type]
@@ -141,6 +152,7 @@ class OVFIV(VaryingClassifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
         yield {"base": "arow:r=1", "encode": "presence", "eta": 0.05}
+        yield {"bias": False}
         yield {"eta": "optimal", "horizon": 500, "encode": "absence", "lam": 0.0}
 
     def _make_engine(self) -> Engine:
@@ -158,11 +170,14 @@ class OVFIV(VaryingClassifier):
             "intercept": (self.fit_intercept, base.fit_intercept if native else False),
             "clip": (self.clip, base.clip if native else 3.0),
         }
+        used = {name: theirs if own is None else own for name, (own, theirs) in inherited.items()}
+        if native:  # a rule may look at how its values are scaled
+            base.scale, base.clip = used["scale"], used["clip"]
         return Engine(
             self._around(_without_majority_bias(base._model()) if native else PythonModel(base)),
             max_features=self.max_features,
             evict=self.evict,
-            **{name: theirs if own is None else own for name, (own, theirs) in inherited.items()},
+            **used,
         )
 
     def _around(self, base: Model) -> OVFIVModel:
@@ -170,7 +185,7 @@ class OVFIV(VaryingClassifier):
             rate, eta = _RATES[self.eta], float(self.horizon or 0)
         else:
             rate, eta = "fixed", self.eta
-        return OVFIVModel(base, rate, eta, self.lam, self.alpha, self.beta, self.L2, self.encode)
+        return OVFIVModel(base, rate, eta, self.lam, self.alpha, self.beta, self.L2, self.encode, self.bias)
 
     def _mixture(self) -> OVFIVModel:
         model = self._engine.model

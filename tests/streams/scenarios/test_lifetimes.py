@@ -36,6 +36,15 @@ def test_evolvable_switches_from_one_space_to_a_linear_map_of_it():
     assert not np.array_equal(other.values, prepared.block.values)
 
 
+def test_evolvable_without_the_old_space():
+    rows = [{"a": float(i), "b": float(i % 3), "c": float(i % 7)} for i in range(40)]
+    block = streams.prepare(Block.from_dicts(rows, [0, 1] * 20), "evolvable:overlap=20,show=new", shuffle=False).block
+    both = streams.prepare(Block.from_dicts(rows, [0, 1] * 20), "evolvable:overlap=20", shuffle=False).block
+    assert all(set(x) == {"new1", "new2"} for x in block.rows())
+    new = [{name: v for name, v in x.items() if name.startswith("new")} for x in both.rows()]
+    assert list(block.rows()) == new
+
+
 def test_evolvable_codes_strings_and_drops_incomplete_rows():
     rows = [{"s": level, "x": 1.0 * i} for i, level in enumerate(["red", "blue", "green"] * 10)] + [{"s": "red"}] * 3
     prepared = streams.prepare(Block.from_dicts(rows), "evolvable:overlap=0", shuffle=False)

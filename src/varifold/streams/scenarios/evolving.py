@@ -16,17 +16,19 @@ from varifold.streams.scenarios.segment import Segment
 __all__ = ["evolvable"]
 
 
-def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7) -> Segment:
+def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str = "both") -> Segment:
     """At half of the stream all columns are replaced by others that are linear in them.
 
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
     and every column is scaled to [0, 1] over the whole set (which looks ahead, and is part of the generator). The new
     space is X R with standard normal R and floor(ratio d) columns ``new1``, ``new2``, ...; in the last `overlap` rows
-    of the first half both spaces are there. Only rows after the switch count (`scored_from`). The authors'
-    second spaces are no longer public; R comes from the seed here.
+    of the first half both spaces are there; ``show=new`` hides the old one altogether. Only rows after the switch count
+    (`scored_from`). The authors' second spaces are no longer public; R comes from the seed here.
     """
     if overlap < 0:
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")
+    if show not in ("both", "new"):
+        raise ParameterError(f"show must be one of both, new. Got {show!r} instead.")
     if not 0 < ratio <= 1:
         raise ParameterError(f"ratio must be a share above 0 and at most 1. Got {ratio} instead.")
     columns = Columns(segment.reordered().block)
@@ -37,13 +39,13 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7) -> Segmen
     if n < 2 or width == 0:
         raise DataError(f"evolvable needs two complete rows or more; the set has {n} of them in {len(complete)} rows")
     low, high = table.min(axis=0), table.max(axis=0)
-    old = (table - low) / np.where(high > low, high - low, 1.0)
-    new = old @ np.random.default_rng(segment.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
+    first = (table - low) / np.where(high > low, high - low, 1.0)
+    new = first @ np.random.default_rng(segment.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
     switch = n // 2
-    old[switch:] = np.nan
+    first[switch if show == "both" else 0 :] = np.nan
     new[: max(0, switch - overlap)] = np.nan
     vocabulary = Vocabulary()
-    cells = [(vocabulary.add(name), old[:, j]) for j, name in enumerate(columns.names)]
+    cells = [(vocabulary.add(name), first[:, j]) for j, name in enumerate(columns.names)]
     cells += [(vocabulary.add(f"new{j + 1}"), new[:, j]) for j in range(new.shape[1])]
     block, weights = columns.block, columns.block.weights
     made = Block(

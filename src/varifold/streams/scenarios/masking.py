@@ -79,18 +79,21 @@ def capricious(segment: Segment, mode: str = "bernoulli") -> Segment:
     return segment.masked(masks.Pairs(segment.columns.width, segment.seed))
 
 
-def informative(segment: Segment, a: float = 0.1, b: float = 0.3) -> Segment:
+def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "random") -> Segment:
     """Absence carries information: half of the columns are hidden more often in one class than in the other.
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
     registered sets the negative one) and `b` in all others; the other half with .5 everywhere. The paper does not say
-    which half; here it comes from the seed.
+    which half: ``half=random`` takes one from the seed, ``half=first`` the first columns in file order. Nor does it
+    say which label is which; ``a=0.3,b=0.1`` turns the rates round.
     """
     _share("a", a)
     _share("b", b)
+    _choice("half", half, ("random", "first"))
     width = segment.columns.width
     removal = np.full((2, width), 0.5)
-    chosen = np.random.default_rng(segment.seed).permutation(width)[: width // 2]
+    order = np.arange(width) if half == "first" else np.random.default_rng(segment.seed).permutation(width)
+    chosen = order[: width // 2]
     removal[0, chosen] = a
     removal[1, chosen] = b
     return _bernoulli(segment, removal, segment.codes > 0)

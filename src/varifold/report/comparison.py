@@ -1,0 +1,86 @@
+"""Several learners on one stream in one picture: recent errors, and the error and loss so far."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from varifold.bench.cell import curve_ends
+from varifold.bench.compare import Filled, Number
+from varifold.bench.statistics import Floats
+from varifold.errors import DataError
+from varifold.report.curves import instances_below
+from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet, write
+
+__all__ = ["loss_curve", "plot_comparison", "recent"]
+
+_RECENT = 3
+"""Points of a stored curve that a recent error is the mean of."""
+
+
+def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
+    """Error of the last instances above, error so far below it, and the log loss so far where learners give one."""
+    setting, data = filled.table.settings[0], filled.table.data[0]
+    found = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
+    numbers = {name: number for name, number in found.items() if number}
+    if not numbers:
+        raise DataError(f"nothing of {filled.table.name} has been run, so that there is nothing to draw")
+    panels = [("error, recent", recent), ("error so far", error_curve), ("log loss so far", loss_curve)]
+    drawn = [(title, {k: make(n) for k, n in numbers.items()}) for title, make in panels]
+    drawn = [(title, {k: c for k, c in curves.items() if len(c[0])}) for title, curves in drawn]
+    drawn = [(title, curves) for title, curves in drawn if curves]
+    figure, axes = pyplot().subplots(len(drawn), 1, figsize=(9, 3.1 * len(drawn)), sharex=True, squeeze=False)
+    colours = {name: LINES[i % len(LINES)] for i, name in enumerate(numbers)}
+    for (title, curves), ax in zip(drawn, axes[:, 0], strict=True):
+        _panel(ax, title, curves, colours)
+    majority = filled.majority(setting, data, "cer")
+    for ax in axes[:2, 0]:
+        ax.axhline(majority, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    axes[0, 0].set_title(f"{filled.table.title}: {filled.table.caption}", fontsize=12, fontweight="bold", pad=12)
+    instances_below(axes[-1, 0], max(float(at[-1]) for _, curves in drawn for at, _ in curves.values()))
+    write(figure, path)
+
+
+def _panel(ax: Any, title: str, curves: dict[str, tuple[Floats, Floats]], colours: dict[str, str]) -> None:
+    quiet(ax)
+    for name, (at, values) in curves.items():
+        ax.plot(at, values, color=colours[name], linewidth=1.7)
+    top = 1.12 * max(float(np.max(values[len(values) // 20 :])) for _, values in curves.values())
+    ax.set_ylim(0, max(top, 0.02))
+    ax.set_ylabel(title)
+    ends = [(float(values[-1]), f"{name} {values[-1]:.3f}", colours[name]) for name, (_, values) in curves.items()]
+    label_ends(ax, ends, max(float(at[-1]) for at, _ in curves.values()), 0.09 * ax.get_ylim()[1])
+
+
+def _mean(number: Number, field: str) -> tuple[Floats, Floats]:
+    """Instances and the mean of a stored curve over the repeats, where all of them have a value."""
+    at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
+    runs = [np.frombuffer(getattr(o, field), dtype="<f4") for o in number.outcomes]
+    if any(len(run) < len(at) for run in runs):
+        return np.zeros(0), np.zeros(0)
+    values = np.array([run[: len(at)] for run in runs], dtype=np.float64)
+    there = ~np.isnan(values).any(axis=0)
+    return at[there], values.mean(axis=0)[there]
+
+
+def error_curve(number: Number) -> tuple[Floats, Floats]:
+    """Instances and the mean error so far."""
+    return _mean(number, "curve")
+
+
+def loss_curve(number: Number) -> tuple[Floats, Floats]:
+    """Instances and the mean log loss so far; empty for a learner without probabilities."""
+    return _mean(number, "loss_curve")
+
+
+def recent(number: Number) -> tuple[Floats, Floats]:
+    """Instances and the error among the last ones, a few points of the stored curve wide."""
+    at, so_far = error_curve(number)
+    first = number.outcomes[0].instances - number.outcomes[0].scored
+    wrong = so_far * (at - first)
+    width = min(_RECENT, max(1, len(at) // 4))
+    if len(at) <= width:
+        return at, so_far
+    return at[width:], np.clip((wrong[width:] - wrong[:-width]) / (at[width:] - at[:-width]), 0.0, 1.0)

@@ -1,0 +1,89 @@
+"""OLVF, Fig. 1: errors, the loss of the space classifier, and projection confidences on movie reviews."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from varifold.bench.sources import stream_of
+from varifold.bench.table import find_table
+from varifold.bench.work import spec_of
+from varifold.linear import OLVF
+from varifold.report.papers import Figure
+from varifold.report.papers.runs import POINTS, cells_of
+from varifold.report.style import BLUE, GREEN, GREY, ORANGE, label_ends, pyplot, quiet, trailing, write
+
+__all__ = ["FIGURES"]
+
+
+def _watched(cell: Any) -> dict[str, Any]:
+    """Errors of a learner, and what OLVF's space classifier says of each instance before it learns it."""
+    learner = spec_of(cell)()
+    block = stream_of(cell).prepared.block
+    labels = block.labels.values
+    wrong, losses, confidences = [], [], []
+    for x, code in zip(block.rows(), block.codes.tolist(), strict=True):
+        y = labels[code]
+        right = learner.predict_one(x) == y
+        wrong.append(not right)
+        if isinstance(learner, OLVF):
+            found = learner.confidences_one(x)
+            margin = found.space_margin if right else -found.space_margin
+            losses.append(math.log1p(math.exp(-margin)) if margin > -700 else -margin)
+            confidences.append((found.instance, found.classifier))
+        learner.learn_one(x, y)
+    return {"wrong": wrong, "losses": losses, "confidences": np.array(confidences)}
+
+
+def _so_far(values: Any) -> Any:
+    return np.cumsum(values) / np.arange(1, len(values) + 1)
+
+
+def draw_confidences(path: str, repeats: int) -> None:
+    """Left: errors so far of OLVF and OLSF, and the space classifier's loss; right: projection confidences."""
+    table = find_table("olvf-5")
+    setting = next(s for s in table.settings if s.name == "real VFS")
+    data = next(d for d in table.data if d.name == "imdb")
+    ours, other = (cells_of(table, setting, data, m.name, "paper", 1)[0] for m in reversed(table.methods))
+    olvf, olsf = _watched(ours), _watched(other)
+    plt = pyplot()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.2), gridspec_kw={"wspace": 0.5})
+    n = len(olvf["wrong"])
+    shown = np.unique(np.linspace(n // 200, n - 1, 3 * POINTS).astype(int))
+    lines = {
+        "OLVF": (_so_far(olvf["wrong"]), BLUE),
+        "OLSF": (_so_far(olsf["wrong"]), ORANGE),
+        "space loss": (_so_far(olvf["losses"]), GREEN),
+    }
+    for ax, title in (
+        (left, "mean error so far, and mean loss of the space classifier"),
+        (right, "projection confidence"),
+    ):
+        quiet(ax)
+        ax.set_title(title, fontsize=10, color=GREY)
+        ax.set_xlabel("reviews")
+        ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    for values, colour in lines.values():
+        left.plot(shown, values[shown], color=colour, linewidth=1.8)
+    left.set_ylim(0, 0.8)
+    ends = [(float(values[-1]), f"{name} {values[-1]:.3f}", colour) for name, (values, colour) in lines.items()]
+    label_ends(left, ends, n, 0.05)
+    instance, classifier = olvf["confidences"].T
+    right.plot(shown, instance[shown], color=GREY, linewidth=0.5)
+    right.plot(shown, trailing(instance, n // 50)[shown], color=ORANGE, linewidth=1.8)
+    right.plot(shown, classifier[shown], color=BLUE, linewidth=1.8)
+    label_ends(
+        right,
+        [
+            (float(classifier[-1]), "classifier, p_w", BLUE),
+            (float(trailing(instance, n // 50)[-1]), "instance, p_x", ORANGE),
+        ],
+        n,
+        0.06 * (right.get_ylim()[1] - right.get_ylim()[0]),
+    )
+    write(figure, path)
+
+
+FIGURES = [Figure("1", "errors and projection confidences on movie reviews", draw_confidences)]

@@ -1,0 +1,78 @@
+"""What the figures share: runs of learners on a table's streams, and panels of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from varifold.bench.cell import Cell
+from varifold.bench.sources import stream_of
+from varifold.bench.statistics import Floats
+from varifold.bench.table import Data, Setting, Table
+from varifold.bench.work import spec_of
+from varifold.evaluate import Result, prequential
+from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet
+
+__all__ = ["Lines", "cells_of", "curve_panels", "mean_curve", "run_cell"]
+
+POINTS = 120
+Lines = Mapping[str, tuple[Floats, Floats]]
+"""Instances and values by name of a line."""
+
+
+def cells_of(table: Table, setting: Setting, data: Data, method: str, column: str, repeats: int) -> list[Cell]:
+    """The cells of one number of a table; of several candidates the first."""
+    for slot in table.slots(repeats):
+        if (slot.setting, slot.data, slot.method, slot.column) == (setting, data, method, column):
+            return list(next(iter(slot.cells.values())))
+    raise LookupError(f"{method} ({column}) has no cell on {data.name} in {table.name}")
+
+
+def run_cell(cell: Cell) -> Result:
+    """A cell with a finer curve than the store keeps."""
+    stream = stream_of(cell)
+    return prequential(spec_of(cell)(), stream.prepared, curve_points=POINTS)
+
+
+def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:
+    """Instances, and the mean over repeats of a field of the curves, where all have a value."""
+    points = min(len(r.curve.at) for r in results)
+    values = np.array([getattr(r.curve, field)[:points] for r in results], dtype=np.float64)
+    there = ~np.isnan(values).any(axis=0)
+    return results[0].curve.at[:points][there].astype(np.float64), values.mean(axis=0)[there]
+
+
+def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: int = 2) -> Any:
+    """A figure with a panel for each data set, one colour for each line of the same name."""
+    plt = pyplot()
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 2.9 * rows), squeeze=False)
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    colours = {name: LINES[i % len(LINES)] for i, name in enumerate(names)}
+    for ax, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
+        _panel(ax, panel, lines, colours)
+        ax.set_ylabel(ylabel)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    figure.tight_layout(w_pad=6)
+    return figure
+
+
+def _panel(ax: Any, title: str, lines: Lines, colours: Mapping[str, str]) -> None:
+    quiet(ax)
+    shown = {name: line for name, line in lines.items() if len(line[0])}
+    settled = [values[len(values) // 10 :] for _, values in shown.values()]
+    low, high = min(v.min() for v in settled), max(v.max() for v in settled)
+    margin = 0.12 * max(high - low, 1e-3)
+    ax.set_ylim(low - margin, high + margin)
+    for name, (at, values) in shown.items():
+        ax.plot(at, values, color=colours[name], linewidth=1.6)
+    last = max(float(at[-1]) for at, _ in shown.values())
+    ends = [(float(values[-1]), name, colours[name]) for name, (_, values) in shown.items()]
+    label_ends(ax, ends, last, 0.085 * (high - low + 2 * margin))
+    ax.set_title(title, fontsize=10, color=GREY)
+    ax.set_xlabel("instances")
+    ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
