@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from tests.oracles.following import PlainScaler
+from tests.oracles.harness import Scaler
 from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
 from varifold import OVFM, load
 from varifold._engine.classify import Engine
@@ -50,7 +50,7 @@ def numeric(x):
 
 
 def follow(learner, twin, instances):
-    scaler = PlainScaler(learner.scale, learner.clip)
+    scaler = Scaler(learner.scale, learner.clip)
     known, compared, met = set(), 0, False
     for step, (x, y, w) in enumerate(instances):
         given = numeric(x)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.arow import PlainAROW
-from tests.oracles.common import follow, stream
+from tests.oracles.harness import follow, mixed_stream
 from varifold import AROW
 
 AROUND = [
@@ -36,19 +36,19 @@ def twin(learner: AROW) -> Any:
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_two_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
     learner = AROW(**rule, **around)
-    follow(learner, twin(learner), stream(110, labels=2, weights=True, strings=True, seed=1))
+    follow(learner, twin(learner), mixed_stream(110, labels=2, weights=True, strings=True, seed=1))
 
 
 @pytest.mark.parametrize("around", AROUND[::2], ids=str)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_later_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
     learner = AROW(**rule, **around)
-    follow(learner, twin(learner), stream(110, labels=4, weights=False, strings=True, seed=2))
+    follow(learner, twin(learner), mixed_stream(110, labels=4, weights=False, strings=True, seed=2))
 
 
 def test_the_covariance_grows_with_the_space() -> None:
     learner = AROW(covariance="full")
-    follow(learner, twin(learner), stream(160, labels=3, weights=True, strings=True, seed=5, names=40))
+    follow(learner, twin(learner), mixed_stream(160, labels=3, weights=True, strings=True, seed=5, names=40))
 
 
 def test_too_many_features_make_it_diagonal_and_it_says_so() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.fobos import PlainFOBOS
-from tests.oracles.following import ONE, SETTINGS, walk
+from tests.oracles.harness import ONE, SETTINGS, walk
 from varifold import FOBOS
 
 

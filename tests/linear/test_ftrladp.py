@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import SETTINGS, OneVsRest, follow, walk
 from tests.oracles.ftrladp import PlainFTRLADP
+from tests.oracles.harness import SETTINGS, OneVsRest, follow, walk
 from varifold import FTRLADP
 
 FORMS = [

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import ONE, SETTINGS, walk
 from tests.oracles.ftrlproximal import PlainFTRLProximal
+from tests.oracles.harness import ONE, SETTINGS, walk
 from varifold import FTRLProximal
 
 FORMS = [{}, {"alpha": 0.5, "beta": 0.1, "L1": 0.5, "L2": 0.3}, {"L1": 3.0}]

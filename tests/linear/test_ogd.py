@@ -1,6 +1,6 @@
 import pytest
 
-from tests.oracles.following import SETTINGS, walk
+from tests.oracles.harness import SETTINGS, walk
 from tests.oracles.ogd import PlainOGD
 from varifold import OGD
 

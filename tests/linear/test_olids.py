@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import ONE, SETTINGS, OneVsRest, follow, stream
+from tests.oracles.harness import ONE, SETTINGS, OneVsRest, follow, stream
 from tests.oracles.olids import PlainOLIDS
 from varifold import OLIDS
 
@@ -23,7 +23,7 @@ def test_follows_the_equations(form, setting):
 
 
 def with_strings(instances, several, seed=3):
-    """The stream with string columns, one of them absent at times, given as strings and as their indicators."""
+    """The stream with string columns, one of them absent at times."""
     rng = np.random.default_rng(seed)
     for x, y, w in instances:
         levels = {}
@@ -32,23 +32,7 @@ def with_strings(instances, several, seed=3):
         if rng.random() < 0.6:
             levels["city"] = ["rome", "oslo", "bern", "nice"][rng.integers(0, 4)]
         x = {name: value for name, value in x.items() if name != "f0"}  # constant: as an indicator, it would tie
-        indicators = {f"{name}={level}": 1.0 for name, level in levels.items()}
-        yield {**x, **levels}, {**x, **indicators}, y, w
-
-
-class Strings:
-    """A learner that is given the string columns of instances told by their indicators."""
-
-    def __init__(self, learner, strings):
-        self.learner, self.strings = learner, strings
-        self.scale, self.clip, self.fit_intercept = learner.scale, learner.clip, learner.fit_intercept
-        self.majority_bias = learner.majority_bias
-
-    def margins_one(self, x):
-        return self.learner.margins_one(self.strings[id(x)])
-
-    def learn_one(self, x, y, w):
-        self.learner.learn_one(self.strings[id(x)], y, w)
+        yield {**x, **levels}, y, w
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
@@ -61,11 +45,7 @@ def test_string_columns_follow_the_equations(form, setting):
     several = form["B"] == 1  # values that come together have equal weights: truncation ties
     rows = [row for row in with_strings(plain, several) if row[0]]
     history = []
-    follow(
-        Strings(learner, {id(indicators): x for x, indicators, _, _ in rows}),
-        OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history, clip=clip)),
-        [(indicators, y, w) for _, indicators, y, w in rows],
-    )
+    follow(learner, OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history, clip=clip)), rows)
 
 
 def test_string_columns_are_learned():

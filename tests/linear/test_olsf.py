@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import ONE, SETTINGS, walk
+from tests.oracles.harness import ONE, SETTINGS, walk
 from tests.oracles.pa import PlainOLSF
 from varifold import OLSF
 

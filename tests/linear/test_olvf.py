@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracles.common import follow, stream
+from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.olvf import PlainOLVF, sigmoid
 from varifold import OLVF
 
@@ -38,24 +38,24 @@ def twin(learner: OLVF) -> Any:
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_two_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
     learner = OLVF(**rule, **around)
-    follow(learner, twin(learner), stream(110, labels=2, weights=True, strings=True, seed=6))
+    follow(learner, twin(learner), mixed_stream(110, labels=2, weights=True, strings=True, seed=6))
 
 
 @pytest.mark.parametrize("around", AROUND[::2], ids=str)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_later_labels(rule: dict[str, Any], around: dict[str, Any]) -> None:
     learner = OLVF(**rule, **around)
-    follow(learner, twin(learner), stream(110, labels=4, weights=False, strings=True, seed=6))
+    follow(learner, twin(learner), mixed_stream(110, labels=4, weights=False, strings=True, seed=6))
 
 
 def test_the_projection_is_one_factor_even_when_it_runs_small() -> None:
     learner = OLVF(B=0.9, lam=1e-9, C=10.0, C_bar=1.0, scale="none")
-    follow(learner, twin(learner), stream(200, labels=2, weights=False, strings=False, seed=3), tolerance=1e-8)
+    follow(learner, twin(learner), mixed_stream(200, labels=2, weights=False, strings=False, seed=3), tolerance=1e-8)
 
 
 def test_a_deep_heap_gives_up_the_right_weights() -> None:
     learner = OLVF(B=0.5, lam=0.5, C=0.2, C_bar=0.05, scale="none")
-    follow(learner, twin(learner), stream(260, labels=3, weights=False, strings=False, seed=7, names=60))
+    follow(learner, twin(learner), mixed_stream(260, labels=3, weights=False, strings=False, seed=7, names=60))
 
 
 @pytest.mark.parametrize("scale", ["standard", "none"])
@@ -79,7 +79,7 @@ def test_where_the_sparse_form_leaves_its_oracle_two_weights_were_equal(scale: s
             return rules[-1]
 
         try:
-            follow(learner, make, stream(110, labels=2, weights=True, strings=True, seed=seed))
+            follow(learner, make, mixed_stream(110, labels=2, weights=True, strings=True, seed=seed))
         except AssertionError:
             left.append((seed, min(rule.gap for rule in rules)))
     assert all(gap < 1e-12 for _, gap in left), left

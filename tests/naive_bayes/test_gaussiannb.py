@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.oracles.following import stream
 from tests.oracles.gaussiannb import PlainGaussianNB
+from tests.oracles.harness import stream
 from varifold import GaussianNB
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import stream
+from tests.oracles.harness import stream
 from tests.oracles.nb3 import PlainNB3
 from varifold import NB3
 

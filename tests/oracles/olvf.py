@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.oracles.common import ONE
+from tests.oracles.harness import ONE
 
 
 def sigmoid(v: float) -> float:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.special import expit
 
-from tests.oracles.following import ONE, OneVsRest
 from tests.oracles.ftrlproximal import PlainFTRLProximal
+from tests.oracles.harness import ONE, OneVsRest
 
 BIAS = "the bias"
 

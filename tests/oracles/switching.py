@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.oracles.evolving import ONE
-from tests.oracles.following import PlainScaler
+from tests.oracles.harness import Scaler
 
 
 def replaced(before=120, overlap=8, after=120, d1=7, d2=5, labels=2, weights=False, flicker=0.0, stay=0, seed=0):
@@ -28,7 +28,7 @@ def replaced(before=120, overlap=8, after=120, d1=7, d2=5, labels=2, weights=Fal
 
 def follow(learner, twin, instances, rtol=1e-8, atol=1e-8):
     """Learn with both, comparing every margin before it is learned; how many were compared after the switch."""
-    scaler = PlainScaler(learner.scale, learner.clip)
+    scaler = Scaler(learner.scale, learner.clip)
     intercept = {ONE: 1.0} if learner.fit_intercept else {}
     known, after = set(), 0
     for step, (x, y, w) in enumerate(instances):

@@ -5,8 +5,8 @@ import pytest
 from river import linear_model, naive_bayes, preprocessing
 
 import varifold
-from tests.oracles.following import ONE, SETTINGS, PlainScaler, stream
 from tests.oracles.ftrladp import PlainFTRLADP
+from tests.oracles.harness import ONE, SETTINGS, Scaler, stream
 from tests.oracles.ovfiv import PlainOVFIV
 from tests.oracles.pa import PlainPA
 from varifold import OVFIV
@@ -36,7 +36,7 @@ def test_follows_the_equations(form, eta, setting):
     learner = OVFIV(**form, scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     make = (lambda: PlainPA("pa1", 0.05)) if "base" in form else PlainFTRLADP
     twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", form.get("bias", True))
-    scaler, intercept = PlainScaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
+    scaler, intercept = Scaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
     met, compared = False, 0
     for step, (x, y, w) in enumerate(stream(labels=setting["labels"], weights=setting["weights"])):
         if met:

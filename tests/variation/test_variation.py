@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.oracles.following import stream
 from tests.oracles.ftrladp import PlainFTRLADP
+from tests.oracles.harness import stream
 from tests.oracles.ovfiv import PlainOVFIV
 from varifold import OVFIV, Variation
 

@@ -1,10 +1,10 @@
-"""Scores that lean to the commoner class, from the words of the decision."""
+"""Scores biased to the commoner class, from the words of docs/decisions/linear.md."""
 
 import math
 
 
-class Leaning:
-    """What class shares add to the scores, while the commonest class leads the margins' own answers."""
+class MajorityBias:
+    """What class shares add to the scores, while the commonest class is right more often than the margins."""
 
     def __init__(self):
         self.lead, self.counts, self.sizes = 0.0, {}, []
@@ -17,7 +17,7 @@ class Leaning:
         return 2 * unit * (2 * share - 1) / (1 + math.exp(self.lead))
 
     def learn(self, scores, y, w):
-        """`scores` by label, in the order the labels were met, before the instance is learned."""
+        """`scores` by label, in the order in which the labels came, before the instance is learned."""
         for label in scores:
             self.counts.setdefault(label, 0.0)
         own, common = (max(of, key=of.get) for of in (scores, self.counts))
