@@ -41,6 +41,7 @@ _WHERE: dict[str, str] = {
     "ovfiv": "varifold.variation.ovfiv:OVFIV",
     "ovfm": "varifold.copula.ovfm:OVFM",
     "pa": "varifold.linear.pa:PA",
+    "windowforest": "varifold.forest.windowforest:WindowForest",
     "cwfe": "varifold.evolving.cwfe:CWFE",
     "ncw": "varifold.evolving.cwfe:NCW",
     "rcwf": "varifold.evolving.cwfe:RCWf",

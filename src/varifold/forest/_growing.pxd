@@ -1,0 +1,46 @@
+"""Growing one tree over the rows of a window."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from varifold._engine.model cimport Model
+from varifold.forest._nodes cimport Nodes
+from varifold.forest._window cimport Row, Window
+
+cdef enum:
+    DEEPEST = 30         # splits on a path
+    MOST_CUTS = 64       # values drawn for a column
+    MOST_COLUMNS = 64    # columns drawn for a split
+
+cdef struct Split:
+    int32_t key
+    double value
+    uint8_t way
+    double gain
+
+cdef class Growing(Model):
+    cdef Window window
+    cdef Nodes nodes
+    cdef readonly int cuts             # values drawn for a column, between which thresholds lie
+    cdef readonly Py_ssize_t min_leaf  # rows on either side of a split
+    cdef uint64_t seed
+    cdef readonly int64_t grown        # trees grown so far
+    cdef uint64_t draws                # made for the tree that grows now
+    cdef double* importance            # [slot]: decrease of impurity, recent trees counting most
+    cdef double* table                 # scratch [bin][class]
+    cdef double* total                 # scratch [class]: of the node
+    cdef double* present               # scratch [class]: of its rows that have the column
+    cdef double* below                 # scratch [class]: of those left of the threshold
+    cdef double[MOST_CUTS] cut         # scratch: thresholds or levels on trial
+    cdef Py_ssize_t[MOST_CUTS + 2] rows  # scratch: rows by bin
+
+    cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil
+    cdef int32_t grow_tree(self, Py_ssize_t length, int trees) noexcept nogil
+    cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil
+    cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
+    cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil
+    cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil
+    cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil
+    cdef bint try_split(self, Py_ssize_t left, Py_ssize_t n, int m, Split* tried, Split* best) noexcept nogil
+    cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
+                    Split* best) noexcept nogil
+    cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil
