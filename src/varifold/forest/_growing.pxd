@@ -20,6 +20,7 @@ cdef struct Split:
 cdef class Growing(Model):
     cdef Window window
     cdef Nodes nodes
+    cdef readonly double columns       # tried for a split, in square roots of those present
     cdef readonly int cuts             # values drawn for a column, between which thresholds lie
     cdef readonly Py_ssize_t min_leaf  # rows on either side of a split
     cdef uint64_t seed

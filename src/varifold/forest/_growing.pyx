@@ -16,7 +16,7 @@ cdef double LEAST_GAIN = 1e-9    # of a split, as a share of the node's weight
 cdef class Growing(Model):
     """A model that keeps a window of rows and grows trees over it."""
 
-    def __cinit__(self, *args, **kwargs):
+    def __cinit__(self):
         self.nodes = Nodes()
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
@@ -82,10 +82,10 @@ cdef class Growing(Model):
         return labels > 1 and n >= 2 * self.min_leaf
 
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
-        """The best split on about sqrt(columns) + 1 columns, each drawn from a drawn row; whether there is any."""
+        """The best split on some columns, each drawn from a drawn row; whether there is any."""
         cdef int32_t[MOST_COLUMNS] tried
         cdef Row* r = &self.window.row[order[self.pick(n)]]
-        cdef int wanted = <int> min(<double> MOST_COLUMNS, sqrt(<double> r.n) + 1.0)
+        cdef int wanted = <int> min(<double> MOST_COLUMNS, self.columns * sqrt(<double> r.n) + 1.0)
         cdef int attempt, i, count = 0, useful = 0
         cdef int32_t key
         cdef double weight = 0.0

@@ -10,7 +10,7 @@ cdef class WindowForestModel(Growing):
     cdef int32_t* root                 # [tree]
     cdef readonly Py_ssize_t length    # rows of the window that the next tree is grown on
     cdef Py_ssize_t since              # rows put in since a tree was grown
-    cdef double recent, usual          # error, averaged over about 100 and about 1,000 instances
+    cdef double recent, usual          # error, averaged over about 50 and about 500 instances
     cdef int64_t judged                # instances since the averages began
     cdef Row asked                     # scratch: the instance by column, in the two arrays below
     cdef int32_t* asked_key            # scratch [slot]

@@ -19,15 +19,16 @@ from varifold._engine.state import checked_array
 cdef double RECENT = 0.02      # rates of the two averages of the error
 cdef double USUAL = 0.002
 cdef double SURPRISE = 4.0     # standard errors between them that mean drift
-cdef Py_ssize_t FRESH = 100    # rows to learn from after a drift: those that the recent average is made of
+cdef Py_ssize_t FRESH = 50    # rows to learn from after a drift: those that the recent average is made of
 
 
 cdef class WindowForestModel(Growing):
     """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
 
-    def __cinit__(self, int trees, Py_ssize_t window, int cuts, Py_ssize_t min_leaf, double smoothing, uint64_t seed):
+    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing, uint64_t seed):
         self.window = Window(window)
         self.trees = trees
+        self.columns = columns
         self.cuts = cuts
         self.min_leaf = min_leaf
         self.smoothing = smoothing
@@ -156,7 +157,7 @@ cdef class WindowForestModel(Growing):
         return min(self.length + 1, self.window.most)
 
     cdef void watch(self, bint wrong) noexcept nogil:
-        """Compare the recent error with the usual one: after a drift only the rows of late are learned from."""
+        """Compare the recent error with the usual one: after a drift only the last rows are learned from."""
         cdef double rate
         self.judged += 1
         rate = max(USUAL, 1.0 / self.judged)
@@ -166,7 +167,7 @@ cdef class WindowForestModel(Growing):
         if self.judged <= 2 * FRESH or self.length <= FRESH:
             return
         rate = sqrt(self.usual * (1.0 - self.usual) * RECENT / (2.0 - RECENT))
-        if self.recent > self.usual + SURPRISE * rate + 0.5 * RECENT:
+        if self.recent > self.usual + SURPRISE * rate + 2.0 * RECENT:
             self.length = FRESH - 1
             self.judged = 0
 
@@ -249,7 +250,8 @@ cdef class WindowForestModel(Growing):
             return {}
         self.share(v, label)
         here = {v.slot[i] for i in range(v.n)}
-        return {i: self.part_of[i] for i in range(1, self.space.size) if self.part_of[i] != 0.0 and i not in here}
+        return {f"{self.space.name_of(i)} (absent)": self.part_of[i]
+                for i in range(1, self.space.size) if self.part_of[i] != 0.0 and i not in here}
 
     # ---------------------------------------------------------------- files
 

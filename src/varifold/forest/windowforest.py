@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, Integer, Real
@@ -22,6 +23,8 @@ class WindowForest(VaryingClassifier):
         Trees that answer, by the mean of their probabilities.
     window
         Labelled instances kept at the most. A longer window costs memory, and time only when a tree is grown.
+    columns
+        Columns tried at each split, one more than this many square roots of those present.
     cuts
         Values drawn for each column tried: thresholds are the midpoints between them, levels are tried themselves.
     min_leaf
@@ -35,7 +38,7 @@ class WindowForest(VaryingClassifier):
 
     Notes
     -----
-    *No paper.* A tree is grown on the last L instances, greedily by Gini impurity: at each node about √m + 1 of the m
+    *No paper.* A tree is grown on the last L instances, greedily by Gini impurity: at each node about 2√m + 1 of the m
     columns of its instances are drawn, and a few thresholds (of a number) or levels (of a string) of each. Instances
     in which the column is absent go left or right, whichever is purer; whether the column is there is a split of its
     own. A string column is one column: another level is an observed "no", not an absence. When nothing was absent
@@ -43,8 +46,8 @@ class WindowForest(VaryingClassifier):
 
     One tree is grown again every L / trees instances, the oldest first; meanwhile all nodes go on counting labels. L
     grows by one with every instance, up to `window`, so that trees get deeper while the stream is stable. When the
-    error of the last 100 or so instances is above the usual one by more than four standard errors, L falls back to
-    100: after a drift all trees are replaced within the next 100 instances.
+    error of the last 50 or so instances is above that of the last 500 by more than four standard errors and .04, L
+    falls back to 50: after such a drift all trees are replaced within the next 80 instances or so.
 
     `explain_one` follows the paths: every split adds the change of the label's probability to its column, present or
     absent, stretched so that the parts and the intercept sum to the log of the probability. Values are used as they
@@ -68,6 +71,7 @@ class WindowForest(VaryingClassifier):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "trees": Integer(1, 1000),
         "window": Integer(10, 1_000_000),
+        "columns": Real(0, 64),
         "cuts": Integer(1, 64),
         "min_leaf": Integer(1, 1_000_000),
         "smoothing": Real(0, 1e6, open_low=True),
@@ -81,7 +85,8 @@ class WindowForest(VaryingClassifier):
         self,
         trees: int = 10,
         window: int = 10_000,
-        cuts: int = 8,
+        columns: float = 2.0,
+        cuts: int = 16,
         min_leaf: int = 2,
         smoothing: float = 1.0,
         seed: int = 0,
@@ -91,16 +96,23 @@ class WindowForest(VaryingClassifier):
     ) -> None:
         self.trees = trees
         self.window = window
+        self.columns = columns
         self.cuts = cuts
         self.min_leaf = min_leaf
         self.smoothing = smoothing
         self.seed = seed
         super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
 
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"window": 200}  # full within a check's stream
+        yield {"window": 30, "trees": 3, "min_leaf": 1}
+
     def _model(self) -> WindowForestModel:
         return WindowForestModel(
             trees=self.trees,
             window=self.window,
+            columns=self.columns,
             cuts=self.cuts,
             min_leaf=self.min_leaf,
             smoothing=self.smoothing,

@@ -1,0 +1,13 @@
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import NDArray
+
+class Nodes:
+    used: int
+    free_pair: int
+    n_free: int
+    def check_trees(self, roots: Iterable[int]) -> None: ...
+    def dump(self, classes: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int, classes: int, roots: Iterable[int]) -> None: ...
+    def nbytes(self) -> int: ...
