@@ -10,7 +10,7 @@ from varifold._numeric.hashing cimport draw
 from varifold.forest._nodes cimport Nodes
 from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, Window, place, side
 
-cdef double LEAST_GAIN = 1e-9    # of a split, as a share of the node's weight
+cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
 
 
 cdef class Growing(Model):
@@ -88,10 +88,7 @@ cdef class Growing(Model):
         cdef int wanted = <int> min(<double> MOST_COLUMNS, self.columns * sqrt(<double> r.n) + 1.0)
         cdef int attempt, i, count = 0, useful = 0
         cdef int32_t key
-        cdef double weight = 0.0
-        for i in range(self.classes):
-            weight += self.total[i]
-        best.gain = LEAST_GAIN * weight
+        best.gain = 0.0
         best.key = 0
         for attempt in range(3 * wanted):
             if useful >= wanted or count == MOST_COLUMNS:
@@ -230,7 +227,7 @@ cdef class Growing(Model):
         if weight_left <= 0.0 or weight_right <= 0.0:
             return False
         tried.gain = squares_left / weight_left + squares_right / weight_right - squares / weight
-        if tried.gain > best.gain:
+        if tried.gain > best.gain + TIE * weight:
             best[0] = tried[0]
         return True
 

@@ -10,8 +10,10 @@ cdef class WindowForestModel(Growing):
     cdef int32_t* root                 # [tree]
     cdef readonly Py_ssize_t length    # rows of the window that the next tree is grown on
     cdef Py_ssize_t since              # rows put in since a tree was grown
-    cdef double recent, usual          # error, averaged over about 50 and about 500 instances
-    cdef int64_t judged                # instances since the averages began
+    cdef double usual                  # error, averaged over about 500 instances
+    cdef int64_t judged                # instances since the average began
+    cdef double excess                 # sum of the errors beyond the usual, since it was last 0
+    cdef int64_t rising                # instances since then
     cdef Row asked                     # scratch: the instance by column, in the two arrays below
     cdef int32_t* asked_key            # scratch [slot]
     cdef double* asked_value           # scratch [slot]

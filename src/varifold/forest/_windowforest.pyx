@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport fabs, log, sqrt
+from libc.math cimport fabs, log
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
@@ -16,10 +16,12 @@ from varifold.forest._window cimport Window, place, read_view, side
 
 from varifold._engine.state import checked_array
 
-cdef double RECENT = 0.02      # rates of the two averages of the error
-cdef double USUAL = 0.002
-cdef double SURPRISE = 4.0     # standard errors between them that mean drift
-cdef Py_ssize_t FRESH = 50    # rows to learn from after a drift: those that the recent average is made of
+cdef double USUAL = 0.002      # rate at which the usual error is averaged
+cdef double SLACK = 0.1        # by which errors may exceed it
+cdef double DRIFT = 2.0        # what the sum of the excess must pass to be a drift,
+cdef double SPREAD = 60.0      # and how much more by the variance of an error
+cdef int64_t TRUSTED = 100     # instances before the usual error is known
+cdef Py_ssize_t FEWEST = 20    # rows to learn from after a drift, at the least
 
 
 cdef class WindowForestModel(Growing):
@@ -157,19 +159,19 @@ cdef class WindowForestModel(Growing):
         return min(self.length + 1, self.window.most)
 
     cdef void watch(self, bint wrong) noexcept nogil:
-        """Compare the recent error with the usual one: after a drift only the last rows are learned from."""
-        cdef double rate
+        """Sum up by how much errors exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
         self.judged += 1
-        rate = max(USUAL, 1.0 / self.judged)
-        self.usual += rate * (wrong - self.usual)
-        rate = max(RECENT, 1.0 / self.judged)
-        self.recent += rate * (wrong - self.recent)
-        if self.judged <= 2 * FRESH or self.length <= FRESH:
-            return
-        rate = sqrt(self.usual * (1.0 - self.usual) * RECENT / (2.0 - RECENT))
-        if self.recent > self.usual + SURPRISE * rate + 2.0 * RECENT:
-            self.length = FRESH - 1
+        self.excess += wrong - self.usual - SLACK
+        self.rising += 1
+        if self.excess <= 0.0:
+            self.excess = 0.0
+            self.rising = 0
+        self.usual += max(USUAL, 1.0 / self.judged) * (wrong - self.usual)
+        if self.judged > TRUSTED and self.excess > DRIFT + SPREAD * self.usual * (1.0 - self.usual):
+            self.length = min(self.length, max(self.rising, FEWEST) - 1)
             self.judged = 0
+            self.rising = 0
+            self.excess = 0.0
 
     cdef void regrow(self) noexcept nogil:
         """Grow the oldest tree again, or one more while there are fewer than there should be."""
@@ -186,10 +188,8 @@ cdef class WindowForestModel(Growing):
 
     cdef int32_t blamed(self, int32_t key) noexcept nogil:
         """The slot that answers for a split: the instance's level or number of its column, or the absent column."""
-        cdef Py_ssize_t i = place(&self.asked, key)
-        if i >= 0 and key & 1 and self.asked.value[i] > 0.0:
-            return <int32_t> self.asked.value[i]
-        return key >> 1
+        cdef Py_ssize_t i = place(&self.asked, key | 1)
+        return <int32_t> self.asked.value[i] if i >= 0 and self.asked.value[i] > 0.0 else key >> 1
 
     cdef double follow(self, int32_t node, int label) noexcept nogil:
         """Note what each split on the path adds to the label's probability; returns that of the root."""
@@ -256,18 +256,18 @@ cdef class WindowForestModel(Growing):
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        counters = [self.grown, self.length, self.since, self.judged]
+        counters = [self.grown, self.length, self.since, self.judged, self.rising]
         return {**Model.dump(self, size), **self.window.dump(), **self.nodes.dump(self.classes),
-                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.recent, self.usual])}
+                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         Model.fill(self, arrays, capacity)
         self.window.fill(arrays, capacity, self.classes)
-        counters = checked_array(arrays, "counters", "i", (4,), 0, 1 << 53).tolist()
-        self.grown, self.length, self.since, self.judged = counters
+        counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
+        self.grown, self.length, self.since, self.judged, self.rising = counters
         if self.length > min(self.window.taken, self.window.most) or self.since > self.length:
             raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
-        self.recent, self.usual = checked_array(arrays, "errors", "f", (2,), 0, 1).tolist()
+        self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
         self.nodes.fill(arrays, capacity, self.classes, arrays["roots"][:min(self.grown, self.trees)])
 
     def nbytes(self):
