@@ -13,6 +13,7 @@ from typing import Any
 MASK = 2**64 - 1
 DEEPEST = 30
 USUAL, SLACK, DRIFT, SPREAD, TRUSTED, FEWEST = 0.002, 0.1, 2.0, 60.0, 100, 20
+SHARE = 20
 Row = dict[int, float]
 LEFT, RIGHT = 0, 1
 TIE = 1e-9
@@ -65,7 +66,10 @@ class WindowForestOracle:
         self.forest: list[Node] = []
         self.labels: list[Any] = []
         self.importance: dict[int, float] = {}
-        self.grown = self.length = self.since = self.judged = self.falls = 0
+        self.grown = self.begun = self.taken = self.length = self.since = self.judged = self.falls = 0
+        self.kept = window + window // trees + 1
+        self.growing: Node | None = None
+        self.pending: list[tuple[Node, list[tuple[Row, int, float]], int]] = []
         self.usual, self.excess = 0.0, [0.0]
 
     # ---------------------------------------------------------------- answering
@@ -111,9 +115,10 @@ class WindowForestOracle:
     def learn(self, x: Row, label: Any, w: float) -> None:
         if label not in self.labels:
             self.labels.append(label)
-            for node in [node for root in self.forest for node in root.everyone()]:
+            for node in self.nodes():
                 node.counts.append(0.0)
         y = self.labels.index(label)
+        idle = self.growing is None
         if self.forest and len(self.labels) > 1:
             p = self.scores(x)
             self.watch(p.index(max(p)) != y)
@@ -122,16 +127,16 @@ class WindowForestOracle:
             while node.children:
                 node = node.children[side(x, node.split)]
                 node.counts[y] += w
-        self.rows = [*self.rows, (x, y, w)][-self.window :]
+        if self.growing and self.taken - self.kept >= self.end - self.grown_on:
+            self.work(10**9)
+        self.rows = [*self.rows, (x, y, w)][-self.kept :]
+        self.taken += 1
         self.length = min(self.length + 1, self.window)
         self.since += 1
-        if self.since * self.trees >= self.length:
-            if len(self.forest) < self.trees:
-                self.forest.append(self.tree())
-            else:
-                self.forest[self.grown % self.trees] = self.tree()
-            self.grown += 1
-            self.since = 0
+        if idle and self.since * (self.trees + 1) >= self.length:
+            self.begin()
+        if self.growing:
+            self.work(SHARE * self.trees)
 
     def watch(self, wrong: bool) -> None:
         """CUSUM of the errors."""
@@ -143,6 +148,7 @@ class WindowForestOracle:
         if self.judged > TRUSTED and self.excess[-1] > DRIFT + SPREAD * self.usual * (1 - self.usual):
             self.length = min(self.length, max(len(self.excess) - 1, FEWEST) - 1)
             self.judged, self.excess = 0, [0.0]
+            self.growing = None
             self.falls += 1
 
     def forget(self, key: int, level: int | None) -> None:
@@ -152,7 +158,7 @@ class WindowForestOracle:
                 x.pop(key, None)
             elif x.get(key) == level:
                 x[key] = 0
-        for node in [node for root in self.forest for node in root.everyone()]:
+        for node in self.nodes():
             if node.split and node.split[0] == key and level in (None, node.split[1]):
                 node.split = (0, 0.0, node.split[2], False)
         self.importance.pop(key // 2 if level is None else level, None)
@@ -161,31 +167,60 @@ class WindowForestOracle:
 
     def pick(self, n: int) -> int:
         self.draws += 1
-        return mix(mix(mix(self.seed) ^ self.grown) ^ self.draws) % n
+        return mix(mix(mix(self.seed) ^ self.begun) ^ self.draws) % n
 
-    def tree(self) -> Node:
-        self.draws = 0
+    def nodes(self) -> list[Node]:
+        roots = [*self.forest, *([self.growing] if self.growing else [])]
+        return [node for root in roots for node in root.everyone()]
+
+    def begin(self) -> None:
+        """A new tree over the last rows; `pending` are its nodes that have not been looked at, the next one last."""
+        self.draws, self.since, self.credit = 0, 0, 0
+        self.begun += 1
         self.importance = {slot: part * (1 - 1 / self.trees) for slot, part in self.importance.items()}
         rows = self.rows[-self.length :]
-        return self.grow(rows, 0, sum(w for _, _, w in rows))
+        self.end, self.grown_on = self.taken, len(rows)
+        self.weight = add(w for _, _, w in rows)
+        self.growing = Node([0.0] * len(self.labels))
+        self.pending = [(self.growing, rows, 0)]
+
+    def work(self, rows: int) -> None:
+        """Look at nodes until as many rows were looked at as may be; a tree that is grown replaces the oldest."""
+        self.credit += rows
+        while self.pending and self.credit > 0:
+            node, here, depth = self.pending.pop()
+            self.credit -= len(here)
+            self.grow(node, here, depth)
+        if self.pending:
+            return
+        for x, y, w in self.rows[len(self.rows) - (self.taken - self.end) :]:
+            node = self.growing
+            node.counts[y] += w
+            while node.children:
+                node = node.children[side(x, node.split)]
+                node.counts[y] += w
+        place = self.grown % self.trees
+        self.forest[place : place + 1] = [self.growing]
+        self.growing = None
+        self.grown += 1
 
     def counted(self, rows: list[tuple[Row, int, float]]) -> list[float]:
         return [sum(w for _, y, w in rows if y == c) for c in range(len(self.labels))]
 
-    def grow(self, rows: list[tuple[Row, int, float]], depth: int, weight: float) -> Node:
-        node = Node(self.counted(rows))
-        mixed = sum(n > 0 for n in node.counts) > 1
+    def grow(self, node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
+        node.counts = self.counted(rows)
+        mixed = sum(n > 0 for n in node.counts) > 1 and depth < DEEPEST
         found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.min_leaf else None
-        if depth == DEEPEST or found is None:
-            return node
+        if found is None:
+            return
         gain, node.split = found
         key, value, _, presence = node.split
         slot = key // 2 if presence or key % 2 == 0 else int(value)
-        self.importance[slot] = self.importance.get(slot, 0.0) + gain / weight / self.trees
-        for where in (LEFT, RIGHT):
+        self.importance[slot] = self.importance.get(slot, 0.0) + gain / self.weight / self.trees
+        node.children = [Node([0.0] * len(self.labels)) for _ in (LEFT, RIGHT)]
+        for where in (RIGHT, LEFT):
             here = [row for row in rows if side(row[0], node.split) == where]
-            node.children.append(self.grow(here, depth + 1, weight))
-        return node
+            self.pending.append((node.children[where], here, depth + 1))
 
     def best_split(self, rows, total) -> tuple[float, tuple[int, float, int, bool]] | None:
         wanted = int(min(64, self.columns * math.sqrt(len(rows[self.pick(len(rows))][0])) + 1))

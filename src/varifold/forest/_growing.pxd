@@ -1,10 +1,10 @@
-"""Growing one tree over the rows of a window."""
+"""Growing one tree over the rows of a window, some rows at a time."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._engine.model cimport Model
 from varifold.forest._nodes cimport Nodes
-from varifold.forest._window cimport Row, Window
+from varifold.forest._window cimport Window
 
 cdef enum:
     DEEPEST = 30         # splits on a path
@@ -17,6 +17,12 @@ cdef struct Split:
     uint8_t way
     double gain
 
+# A node of the tree that grows, whose rows have not been looked at.
+cdef struct Pending:
+    int32_t node
+    Py_ssize_t start, stop     # its rows in Window.order
+    int depth
+
 cdef class Growing(Model):
     cdef Window window
     cdef Nodes nodes
@@ -24,8 +30,15 @@ cdef class Growing(Model):
     cdef readonly int cuts             # values drawn for a column, between which thresholds lie
     cdef readonly Py_ssize_t min_leaf  # rows on either side of a split
     cdef uint64_t seed
-    cdef readonly int64_t grown        # trees grown so far
-    cdef uint64_t draws                # made for the tree that grows now
+    cdef readonly int64_t begun        # trees begun so far
+    cdef int32_t root_growing          # of the tree that grows, 0 for none
+    cdef Py_ssize_t length_growing     # rows it is grown on
+    cdef int64_t end                   # rows the window had taken when it began
+    cdef double weight                 # of its rows
+    cdef uint64_t draws                # made for it
+    cdef Py_ssize_t credit             # rows that may be looked at before the next instance comes
+    cdef Pending[DEEPEST + 2] pending  # a stack
+    cdef int n_pending
     cdef double* importance            # [slot]: decrease of impurity, recent trees counting most
     cdef double* table                 # scratch [bin][class]
     cdef double* total                 # scratch [class]: of the node
@@ -35,7 +48,10 @@ cdef class Growing(Model):
     cdef Py_ssize_t[MOST_CUTS + 2] rows  # scratch: rows by bin
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil
-    cdef int32_t grow_tree(self, Py_ssize_t length, int trees) noexcept nogil
+    cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil
+    cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil
+    cdef void grow_node(self, Pending* p, int trees) noexcept nogil
+    cdef void abandon(self) noexcept nogil
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
     cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil

@@ -1,14 +1,17 @@
 """Growing one tree over the rows of a window: random columns, the best of a few random thresholds by Gini impurity."""
 
+import numpy as np
+
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64, SLOT
 from varifold._numeric.hashing cimport draw
 from varifold.forest._nodes cimport Nodes
-from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, Window, place, side
+from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side
+
+from varifold._engine.state import checked_array
 
 cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
 
@@ -22,52 +25,80 @@ cdef class Growing(Model):
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
         """A number from 0 to n - 1, by the next draw for this tree."""
         self.draws += 1
-        return <Py_ssize_t> (draw(self.seed, <uint64_t> self.grown, self.draws) % <uint64_t> n)
+        return <Py_ssize_t> (draw(self.seed, <uint64_t> self.begun, self.draws) % <uint64_t> n)
 
-    cdef int32_t grow_tree(self, Py_ssize_t length, int trees) noexcept nogil:
-        """Grow a tree over the last `length` rows; returns its root. reserve_pairs(length / min_leaf) came before."""
-        cdef int32_t[DEEPEST + 2] node
-        cdef Py_ssize_t[DEEPEST + 2] start, stop
-        cdef int[DEEPEST + 2] depth
-        cdef int top = 1
-        cdef Py_ssize_t i, a, b, middle
-        cdef int32_t pair, root = self.nodes.take_pair()
-        cdef Split best
-        cdef double weight
+    # ---------------------------------------------------------------- a tree that grows
+
+    cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil:
+        """Begin a tree over the last `length` rows; reserve_pairs(length / min_leaf + 1) came before."""
+        cdef Py_ssize_t i
         cdef int32_t* order = self.window.order
-        self.draws = 0
         for i in range(self.space.size):
             self.importance[i] *= 1.0 - 1.0 / trees
+        self.weight = 0.0
         for i in range(length):
             order[i] = <int32_t> ((self.window.taken - length + i) % self.window.most)
-        node[0], start[0], stop[0], depth[0] = root, 0, length, 0
-        weight = 0.0
-        for i in range(length):
-            weight += self.window.row[order[i]].w
-        while top:
-            top -= 1
-            a, b = start[top], stop[top]
-            if not self.weigh_node(node[top], order + a, b - a) or depth[top] == DEEPEST:
-                continue
-            if not self.find_split(order + a, b - a, &best):
-                continue
-            middle = a + self.part(order + a, b - a, &best)
-            pair = self.nodes.take_pair() if a < middle < b else 0
-            if pair == 0:
-                continue
-            self.nodes.key[node[top]] = best.key
-            self.nodes.value[node[top]] = best.value
-            self.nodes.way[node[top]] = best.way
-            self.nodes.gain[node[top]] = best.gain / weight
-            self.nodes.left[node[top]] = pair
-            i = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
-            self.importance[i] += best.gain / weight / trees
-            # the left child is grown first: it comes on top
-            start[top + 1], stop[top + 1], node[top + 1], depth[top + 1] = a, middle, pair, depth[top] + 1
-            start[top], stop[top], node[top], depth[top] = middle, b, pair + 1, depth[top] + 1
-            top += 2
-        self.grown += 1
-        return root
+            self.weight += self.window.row[order[i]].w
+        self.root_growing = self.nodes.take_pair()
+        self.pending[0].node = self.root_growing
+        self.pending[0].start = 0
+        self.pending[0].stop = length
+        self.pending[0].depth = 0
+        self.n_pending = 1
+        self.end = self.window.taken
+        self.length_growing = length
+        self.begun += 1
+        self.draws = 0
+        self.credit = 0
+
+    cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil:
+        """Spend the work of looking at this many rows on the tree; whether it is grown.
+
+        A node is looked at as a whole: what that takes beyond the rows given is made up for by later calls.
+        """
+        self.credit += rows
+        while self.n_pending and self.credit > 0:
+            self.n_pending -= 1
+            self.credit -= self.pending[self.n_pending].stop - self.pending[self.n_pending].start
+            self.grow_node(&self.pending[self.n_pending], trees)
+        return self.n_pending == 0
+
+    cdef void grow_node(self, Pending* p, int trees) noexcept nogil:
+        """Count a node's labels and split it if that pays; its children then take its place among the pending."""
+        cdef int32_t node = p.node, pair
+        cdef Py_ssize_t middle, slot
+        cdef int32_t* order = self.window.order + p.start
+        cdef Split best
+        if (not self.weigh_node(node, order, p.stop - p.start) or p.depth == DEEPEST
+                or not self.find_split(order, p.stop - p.start, &best)):
+            return
+        middle = p.start + self.part(order, p.stop - p.start, &best)
+        pair = self.nodes.take_pair() if p.start < middle < p.stop else 0
+        if pair == 0:
+            return
+        self.nodes.key[node] = best.key
+        self.nodes.value[node] = best.value
+        self.nodes.way[node] = best.way
+        self.nodes.left[node] = pair
+        slot = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
+        self.importance[slot] += best.gain / self.weight / trees
+        # the left child comes on top: it is grown first
+        p.depth += 1
+        p[1] = p[0]
+        p[1].node = pair
+        p[1].stop = middle
+        p.node = pair + 1
+        p.start = middle
+        self.n_pending += 2
+
+    cdef void abandon(self) noexcept nogil:
+        """Give up the tree that grows."""
+        if self.root_growing:
+            self.nodes.release_tree(self.root_growing)
+        self.root_growing = 0
+        self.n_pending = 0
+
+    # ---------------------------------------------------------------- one split
 
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
         """Count the labels of a node's rows; whether there is anything to split."""
@@ -243,3 +274,48 @@ cdef class Growing(Model):
                 left += 1
         memcpy(order + left, self.window.spare, right * sizeof(int32_t))
         return left
+
+    # ---------------------------------------------------------------- files
+
+    def dump_growth(self):
+        """The tree that grows: its counters, its pending nodes and the order of its rows."""
+        cdef Py_ssize_t i
+        length = self.length_growing if self.root_growing else 0
+        counters = [self.root_growing, length, self.end, self.begun, self.draws, self.credit]
+        pending = [[self.pending[i].node, self.pending[i].start, self.pending[i].stop, self.pending[i].depth]
+                   for i in range(self.n_pending)]
+        return {"growth.counters": np.array(counters, dtype=np.int64), "growth.weight": np.array([self.weight]),
+                "growth.pending": np.array(pending, dtype=np.int64).reshape(-1, 4),
+                "growth.order": np.array([self.window.order[i] for i in range(length)], dtype=np.int32)}
+
+    def fill_growth(self, dict arrays):
+        """Take what dump_growth() gave, checked, after the window and before the nodes."""
+        cdef Py_ssize_t i
+        counters = checked_array(arrays, "growth.counters", "i", (6,)).tolist()
+        held = min(self.window.taken, self.window.most)
+        length = counters[1]
+        order = checked_array(arrays, "growth.order", "i", (length,), 0, held - 1)
+        pending = checked_array(arrays, "growth.pending", "i", (None, 4), 0)
+        self.weight = checked_array(arrays, "growth.weight", "f", (1,), 0)[0]
+        if min(counters[:5]) < 0 or counters[2] > self.window.taken or self.window.taken - counters[2] > held:
+            raise ValueError("the tree that grows does not fit the window")
+        some = bool(counters[0])
+        if length > held or len(pending) > DEEPEST + 1 or bool(len(pending)) != some or bool(length) != some:
+            raise ValueError("the nodes pending belong to no tree")
+        self.root_growing, self.length_growing, self.end, self.begun, self.draws, self.credit = counters
+        self.n_pending = <int> len(pending)
+        for i in range(length):
+            self.window.order[i] = order[i]
+        for i, (node, start, stop, depth) in enumerate(pending.tolist()):
+            if not start < stop <= length or not i <= depth <= DEEPEST:
+                raise ValueError(f"node {node} of the tree that grows has no rows, or the wrong depth")
+            self.pending[i].node, self.pending[i].depth = node, depth
+            self.pending[i].start, self.pending[i].stop = start, stop
+
+    def check_pending(self):
+        """Refuse pending nodes that are not, each once, leaves of the tree that grows."""
+        cdef Py_ssize_t i
+        pending = [self.pending[i].node for i in range(self.n_pending)]
+        leaves = self.nodes.leaves_of(self.root_growing) if self.root_growing else []
+        if len(set(pending)) != len(pending) or not set(pending) <= set(leaves):
+            raise ValueError("the nodes pending are no leaves of the tree that grows")

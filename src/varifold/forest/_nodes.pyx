@@ -20,7 +20,6 @@ cdef class Nodes:
         self.arrays.declare("node.value", <void**> &self.value, SLOT, 1, FLOAT64, True)
         self.arrays.declare("node.way", <void**> &self.way, SLOT, 1, UINT8, True, 0, 0.0, 0.0, 3.0)
         self.arrays.declare("node.left", <void**> &self.left, SLOT, 1, INT32, True, 0, 0.0, 0.0)
-        self.arrays.declare("node.gain", <void**> &self.gain, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
         self.arrays.declare("node.counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
         self.arrays.reserve_slots(self.used)
 
@@ -54,7 +53,6 @@ cdef class Nodes:
         memset(self.value + pair, 0, 2 * sizeof(double))
         memset(self.way + pair, 0, 2 * sizeof(uint8_t))
         memset(self.left + pair, 0, 2 * sizeof(int32_t))
-        memset(self.gain + pair, 0, 2 * sizeof(double))
         memset(self.counts_of(pair), 0, 2 * self.arrays.classes * sizeof(double))
         self.left[pair] = self.free_pair
         self.free_pair = pair
@@ -97,6 +95,20 @@ cdef class Nodes:
             at = left[at]
         if at or len(seen) != self.used // 2 - 1:
             raise ValueError(f"{self.used // 2 - 1 - len(seen)} pairs of nodes are in no tree")
+
+    def leaves_of(self, int32_t root):
+        """The leaves of a tree whose nodes were checked."""
+        found = []
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            if not 2 <= node < self.used:
+                raise IndexError(f"there is no node {node}")
+            if self.left[node]:
+                pending += [self.left[node], self.left[node] + 1]
+            else:
+                found.append(node)
+        return found
 
     def dump(self, Py_ssize_t classes):
         """The nodes in use, and the list of free ones."""

@@ -7,6 +7,8 @@ from varifold.forest._growing import Growing
 class WindowForestModel(Growing):
     trees: int
     smoothing: float
+    grown: int
+    most: int
     length: int
     def __init__(
         self, trees: int, window: int, columns: float, cuts: int, min_leaf: int, smoothing: float, seed: int

@@ -12,7 +12,7 @@ from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold.forest._growing cimport MOST_CUTS, Growing
-from varifold.forest._window cimport Window, place, read_view, side
+from varifold.forest._window cimport Row, Window, place, read_view, side
 
 from varifold._engine.state import checked_array
 
@@ -22,13 +22,17 @@ cdef double DRIFT = 2.0        # what the sum of the excess must pass to be a dr
 cdef double SPREAD = 60.0      # and how much more by the variance of an error
 cdef int64_t TRUSTED = 100     # instances before the usual error is known
 cdef Py_ssize_t FEWEST = 20    # rows to learn from after a drift, at the least
+cdef Py_ssize_t SHARE = 20     # rows looked at per instance and tree: trees of this mean depth are grown in time
+cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
 
 
 cdef class WindowForestModel(Growing):
     """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
 
-    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing, uint64_t seed):
-        self.window = Window(window)
+    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
+                  uint64_t seed):
+        self.most = window
+        self.window = Window(window + window // trees + 1)    # a tree that grows needs its rows a while longer
         self.trees = trees
         self.columns = columns
         self.cuts = cuts
@@ -57,10 +61,10 @@ cdef class WindowForestModel(Growing):
         return 0
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for the row, and for the nodes of a tree over the whole window when one is due."""
+        """Room for the row, and for all nodes of a tree when one may begin."""
         cdef Py_ssize_t pairs = self.next_length() // self.min_leaf + 1
         self.window.reserve(n + n_new)
-        if (self.since + 1) * self.trees >= self.next_length() and self.nodes.room_left() < pairs:
+        if self.root_growing == 0 and self.nodes.room_left() < pairs:
             with gil:
                 self.nodes.reserve_pairs(pairs)
         return 0
@@ -141,22 +145,29 @@ cdef class WindowForestModel(Growing):
             self.proba(scores, probs)
 
     cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
-        """Score the instance, count its label in every tree, put it into the window, grow a tree when one is due."""
+        """Score the instance, count its label in every tree, put it into the window, work on the tree that grows."""
+        cdef bint prepared = self.root_growing == 0    # prepare() made room for a tree to begin
         self.read(v)
         self.ask_trees(out, y, w)
         if self.grown and self.classes > 1:
             self.watch(argmax(self.classes, out) != y)
         self.asked.y = y
         self.asked.w = w
+        if self.root_growing and self.window.taken - self.window.most >= self.end - self.length_growing:
+            self.work(ALL, self.trees)    # its oldest row is about to be overwritten
+            self.plant()
         self.window.put(&self.asked)
         self.length = self.next_length()
         self.since += 1
-        if self.since * self.trees >= self.length:
-            self.regrow()
+        if prepared and self.since * (self.trees + 1) >= self.length:
+            self.begin(self.length, self.trees)
+            self.since = 0
+        if self.root_growing and self.work(SHARE * self.trees, self.trees):
+            self.plant()
 
     cdef Py_ssize_t next_length(self) noexcept nogil:
         """Rows to learn from after one more instance: the window grows by one up to its bound."""
-        return min(self.length + 1, self.window.most)
+        return min(self.length + 1, self.most)
 
     cdef void watch(self, bint wrong) noexcept nogil:
         """Sum up by how much errors exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
@@ -169,17 +180,30 @@ cdef class WindowForestModel(Growing):
         self.usual += max(USUAL, 1.0 / self.judged) * (wrong - self.usual)
         if self.judged > TRUSTED and self.excess > DRIFT + SPREAD * self.usual * (1.0 - self.usual):
             self.length = min(self.length, max(self.rising, FEWEST) - 1)
+            self.abandon()
             self.judged = 0
             self.rising = 0
             self.excess = 0.0
 
-    cdef void regrow(self) noexcept nogil:
-        """Grow the oldest tree again, or one more while there are fewer than there should be."""
+    cdef void plant(self) noexcept nogil:
+        """The tree is grown: count what came meanwhile, then put it in place of the oldest."""
         cdef int t = <int> (self.grown % self.trees)
+        cdef int64_t i
+        cdef Row* r
+        cdef int32_t node
+        for i in range(self.end, self.window.taken):
+            r = &self.window.row[i % self.window.most]
+            node = self.root_growing
+            self.nodes.counts_of(node)[r.y] += r.w
+            while self.nodes.left[node]:
+                node = self.nodes.left[node] + side(r, self.nodes.key[node], self.nodes.value[node],
+                                                    self.nodes.way[node])
+                self.nodes.counts_of(node)[r.y] += r.w
         if self.grown >= self.trees:
             self.nodes.release_tree(self.root[t])
-        self.root[t] = self.grow_tree(self.length, self.trees)
-        self.since = 0
+        self.root[t] = self.root_growing
+        self.root_growing = 0
+        self.grown += 1
 
     # ---------------------------------------------------------------- explaining
 
@@ -258,6 +282,7 @@ cdef class WindowForestModel(Growing):
     def dump(self, Py_ssize_t size):
         counters = [self.grown, self.length, self.since, self.judged, self.rising]
         return {**Model.dump(self, size), **self.window.dump(), **self.nodes.dump(self.classes),
+                **self.dump_growth(),
                 "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -265,10 +290,14 @@ cdef class WindowForestModel(Growing):
         self.window.fill(arrays, capacity, self.classes)
         counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
         self.grown, self.length, self.since, self.judged, self.rising = counters
-        if self.length > min(self.window.taken, self.window.most) or self.since > self.length:
+        if self.length > min(self.window.taken, self.most):
             raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
         self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
-        self.nodes.fill(arrays, capacity, self.classes, arrays["roots"][:min(self.grown, self.trees)])
+        self.fill_growth(arrays)
+        roots = [*arrays["roots"][:min(self.grown, self.trees)], *([self.root_growing] if self.root_growing else [])]
+        self.nodes.fill(arrays, capacity, self.classes, roots)
+        self.check_pending()
+        self.nodes.reserve_pairs(self.length_growing // self.min_leaf + 1)
 
     def nbytes(self):
         return Model.nbytes(self) + self.window.nbytes() + self.nodes.nbytes()
