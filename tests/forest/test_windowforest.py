@@ -101,6 +101,16 @@ def test_follows_the_oracle_through_a_drift() -> None:
     assert model._engine.model.length == oracle.length < 170
 
 
+def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> None:
+    settings = {"trees": 1, "cuts": 3, "min_leaf": 60, "columns": 0.0}
+    model, oracle = WindowForest(**settings), WindowForestOracle(**settings)
+    follow(model, oracle, stream(1300, seed=8))
+    assert oracle.grown_on > 1000
+    weights = {n: f.weight for n, f in model.features.items()}
+    slot_of = model._engine.space.id_of
+    assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
+
+
 def test_explanations_are_the_oracles() -> None:
     model, oracle = WindowForest(trees=6), WindowForestOracle(trees=6)
     rows = stream(200, seed=5, labels="abc")

@@ -10,6 +10,7 @@ cdef enum:
     DEEPEST = 30         # splits on a path
     MOST_CUTS = 64       # values drawn for a column
     MOST_COLUMNS = 64    # columns drawn for a split
+    SAMPLE = 1000        # rows that a split is chosen by
 
 cdef struct Split:
     int32_t key
@@ -54,6 +55,7 @@ cdef class Growing(Model):
     cdef void abandon(self) noexcept nogil
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
+    cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil
     cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil
     cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil
     cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil

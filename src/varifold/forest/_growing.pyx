@@ -81,6 +81,7 @@ cdef class Growing(Model):
         self.nodes.way[node] = best.way
         self.nodes.left[node] = pair
         slot = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
+        best.gain *= max(1.0, (p.stop - p.start) / <double> SAMPLE)
         self.importance[slot] += best.gain / self.weight / trees
         # the left child comes on top: it is grown first
         p.depth += 1
@@ -115,10 +116,14 @@ cdef class Growing(Model):
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
         """The best split on some columns, each drawn from a drawn row; whether there is any."""
         cdef int32_t[MOST_COLUMNS] tried
-        cdef Row* r = &self.window.row[order[self.pick(n)]]
-        cdef int wanted = <int> min(<double> MOST_COLUMNS, self.columns * sqrt(<double> r.n) + 1.0)
-        cdef int attempt, i, count = 0, useful = 0
+        cdef Row* r
+        cdef int attempt, i, wanted, count = 0, useful = 0
         cdef int32_t key
+        if n > SAMPLE:
+            order = self.sample(order, n)
+            n = SAMPLE
+        r = &self.window.row[order[self.pick(n)]]
+        wanted = <int> min(<double> MOST_COLUMNS, self.columns * sqrt(<double> r.n) + 1.0)
         best.gain = 0.0
         best.key = 0
         for attempt in range(3 * wanted):
@@ -137,6 +142,17 @@ cdef class Growing(Model):
             count += 1
             useful += self.try_column(order, n, key, best)
         return best.key != 0
+
+    cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil:
+        """SAMPLE of n rows, evenly through their order, and their labels in `total`."""
+        cdef Py_ssize_t i
+        cdef Row* r
+        memset(self.total, 0, self.classes * sizeof(double))
+        for i in range(SAMPLE):
+            self.window.spare[i] = order[i * n // SAMPLE]
+            r = &self.window.row[self.window.spare[i]]
+            self.total[r.y] += r.w
+        return self.window.spare
 
     cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
         """Values of drawn rows, each once, ascending; of numbers the midpoints between them. Returns how many."""
