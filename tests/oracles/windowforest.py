@@ -6,6 +6,7 @@ its level (0 once that level was evicted). Slots are the engine's, so that draws
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -102,7 +103,7 @@ class WindowForestOracle:
         paths = self.paths(x)
         parts: dict[int, float] = {}
         for path in paths:
-            for (_, _, before), (key, _, after) in zip(path, path[1:], strict=False):
+            for (_, _, before), (key, _, after) in itertools.pairwise(path):
                 parts[key // 2] = parts.get(key // 2, 0.0) + (after[c] - before[c]) / len(paths)
         base, score = sum(path[0][2][c] for path in paths) / len(paths), self.scores(x)[c]
         added = sum(parts.values())
@@ -253,7 +254,7 @@ class WindowForestOracle:
         drawn = [rows[self.pick(len(rows))][0] for _ in range(self.cuts)]
         values = sorted({x[key] for x in drawn if key in x and not (key % 2 and x[key] == 0)})
         if key % 2 == 0:
-            values = [a + 0.5 * (b - a) for a, b in zip(values, values[1:], strict=False)]
+            values = [a + 0.5 * (b - a) for a, b in itertools.pairwise(values)]
         here = [key in x or (key % 2 == 1 and key - 1 in x) for x, _, _ in rows]
         if all(here):
             left = [sum(side(x, (key, v, LEFT, False)) == LEFT for x, _, _ in rows) for v in values]

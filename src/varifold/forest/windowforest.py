@@ -22,7 +22,7 @@ class WindowForest(VaryingClassifier):
     trees
         Trees that answer, by the mean of their probabilities.
     window
-        Labelled instances kept at the most. A longer window costs memory, and time only when a tree is grown.
+        Labelled instances that a tree is grown on at the most. A longer window costs memory, hardly any time.
     columns
         Columns tried at each split, one more than this many square roots of those present.
     cuts
@@ -38,23 +38,26 @@ class WindowForest(VaryingClassifier):
 
     Notes
     -----
-    *No paper.* A tree is grown on the last L instances, greedily by Gini impurity: at each node about 2√m + 1 of the m
+    *No paper.* A tree is grown on the last L instances, greedily by Gini impurity: at each node about 2 √m + 1 of the m
     columns of its instances are drawn, and a few thresholds (of a number) or levels (of a string) of each. Instances
     in which the column is absent go left or right, whichever is purer; whether the column is there is a split of its
     own. A string column is one column: another level is an observed "no", not an absence. When nothing was absent
-    while the tree grew, absent values go the way of most.
+    while the tree grew, absent values go the way of most. A level that was never learned counts as absent.
 
-    One tree is grown again every L / trees instances, the oldest first; meanwhile all nodes go on counting labels. L
-    grows by one with every instance, up to `window`, so that trees get deeper while the stream is stable. When the
-    error of the last 50 or so instances is above that of the last 500 by more than four standard errors and .04, L
-    falls back to 50: after such a drift all trees are replaced within the next 80 instances or so.
+    A tree is begun every L / (trees + 1) instances and grows a few nodes with each instance; when it is grown it
+    replaces the oldest. Meanwhile all nodes go on counting labels. L grows by one with every instance, up to `window`:
+    trees get deeper while the stream is stable. Errors beyond the usual rate are summed up (CUSUM); when the sum is too
+    large to be chance, L falls back to the instances since the sum began to rise, and all trees are soon replaced.
+    Nodes of more than 1,000 instances are split by what 1,000 of them say.
 
     `explain_one` follows the paths: every split adds the change of the label's probability to its column, present or
-    absent, stretched so that the parts and the intercept sum to the log of the probability. Values are used as they
-    come: there is no scaler. With ``evict="lightest"`` features that decreased impurity least go first.
+    ``"name (absent)"``, stretched so that the parts and the intercept sum to the log of the probability. Values are
+    used as they come: there is no scaler. The weight of a feature, by which ``evict="lightest"`` goes, is the decrease
+    of impurity by its splits, recent trees counting most.
 
-    *Cost.* O(trees depth log present) to predict. To learn, the same and O(trees depth √present) on average: growing
-    one tree, every L / trees instances, takes O(L depth √present) at once. Memory O(window (present + trees labels)).
+    *Cost.* O(trees depth (labels + log present)) to predict; to learn, O(trees depth √present log present) more. A tree
+    grows node by node: a single instance may take O(window + 1000 √present log present). Memory O(window (present +
+    trees labels / min_leaf)).
 
     Examples
     --------
