@@ -89,6 +89,17 @@ def test_follows_the_oracle(name: str, labels: str) -> None:
     assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
 
 
+def test_follows_the_oracle_with_many_labels() -> None:
+    rng = random.Random(9)
+    rows: Labelled = []
+    for t in range(200):
+        y = rng.randrange(1 + min(t, 50))
+        rows.append(({"a": rng.gauss(y, 1.0), "b": rng.gauss(-y, 2.0)}, f"label {y}", 1.0))
+    model, oracle = WindowForest(trees=3, min_leaf=1), WindowForestOracle(trees=3, min_leaf=1)
+    follow(model, oracle, rows)
+    assert oracle.fewest() > 1
+
+
 def test_follows_the_oracle_through_a_drift() -> None:
     rng = random.Random(2)
     rows: Labelled = []

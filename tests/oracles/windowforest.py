@@ -208,10 +208,13 @@ class WindowForestOracle:
     def counted(self, rows: list[tuple[Row, int, float]]) -> list[float]:
         return [sum(w for _, y, w in rows if y == c) for c in range(len(self.labels))]
 
+    def fewest(self) -> int:
+        return max(self.min_leaf, len(self.labels) // 16)
+
     def grow(self, node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
         node.counts = self.counted(rows)
         mixed = sum(n > 0 for n in node.counts) > 1 and depth < DEEPEST
-        found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.min_leaf else None
+        found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.fewest() else None
         if found is None:
             return
         gain, node.split = found
@@ -264,7 +267,7 @@ class WindowForestOracle:
 
     def allowed(self, rows, split) -> bool:
         right = sum(side(x, split) for x, _, _ in rows)
-        return self.min_leaf <= right <= len(rows) - self.min_leaf
+        return self.fewest() <= right <= len(rows) - self.fewest()
 
     def gain(self, rows, split, total) -> float:
         """Decrease of Gini impurity, times the weight."""

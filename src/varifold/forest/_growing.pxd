@@ -11,6 +11,7 @@ cdef enum:
     MOST_CUTS = 64       # values drawn for a column
     MOST_COLUMNS = 64    # columns drawn for a split
     SAMPLE = 1000        # rows that a split is chosen by
+    LABELS_PER_ROW = 16  # there is at least a row per so many labels on either side of a split
 
 cdef struct Split:
     int32_t key
@@ -29,7 +30,7 @@ cdef class Growing(Model):
     cdef Nodes nodes
     cdef readonly double columns       # tried for a split, in square roots of those present
     cdef readonly int cuts             # values drawn for a column, between which thresholds lie
-    cdef readonly Py_ssize_t min_leaf  # rows on either side of a split
+    cdef readonly Py_ssize_t min_leaf  # rows on either side of a split, unless there are many labels
     cdef uint64_t seed
     cdef readonly int64_t begun        # trees begun so far
     cdef int32_t root_growing          # of the tree that grows, 0 for none
@@ -48,6 +49,7 @@ cdef class Growing(Model):
     cdef double[MOST_CUTS] cut         # scratch: thresholds or levels on trial
     cdef Py_ssize_t[MOST_CUTS + 2] rows  # scratch: rows by bin
 
+    cdef Py_ssize_t fewest(self) noexcept nogil
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil
     cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil
     cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil

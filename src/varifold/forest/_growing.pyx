@@ -27,10 +27,14 @@ cdef class Growing(Model):
         self.draws += 1
         return <Py_ssize_t> (draw(self.seed, <uint64_t> self.begun, self.draws) % <uint64_t> n)
 
+    cdef Py_ssize_t fewest(self) noexcept nogil:
+        """Rows on either side of a split: with many labels more, as every node holds a count of each."""
+        return max(self.min_leaf, <Py_ssize_t> (self.classes // LABELS_PER_ROW))
+
     # ---------------------------------------------------------------- a tree that grows
 
     cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil:
-        """Begin a tree over the last `length` rows; reserve_pairs(length / min_leaf + 1) came before."""
+        """Begin a tree over the last `length` rows; reserve_pairs(length / fewest() + 1) came before."""
         cdef Py_ssize_t i
         cdef int32_t* order = self.window.order
         for i in range(self.space.size):
@@ -111,7 +115,7 @@ cdef class Growing(Model):
         for c in range(self.classes):
             labels += counts[c] > 0.0
         memcpy(self.total, counts, self.classes * sizeof(double))
-        return labels > 1 and n >= 2 * self.min_leaf
+        return labels > 1 and n >= 2 * self.fewest()
 
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
         """The best split on some columns, each drawn from a drawn row; whether there is any."""
@@ -259,7 +263,7 @@ cdef class Growing(Model):
         cdef int c
         cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
         cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
-        if rows < self.min_leaf or n - rows < self.min_leaf:
+        if rows < self.fewest() or n - rows < self.fewest():
             return False
         for c in range(self.classes):
             t = self.total[c]

@@ -5,9 +5,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from varifold._engine.names cimport NameTable
 from varifold._engine.view cimport View
 
-# Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot.
+# Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0 once
+# the level was evicted).
 cdef struct Row:
-    int32_t* key       # ascending
+    int32_t* key       # ascending, each once
     double* value
     Py_ssize_t n
     Py_ssize_t room
@@ -20,9 +21,9 @@ cdef enum Way:
     PRESENCE = 2
 
 cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
-    """Where the first entry with this key is, -1 when there is none."""
+    """Where the entry with this key is, -1 when there is none."""
     cdef Py_ssize_t low = (key >> 1) - 1, high = r.n, middle
-    if 0 <= low < high and r.key[low] == key and (low == 0 or r.key[low - 1] != key):
+    if 0 <= low < high and r.key[low] == key:
         return low    # the usual place when every column is present
     low = 0
     while low < high:
@@ -42,11 +43,7 @@ cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept no
         return 0
     if not key & 1:
         return 0 if r.value[i] <= value else 1
-    while 0 <= i < r.n and r.key[i] == key:
-        if r.value[i] == value:
-            return 0
-        i += 1
-    return 1
+    return 0 if i >= 0 and r.value[i] == value else 1
 
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from varifold._engine.names cimport INDICATOR, NameTable
 from varifold._engine.view cimport View
@@ -25,7 +25,7 @@ cdef void sort_entries(Row* r) noexcept nogil:
             key = r.key[i]
             value = r.value[i]
             j = i
-            while j >= gap and (r.key[j - gap] > key or (r.key[j - gap] == key and r.value[j - gap] > value)):
+            while j >= gap and r.key[j - gap] > key:
                 r.key[j] = r.key[j - gap]
                 r.value[j] = r.value[j - gap]
                 j -= gap
@@ -35,7 +35,7 @@ cdef void sort_entries(Row* r) noexcept nogil:
 
 
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
-    """The view as entries by column; an indicator that is 0 says that its column is there with no known level."""
+    """The view as entries by column."""
     cdef Py_ssize_t i, n = 0
     cdef int32_t slot
     cdef bint levels = False
@@ -46,7 +46,7 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
         if names.kind[slot] & INDICATOR:
             levels = True
             into.key[n] = 2 * names.column[slot] + 1
-            into.value[n] = slot if v.raw[i] != 0.0 else 0
+            into.value[n] = slot
         else:
             into.key[n] = 2 * slot
             into.value[n] = v.raw[i]
@@ -110,24 +110,20 @@ cdef class Window:
         self.taken += 1
 
     cdef void forget(self, int32_t key, double level) noexcept nogil:
-        """Take a column's entries with this key out; with a level, make those with it a level that is not known."""
-        cdef Py_ssize_t t, i, j, held = min(self.taken, <int64_t> self.most)
+        """Take the entries with this key out of all rows; with a level, those that hold it lose only the level."""
+        cdef Py_ssize_t t, i, held = min(self.taken, <int64_t> self.most)
         cdef Row* r
         for t in range(held):
             r = &self.row[t]
             i = place(r, key)
             if i < 0:
                 continue
-            j = i
-            while i < r.n:
-                if r.key[i] == key and level == 0.0:
-                    i += 1
-                    continue
-                r.key[j] = r.key[i]
-                r.value[j] = 0.0 if r.key[i] == key and r.value[i] == level else r.value[i]
-                i += 1
-                j += 1
-            r.n = j
+            if level:
+                r.value[i] = 0.0 if r.value[i] == level else r.value[i]
+                continue
+            r.n -= 1
+            memmove(r.key + i, r.key + i + 1, (r.n - i) * sizeof(int32_t))
+            memmove(r.value + i, r.value + i + 1, (r.n - i) * sizeof(double))
 
     def dump(self):
         """The rows held, in the order of the ring."""
@@ -167,7 +163,7 @@ cdef class Window:
         self.reserve_rows(held)
         for i in range(held):
             low, high = int(ends[i]), int(ends[i + 1])
-            if (np.diff(keys[low:high].astype(np.int64)) < 0).any():
+            if (np.diff(keys[low:high].astype(np.int64)) <= 0).any():
                 raise ValueError("the entries of an instance are not in order")
             self.reserve_entries(&self.row[i], high - low)
             for j in range(high - low):

@@ -62,7 +62,7 @@ cdef class WindowForestModel(Growing):
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         """Room for the row, and for all nodes of a tree when one may begin."""
-        cdef Py_ssize_t pairs = self.next_length() // self.min_leaf + 1
+        cdef Py_ssize_t pairs = self.next_length() // self.fewest() + 1
         self.window.reserve(n + n_new)
         if self.root_growing == 0 and self.nodes.room_left() < pairs:
             with gil:
@@ -297,7 +297,7 @@ cdef class WindowForestModel(Growing):
         roots = [*arrays["roots"][:min(self.grown, self.trees)], *([self.root_growing] if self.root_growing else [])]
         self.nodes.fill(arrays, capacity, self.classes, roots)
         self.check_pending()
-        self.nodes.reserve_pairs(self.length_growing // self.min_leaf + 1)
+        self.nodes.reserve_pairs(self.length_growing // self.fewest() + 1)
 
     def nbytes(self):
         return Model.nbytes(self) + self.window.nbytes() + self.nodes.nbytes()

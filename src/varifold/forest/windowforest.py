@@ -28,7 +28,7 @@ class WindowForest(VaryingClassifier):
     cuts
         Values drawn for each column tried: thresholds are the midpoints between them, levels are tried themselves.
     min_leaf
-        Instances on either side of a split, at the least.
+        Instances on either side of a split, at the least; never fewer than one for every 16 labels.
     smoothing
         Instances' worth of the parent's probabilities mixed into every node.
     seed
