@@ -80,7 +80,7 @@ STREAMS: dict[str, tuple[Callable[[int, int], Rows], int]] = {
 
 
 class Boosted:
-    """Gradient boosted trees, fitted again every 500 rows on all rows so far."""
+    """Gradient boosted trees, fitted again every 500 rows on all rows so far; before that the most frequent label."""
 
     def __init__(self) -> None:
         self.columns: dict[str, int] = {}
@@ -97,7 +97,9 @@ class Boosted:
         return row
 
     def predict_one(self, x: dict[str, Any]) -> Any:
-        return None if self.fitted is None else self.fitted.predict(np.array([self.values(x)]))[0]
+        if self.fitted is None:
+            return max(set(self.y), key=self.y.count) if self.y else None
+        return self.fitted.predict(np.array([self.values(x)]))[0]
 
     def learn_one(self, x: dict[str, Any], y: Any) -> None:
         self.rows.append(self.values(x))
@@ -140,14 +142,16 @@ def run(learner: Any, rows: Rows) -> tuple[float, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=11, help="1 to 9 were looked at while settings were chosen")
     parser.add_argument("--learners", default=",".join(LEARNERS), help="separated by commas")
     parser.add_argument("--streams", default="", help="separated by semicolons; all when empty")
     args = parser.parse_args()
     names = args.learners.split(",")
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
     print(f"{'':22}", *(f"{name:>21}" for name in names))
     for stream in args.streams.split(";") if args.streams else STREAMS:
         make, n = STREAMS[stream]
-        found = np.array([[run(LEARNERS[name](), make(n, seed + 1)) for name in names] for seed in range(args.seeds)])
+        found = np.array([[run(LEARNERS[name](), make(n, seed)) for name in names] for seed in seeds])
         cells = [f"{100 * e:.1f} ({100 * q:.1f}) {1e6 * s:,.0f} us" for e, q, s in found.mean(axis=0)]
         print(f"{stream:22}", *(f"{cell:>21}" for cell in cells), flush=True)
 
