@@ -216,15 +216,18 @@ def test_recovers_after_a_sudden_change() -> None:
 
 
 def test_a_restored_learner_goes_on_to_the_bit() -> None:
-    rows = stream(300, seed=6, labels="abc")
-    model = WindowForest(trees=4, window=80, max_features=9)
-    for x, y, w in rows[:170]:
-        model.learn_one(x, y, w)
-    twin = from_bytes(model.to_bytes())
-    for x, y, w in rows[170:]:
-        assert model.predict_proba_one(x) == twin.predict_proba_one(x)
+    """Restored again and again, also while a tree grows."""
+    model = WindowForest(trees=2, window=80, max_features=9)
+    twin, growing = model.clone(), 0
+    for t, (x, y, w) in enumerate(stream(400, seed=6, labels="abc")):
+        if t:
+            assert model.predict_proba_one(x) == twin.predict_proba_one(x)
         model.learn_one(x, y, w)
         twin.learn_one(x, y, w)
+        if t % 5 == 0:
+            twin = from_bytes(twin.to_bytes())
+            growing += len(twin._engine.dump()[2]["model.growth.pending"]) > 0
+    assert growing > 10
     assert model.to_bytes() == twin.to_bytes()
 
 
