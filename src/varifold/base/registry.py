@@ -42,6 +42,7 @@ _WHERE: dict[str, str] = {
     "ovfm": "varifold.copula.ovfm:OVFM",
     "pa": "varifold.linear.pa:PA",
     "variation": "varifold.variation.variation:Variation",
+    "windowforest": "varifold.forest.windowforest:WindowForest",
     "cwfe": "varifold.evolving.cwfe:CWFE",
     "ncw": "varifold.evolving.cwfe:NCW",
     "rcwf": "varifold.evolving.cwfe:RCWf",

@@ -1,5 +1,6 @@
-"""Forests: stumps on single features, voting by weight."""
+"""Forests: stumps on single features, voting by weight, and trees over a window of instances."""
 
 from varifold.forest.orf3v import ORF3V
+from varifold.forest.windowforest import WindowForest
 
-__all__ = ["ORF3V"]
+__all__ = ["ORF3V", "WindowForest"]

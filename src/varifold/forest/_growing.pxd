@@ -1,0 +1,67 @@
+"""Growing one tree over the rows of a window, some rows at a time."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from varifold._engine.model cimport Model
+from varifold.forest._nodes cimport Nodes
+from varifold.forest._window cimport Window
+
+cdef enum:
+    DEEPEST = 30         # splits on a path
+    MOST_CUTS = 64       # values drawn for a column
+    MOST_COLUMNS = 64    # columns drawn for a split
+    SAMPLE = 1000        # rows that a split is chosen by
+    LABELS_PER_ROW = 16  # there is at least a row per so many labels on either side of a split
+
+cdef struct Split:
+    int32_t key
+    double value
+    uint8_t way
+    double gain
+
+# A node of the tree that grows, whose rows have not been looked at.
+cdef struct Pending:
+    int32_t node
+    Py_ssize_t start, stop     # its rows in Window.order
+    int depth
+
+cdef class Growing(Model):
+    cdef Window window
+    cdef Nodes nodes
+    cdef readonly double columns       # tried for a split, in square roots of those present
+    cdef readonly int cuts             # values drawn for a column, between which thresholds lie
+    cdef readonly Py_ssize_t min_leaf  # rows on either side of a split, unless there are many labels
+    cdef uint64_t seed
+    cdef readonly int64_t begun        # trees begun so far
+    cdef int32_t root_growing          # of the tree that grows, 0 for none
+    cdef Py_ssize_t length_growing     # rows it is grown on
+    cdef int64_t end                   # rows the window had taken when it began
+    cdef double weight                 # of its rows
+    cdef uint64_t draws                # made for it
+    cdef Py_ssize_t credit             # rows that may be looked at before the next instance comes
+    cdef Pending[DEEPEST + 2] pending  # a stack
+    cdef int n_pending
+    cdef double* importance            # [slot]: decrease of impurity, recent trees counting most
+    cdef double* table                 # scratch [bin][class]
+    cdef double* total                 # scratch [class]: of the node
+    cdef double* present               # scratch [class]: of its rows that have the column
+    cdef double* below                 # scratch [class]: of those left of the threshold
+    cdef double[MOST_CUTS] cut         # scratch: thresholds or levels on trial
+    cdef Py_ssize_t[MOST_CUTS + 2] rows  # scratch: rows by bin
+
+    cdef Py_ssize_t fewest(self) noexcept nogil
+    cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil
+    cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil
+    cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil
+    cdef void grow_node(self, Pending* p, int trees) noexcept nogil
+    cdef void abandon(self) noexcept nogil
+    cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil
+    cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
+    cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil
+    cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil
+    cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil
+    cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil
+    cdef bint try_split(self, Py_ssize_t left, Py_ssize_t n, int m, Split* tried, Split* best) noexcept nogil
+    cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
+                    Split* best) noexcept nogil
+    cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil

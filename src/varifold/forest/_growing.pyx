@@ -1,0 +1,341 @@
+"""Growing one tree over the rows of a window: random columns, the best of a few random thresholds by Gini impurity."""
+
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from varifold._engine.model cimport Model
+from varifold._numeric.hashing cimport draw
+from varifold.forest._nodes cimport Nodes
+from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side
+
+from varifold._engine.state import checked_array
+
+cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
+
+
+cdef class Growing(Model):
+    """A model that keeps a window of rows and grows trees over it."""
+
+    def __cinit__(self):
+        self.nodes = Nodes()
+
+    cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
+        """A number from 0 to n - 1, by the next draw for this tree."""
+        self.draws += 1
+        return <Py_ssize_t> (draw(self.seed, <uint64_t> self.begun, self.draws) % <uint64_t> n)
+
+    cdef Py_ssize_t fewest(self) noexcept nogil:
+        """Rows on either side of a split: with many labels more, as every node holds a count of each."""
+        return max(self.min_leaf, <Py_ssize_t> (self.classes // LABELS_PER_ROW))
+
+    # ---------------------------------------------------------------- a tree that grows
+
+    cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil:
+        """Begin a tree over the last `length` rows; reserve_pairs(length / fewest() + 1) came before."""
+        cdef Py_ssize_t i
+        cdef int32_t* order = self.window.order
+        for i in range(self.space.size):
+            self.importance[i] *= 1.0 - 1.0 / trees
+        self.weight = 0.0
+        for i in range(length):
+            order[i] = <int32_t> ((self.window.taken - length + i) % self.window.most)
+            self.weight += self.window.row[order[i]].w
+        self.root_growing = self.nodes.take_pair()
+        self.pending[0].node = self.root_growing
+        self.pending[0].start = 0
+        self.pending[0].stop = length
+        self.pending[0].depth = 0
+        self.n_pending = 1
+        self.end = self.window.taken
+        self.length_growing = length
+        self.begun += 1
+        self.draws = 0
+        self.credit = 0
+
+    cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil:
+        """Spend the work of looking at this many rows on the tree; whether it is grown.
+
+        A node is looked at as a whole: what that takes beyond the rows given is made up for by later calls.
+        """
+        self.credit += rows
+        while self.n_pending and self.credit > 0:
+            self.n_pending -= 1
+            self.credit -= self.pending[self.n_pending].stop - self.pending[self.n_pending].start
+            self.grow_node(&self.pending[self.n_pending], trees)
+        return self.n_pending == 0
+
+    cdef void grow_node(self, Pending* p, int trees) noexcept nogil:
+        """Count a node's labels and split it if that pays; its children then take its place among the pending."""
+        cdef int32_t node = p.node, pair
+        cdef Py_ssize_t middle, slot
+        cdef int32_t* order = self.window.order + p.start
+        cdef Split best
+        if (not self.weigh_node(node, order, p.stop - p.start) or p.depth == DEEPEST
+                or not self.find_split(order, p.stop - p.start, &best)):
+            return
+        middle = p.start + self.part(order, p.stop - p.start, &best)
+        pair = self.nodes.take_pair() if p.start < middle < p.stop else 0
+        if pair == 0:
+            return
+        self.nodes.key[node] = best.key
+        self.nodes.value[node] = best.value
+        self.nodes.way[node] = best.way
+        self.nodes.left[node] = pair
+        slot = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
+        best.gain *= max(1.0, (p.stop - p.start) / <double> SAMPLE)
+        self.importance[slot] += best.gain / self.weight / trees
+        # the left child comes on top: it is grown first
+        p.depth += 1
+        p[1] = p[0]
+        p[1].node = pair
+        p[1].stop = middle
+        p.node = pair + 1
+        p.start = middle
+        self.n_pending += 2
+
+    cdef void abandon(self) noexcept nogil:
+        """Give up the tree that grows."""
+        if self.root_growing:
+            self.nodes.release_tree(self.root_growing)
+        self.root_growing = 0
+        self.n_pending = 0
+
+    # ---------------------------------------------------------------- one split
+
+    cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
+        """Count the labels of a node's rows; whether there is anything to split."""
+        cdef Py_ssize_t i
+        cdef int c, labels = 0
+        cdef double* counts = self.nodes.counts_of(node)
+        for i in range(n):
+            counts[self.window.row[order[i]].y] += self.window.row[order[i]].w
+        for c in range(self.classes):
+            labels += counts[c] > 0.0
+        memcpy(self.total, counts, self.classes * sizeof(double))
+        return labels > 1 and n >= 2 * self.fewest()
+
+    cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
+        """The best split on some columns, each drawn from a drawn row; whether there is any."""
+        cdef int32_t[MOST_COLUMNS] tried
+        cdef Row* r
+        cdef int attempt, i, wanted, count = 0, useful = 0
+        cdef int32_t key
+        if n > SAMPLE:
+            order = self.sample(order, n)
+            n = SAMPLE
+        r = &self.window.row[order[self.pick(n)]]
+        wanted = <int> min(<double> MOST_COLUMNS, self.columns * sqrt(<double> r.n) + 1.0)
+        best.gain = 0.0
+        best.key = 0
+        for attempt in range(3 * wanted):
+            if useful >= wanted or count == MOST_COLUMNS:
+                break
+            r = &self.window.row[order[self.pick(n)]]
+            if r.n == 0:
+                continue
+            key = r.key[self.pick(r.n)]
+            i = 0
+            while i < count and tried[i] != key:
+                i += 1
+            if i < count:
+                continue
+            tried[count] = key
+            count += 1
+            useful += self.try_column(order, n, key, best)
+        return best.key != 0
+
+    cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil:
+        """SAMPLE of n rows, evenly through their order, and their labels in `total`."""
+        cdef Py_ssize_t i
+        cdef Row* r
+        memset(self.total, 0, self.classes * sizeof(double))
+        for i in range(SAMPLE):
+            self.window.spare[i] = order[i * n // SAMPLE]
+            r = &self.window.row[self.window.spare[i]]
+            self.total[r.y] += r.w
+        return self.window.spare
+
+    cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
+        """Values of drawn rows, each once, ascending; of numbers the midpoints between them. Returns how many."""
+        cdef int i, j, m = 0
+        cdef Py_ssize_t at
+        cdef double value
+        cdef Row* r
+        for i in range(self.cuts):
+            r = &self.window.row[order[self.pick(n)]]
+            at = place(r, key)
+            if at < 0 or (key & 1 and r.value[at] == 0.0):
+                continue
+            value = r.value[at]
+            j = m
+            while j > 0 and self.cut[j - 1] > value:
+                j -= 1
+            if j > 0 and self.cut[j - 1] == value:
+                continue
+            at = m
+            while at > j:
+                self.cut[at] = self.cut[at - 1]
+                at -= 1
+            self.cut[j] = value
+            m += 1
+        if key & 1:
+            return m
+        for i in range(m - 1):
+            self.cut[i] = self.cut[i] + 0.5 * (self.cut[i + 1] - self.cut[i])
+        return max(0, m - 1)
+
+    cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil:
+        """Rows and their labels by bin: m + 1 between thresholds, or a level each and one for others; then absent."""
+        cdef Py_ssize_t i, at
+        cdef int low, high, middle
+        cdef Row* r
+        memset(self.rows, 0, (m + 2) * sizeof(Py_ssize_t))
+        memset(self.table, 0, (m + 2) * self.classes * sizeof(double))
+        for i in range(n):
+            r = &self.window.row[order[i]]
+            at = place(r, key)
+            if at < 0:
+                low = m + 1 if not key & 1 or place(r, key - 1) < 0 else m
+            else:
+                low, high = 0, m
+                while low < high:
+                    middle = (low + high) >> 1
+                    if self.cut[middle] < r.value[at]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if key & 1 and low < m and self.cut[low] != r.value[at]:
+                    low = m
+            self.rows[low] += 1
+            self.table[low * self.classes + r.y] += r.w
+
+    cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil:
+        """Try the splits on a column, and on its presence; whether any leaves enough rows on both sides."""
+        cdef int c, j, b, m = self.draw_cuts(order, n, key)
+        cdef Py_ssize_t left = 0, held
+        cdef bint found = False
+        cdef Split tried
+        self.count_bins(order, n, key, m)
+        held = n - self.rows[m + 1]
+        if held == n and m == 0:
+            return False
+        memset(self.present, 0, self.classes * sizeof(double))
+        for b in range(m + 1):
+            for c in range(self.classes):
+                self.present[c] += self.table[b * self.classes + c]
+        tried.key = key
+        if held < n:
+            tried.value = 0.0
+            tried.way = PRESENCE | ABSENT_RIGHT
+            found = self.judge(self.present, NULL, held, n, &tried, best)
+        memset(self.below, 0, self.classes * sizeof(double))
+        for j in range(m):
+            if key & 1:
+                left = 0
+                memset(self.below, 0, self.classes * sizeof(double))
+            left += self.rows[j]
+            for c in range(self.classes):
+                self.below[c] += self.table[j * self.classes + c]
+            tried.value = self.cut[j]
+            found |= self.try_split(left, n, m, &tried, best)
+        return found
+
+    cdef bint try_split(self, Py_ssize_t left, Py_ssize_t n, int m, Split* tried, Split* best) noexcept nogil:
+        """Try one threshold or level, absent values sent left and right; whether either leaves enough rows."""
+        cdef Py_ssize_t absent = self.rows[m + 1]
+        cdef bint found
+        if absent == 0:
+            # nothing was absent: what will be goes where most rows go
+            tried.way = 0 if 2 * left >= n else ABSENT_RIGHT
+            return self.judge(self.below, NULL, left, n, tried, best)
+        tried.way = ABSENT_RIGHT
+        found = self.judge(self.below, NULL, left, n, tried, best)
+        tried.way = 0
+        found |= self.judge(self.below, self.table + (m + 1) * self.classes, left + absent, n, tried, best)
+        return found
+
+    cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
+                    Split* best) noexcept nogil:
+        """Keep the split if its decrease of Gini impurity is the largest; whether either side has enough rows."""
+        cdef int c
+        cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
+        cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
+        if rows < self.fewest() or n - rows < self.fewest():
+            return False
+        for c in range(self.classes):
+            t = self.total[c]
+            a = left[c] if more == NULL else left[c] + more[c]
+            b = t - a
+            squares_left += a * a
+            squares_right += b * b
+            squares += t * t
+            weight_left += a
+            weight_right += b
+            weight += t
+        if weight_left <= 0.0 or weight_right <= 0.0:
+            return False
+        tried.gain = squares_left / weight_left + squares_right / weight_right - squares / weight
+        if tried.gain > best.gain + TIE * weight:
+            best[0] = tried[0]
+        return True
+
+    cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil:
+        """Put the rows that go left before those that go right, each in their order; returns how many go left."""
+        cdef Py_ssize_t i, left = 0, right = 0
+        for i in range(n):
+            if side(&self.window.row[order[i]], split.key, split.value, split.way):
+                self.window.spare[right] = order[i]
+                right += 1
+            else:
+                order[left] = order[i]
+                left += 1
+        memcpy(order + left, self.window.spare, right * sizeof(int32_t))
+        return left
+
+    # ---------------------------------------------------------------- files
+
+    def dump_growth(self):
+        """The tree that grows: its counters, its pending nodes and the order of its rows."""
+        cdef Py_ssize_t i
+        length = self.length_growing if self.root_growing else 0
+        counters = [self.root_growing, length, self.end, self.begun, self.draws, self.credit]
+        pending = [[self.pending[i].node, self.pending[i].start, self.pending[i].stop, self.pending[i].depth]
+                   for i in range(self.n_pending)]
+        return {"growth.counters": np.array(counters, dtype=np.int64), "growth.weight": np.array([self.weight]),
+                "growth.pending": np.array(pending, dtype=np.int64).reshape(-1, 4),
+                "growth.order": np.array([self.window.order[i] for i in range(length)], dtype=np.int32)}
+
+    def fill_growth(self, dict arrays):
+        """Take what dump_growth() gave, checked, after the window and before the nodes."""
+        cdef Py_ssize_t i
+        counters = checked_array(arrays, "growth.counters", "i", (6,)).tolist()
+        held = min(self.window.taken, self.window.most)
+        length = counters[1]
+        order = checked_array(arrays, "growth.order", "i", (length,), 0, held - 1)
+        pending = checked_array(arrays, "growth.pending", "i", (None, 4), 0)
+        self.weight = checked_array(arrays, "growth.weight", "f", (1,), 0)[0]
+        if min(counters[:5]) < 0 or counters[2] > self.window.taken or self.window.taken - counters[2] > held:
+            raise ValueError("the tree that grows does not fit the window")
+        some = bool(counters[0])
+        if length > held or len(pending) > DEEPEST + 1 or bool(len(pending)) != some or bool(length) != some:
+            raise ValueError("the nodes pending belong to no tree")
+        self.root_growing, self.length_growing, self.end, self.begun, self.draws, self.credit = counters
+        self.n_pending = <int> len(pending)
+        for i in range(length):
+            self.window.order[i] = order[i]
+        for i, (node, start, stop, depth) in enumerate(pending.tolist()):
+            if not start < stop <= length or not i <= depth <= DEEPEST:
+                raise ValueError(f"node {node} of the tree that grows has no rows, or the wrong depth")
+            self.pending[i].node, self.pending[i].depth = node, depth
+            self.pending[i].start, self.pending[i].stop = start, stop
+
+    def check_pending(self):
+        """Refuse pending nodes that are not, each once, leaves of the tree that grows."""
+        cdef Py_ssize_t i
+        pending = [self.pending[i].node for i in range(self.n_pending)]
+        leaves = self.nodes.leaves_of(self.root_growing) if self.root_growing else []
+        if len(set(pending)) != len(pending) or not set(pending) <= set(leaves):
+            raise ValueError("the nodes pending are no leaves of the tree that grows")

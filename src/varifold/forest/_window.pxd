@@ -1,0 +1,62 @@
+"""The last labelled instances, by column, and the question a split puts to one of them."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from varifold._engine.names cimport NameTable
+from varifold._engine.view cimport View
+
+# Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0 once
+# the level was evicted).
+cdef struct Row:
+    int32_t* key       # ascending, each once
+    double* value
+    Py_ssize_t n
+    Py_ssize_t room
+    int y
+    double w
+
+# Ways of a split: a bit for where absent values go, a bit for splits that only ask whether the column is there.
+cdef enum Way:
+    ABSENT_RIGHT = 1
+    PRESENCE = 2
+
+cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
+    """Where the entry with this key is, -1 when there is none."""
+    cdef Py_ssize_t low = (key >> 1) - 1, high = r.n, middle
+    if 0 <= low < high and r.key[low] == key:
+        return low    # the usual place when every column is present
+    low = 0
+    while low < high:
+        middle = (low + high) >> 1
+        if r.key[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < r.n and r.key[low] == key else -1
+
+cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept nogil:
+    """Where a row goes at a split: 0 left, 1 right. Key 0 stands for a column that is no more: absent for all."""
+    cdef Py_ssize_t i = place(r, key)
+    if i < 0 and (not key & 1 or place(r, key - 1) < 0):
+        return way & ABSENT_RIGHT
+    if way & PRESENCE:
+        return 0
+    if not key & 1:
+        return 0 if r.value[i] <= value else 1
+    return 0 if i >= 0 and r.value[i] == value else 1
+
+cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil
+
+cdef class Window:
+    cdef readonly Py_ssize_t most       # rows kept
+    cdef readonly int64_t taken         # rows put in so far
+    cdef Row* row                       # ring: row number t is at t % most
+    cdef Py_ssize_t room                # rows there is memory for
+    cdef int32_t* order                 # scratch [room]: rows while a tree grows, twice
+    cdef int32_t* spare
+
+    cdef int reserve(self, Py_ssize_t entries) except -1 nogil
+    cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil
+    cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
+    cdef void put(self, Row* r) noexcept nogil
+    cdef void forget(self, int32_t key, double level) noexcept nogil

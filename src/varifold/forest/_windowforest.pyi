@@ -1,0 +1,18 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+from varifold.forest._growing import Growing
+
+class WindowForestModel(Growing):
+    trees: int
+    smoothing: float
+    grown: int
+    most: int
+    length: int
+    def __init__(
+        self, trees: int, window: int, columns: float, cuts: int, min_leaf: int, smoothing: float, seed: int
+    ) -> None: ...
+    def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
+    def nbytes(self) -> int: ...

@@ -1,0 +1,255 @@
+"""WindowForest against its oracle, step by step; what it learns, forgets, keeps and says of itself."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles.windowforest import WindowForestOracle, row_of
+from varifold import WindowForest, from_bytes, to_block
+
+Labelled = list[tuple[dict[str, Any], Any, float]]
+
+
+def stream(n: int, seed: int = 0, labels: str = "ab") -> Labelled:
+    """Numbers, a string column, one with numbers and strings, absence that tells, late features, late labels."""
+    rng = random.Random(seed)
+    found: Labelled = []
+    for t in range(n):
+        k = rng.randrange(len(labels) if t > n // 2 else 2)
+        x: dict[str, Any] = {
+            "normal": rng.gauss(k, 1.0),
+            "count": float(rng.randrange(3 + k)),
+            "constant": 7.0,
+            "city": rng.choice(["rome", "oslo", "bern"]) if rng.random() < 0.5 else ["rome", "lima", "oslo"][k % 3],
+            "mixed": rng.gauss(-k, 1.0) if rng.random() < 0.5 else rng.choice(["low", "high"]),
+        }
+        x = {name: v for name, v in x.items() if rng.random() < (0.9 if k else 0.7)}
+        if t > n // 4 and rng.random() < 0.5:
+            x["late"] = rng.gauss(k, 1.0)
+        if rng.random() < 0.05:
+            x[f"rare {rng.randrange(6)}"] = rng.choice(["p", "q", rng.random()])
+        found.append((x if rng.random() > 0.03 else {}, labels[k], rng.choice([0.5, 1.0, 2.5])))
+    return found
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "slow": {"trees": 1, "window": 120, "min_leaf": 1},
+    "small": {"trees": 3, "window": 40, "columns": 1.0, "cuts": 4, "min_leaf": 1, "smoothing": 0.3, "seed": 7},
+    "bounded": {"trees": 4, "window": 60, "max_features": 7},
+    "lightest": {"trees": 4, "window": 90, "max_features": 8, "evict": "lightest", "seed": 3},
+}
+
+
+def follow(model: WindowForest, oracle: WindowForestOracle, rows: Labelled) -> None:
+    """Learn the rows with both and compare them at every step."""
+    slot_of = model._engine.space.id_of
+    for t, (x, y, w) in enumerate(rows):
+        if t:
+            row = row_of({n: v for n, v in x.items() if known(model, n, v)}, slot_of)
+            assert list(model.margins_one(x).values()) == pytest.approx(oracle.scores(row), rel=1e-9, abs=1e-9), t
+        before = {name: place_of(model, name) for name in model.features}
+        model.learn_one(x, y, w)
+        evicted = before.keys() - model.features.keys()
+        for name in evicted:
+            key, level, column = before[name]
+            oracle.forget(key, level)
+            if not any(other == column or other.startswith(f"{column}=") for other in before.keys() - evicted):
+                oracle.forget(key | 1, None)  # the column is no more
+        learned = {n: v for n, v in x.items() if known(model, n, v)}
+        oracle.learn(row_of(learned, slot_of), y, w)
+
+
+def known(model: WindowForest, name: str, value: Any) -> bool:
+    return (f"{name}={value}" if isinstance(value, str) else name) in model.features
+
+
+def place_of(model: WindowForest, name: Any) -> tuple[int, int | None, str]:
+    """Key of a feature in the oracle's rows, the slot of a level, the name of its column."""
+    slot = model._engine.space.id_of(name)
+    column, equals, _ = name.partition("=")
+    return (2 * model._engine.space.id_of(column) + 1, slot, column) if equals else (2 * slot, None, name)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("labels", ["ab", "abcd"])
+def test_follows_the_oracle(name: str, labels: str) -> None:
+    settings = SETTINGS[name]
+    model = WindowForest(**settings)
+    oracle = WindowForestOracle(**{k: v for k, v in settings.items() if k not in ("max_features", "evict")})
+    follow(model, oracle, stream(260, labels=labels))
+    assert model._engine.model.grown == oracle.grown > 5
+    slot_of = model._engine.space.id_of
+    weights = {n: f.weight for n, f in model.features.items()}
+    assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
+
+
+def test_follows_the_oracle_with_many_labels() -> None:
+    rng = random.Random(9)
+    rows: Labelled = []
+    for t in range(200):
+        y = rng.randrange(1 + min(t, 50))
+        rows.append(({"a": rng.gauss(y, 1.0), "b": rng.gauss(-y, 2.0)}, f"label {y}", 1.0))
+    model, oracle = WindowForest(trees=3, min_leaf=1), WindowForestOracle(trees=3, min_leaf=1)
+    follow(model, oracle, rows)
+    assert oracle.fewest() > 1
+
+
+def test_follows_the_oracle_through_a_drift() -> None:
+    rng = random.Random(2)
+    rows: Labelled = []
+    for t in range(420):
+        x = {"a": rng.random(), "b": rng.random(), "s": rng.choice("pqr")}
+        rows.append((x, (x["a"] > 0.5) != (t > 300), 1.0))
+    model, oracle = WindowForest(trees=5), WindowForestOracle(trees=5)
+    follow(model, oracle, rows)
+    assert oracle.falls == 1
+    assert model._engine.model.length == oracle.length < 170
+
+
+def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> None:
+    settings = {"trees": 1, "cuts": 3, "min_leaf": 60, "columns": 0.0}
+    model, oracle = WindowForest(**settings), WindowForestOracle(**settings)
+    follow(model, oracle, stream(1300, seed=8))
+    assert oracle.grown_on > 1000
+    weights = {n: f.weight for n, f in model.features.items()}
+    slot_of = model._engine.space.id_of
+    assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
+
+
+def test_explanations_are_the_oracles() -> None:
+    model, oracle = WindowForest(trees=6), WindowForestOracle(trees=6)
+    rows = stream(200, seed=5, labels="abc")
+    follow(model, oracle, rows)
+    slot_of, name_of = model._engine.space.id_of, model._engine.space.name_of
+    for x, _, _ in rows[-40:]:
+        row = row_of(x, slot_of)
+        here = {key // 2: name_of(int(v) if key % 2 else key // 2) for key, v in row.items()}
+        for c, label in enumerate(oracle.labels):
+            expected = oracle.explained(row, c)
+            found = model.explain_one(x, label)
+            assert math.fsum(found.values()) == pytest.approx(model.margins_one(x)[label], abs=1e-12)
+            assert found["(intercept)"] == pytest.approx(expected.pop(0), abs=1e-9)
+            named = {here.get(slot, f"{name_of(slot)} (absent)"): part for slot, part in expected.items()}
+            assert {n: p for n, p in found.items() if p and n != "(intercept)"} == pytest.approx(
+                {n: p for n, p in named.items() if p}, abs=1e-9
+            )
+
+
+# ---------------------------------------------------------------- what it learns
+
+
+def errors(model: WindowForest, rows: Labelled) -> float:
+    """Error of the last third, each instance predicted and then learned."""
+    block = to_block([x for x, _, _ in rows], [y for _, y, _ in rows])
+    found = model.predict_learn_many(block)
+    wrong = [p != y for p, (_, y, _) in zip(found, rows, strict=True)]
+    return float(np.mean(wrong[-len(rows) // 3 :]))
+
+
+def test_learns_an_exclusive_or_of_two_among_ten() -> None:
+    rng = random.Random(0)
+    rows: Labelled = []
+    for _ in range(1500):
+        x = {f"f{i}": rng.gauss(0.0, 1.0) for i in range(10)}
+        rows.append((x, (x["f0"] > 0) != (x["f1"] > 0), 1.0))
+    assert errors(WindowForest(), rows) < 0.12
+
+
+def test_learns_a_pair_of_categories() -> None:
+    rng = random.Random(1)
+    answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
+    rows: Labelled = []
+    for _ in range(1500):
+        x = {f"c{i}": rng.choice("uvwxyz") for i in range(5)}
+        rows.append((x, answer[x["c0"], x["c1"]], 1.0))
+    assert errors(WindowForest(), rows) < 0.08
+
+
+def test_learns_from_absence_alone() -> None:
+    rng = random.Random(2)
+    rows: Labelled = []
+    for _ in range(400):
+        y = rng.random() < 0.5
+        rows.append(({"noise": rng.random(), **({} if y else {"sensor": rng.random()})}, y, 1.0))
+    assert errors(WindowForest(), rows) < 0.02
+
+
+def test_another_level_is_not_an_absence() -> None:
+    """The label is told by 'red', and absences go with the other levels in half of the stream only."""
+    rng = random.Random(3)
+    model = WindowForest()
+    for _ in range(400):
+        colour = rng.choice(["red", "blue", "green", None])
+        model.learn_one({"n": rng.random(), **({"colour": colour} if colour else {})}, colour in ("red", None))
+    found = [model.predict_one({"n": 0.5, **x}) for x in ({"colour": "red"}, {"colour": "blue"}, {})]
+    assert found == [True, False, True]
+
+
+def test_goes_on_improving_while_the_window_grows() -> None:
+    rng = random.Random(4)
+    rows: Labelled = []
+    for _ in range(6000):
+        x = {name: rng.random() for name in "abcd"}
+        rows.append((x, math.sin(7 * x["a"]) + math.sin(9 * x["b"]) > x["c"], 1.0))
+    long, short = errors(WindowForest(), rows), errors(WindowForest(window=500), rows)
+    assert long < 0.75 * short
+
+
+def test_recovers_after_a_sudden_change() -> None:
+    rng = random.Random(5)
+    rows: Labelled = []
+    for t in range(1500):
+        x = {name: rng.random() for name in "abcd"}
+        rows.append((x, (x["a"] > 0.5) != (t >= 1000), 1.0))
+    model = WindowForest()
+    assert errors(model, rows) < 0.15
+    assert model._engine.model.length < 600
+
+
+# ---------------------------------------------------------------- files and bounds
+
+
+def test_a_restored_learner_goes_on_to_the_bit() -> None:
+    """Restored again and again, also while a tree grows."""
+    model = WindowForest(trees=2, window=80, max_features=9)
+    twin, growing = model.clone(), 0
+    for t, (x, y, w) in enumerate(stream(400, seed=6, labels="abc")):
+        if t:
+            assert model.predict_proba_one(x) == twin.predict_proba_one(x)
+        model.learn_one(x, y, w)
+        twin.learn_one(x, y, w)
+        if t % 5 == 0:
+            twin = from_bytes(twin.to_bytes())
+            growing += len(twin._engine.dump()[2]["model.growth.pending"]) > 0
+    assert growing > 10
+    assert model.to_bytes() == twin.to_bytes()
+
+
+def test_an_evicted_feature_is_in_no_row_and_no_split() -> None:
+    model = WindowForest(max_features=5, window=100)
+    for t in range(300):
+        model.learn_one({f"f{t // 20 % 9}": float(t % 5), "s": f"v{t // 15 % 8}", "g": float(t % 2)}, t % 3)
+        _, _, arrays = model._engine.dump()
+        space = model._engine.space
+        live = {space.id_of(name) for name in model.features} | {space.id_of("s")}
+        for part in ("window.keys", "node.key"):
+            assert {key // 2 for key in arrays[f"model.{part}"].tolist() if key} <= live
+        levels = arrays["model.window.values"][arrays["model.window.keys"] % 2 == 1]
+        assert {int(level) for level in levels if level} <= live
+
+
+def test_memory_is_bounded_by_the_window() -> None:
+    rng = random.Random(7)
+    model = WindowForest(window=100, trees=5, min_leaf=4)
+    for _ in range(3000):
+        model.learn_one({name: rng.random() for name in "abc"}, rng.random() < 0.5)
+    _, _, arrays = model._engine.dump()
+    assert len(arrays["model.window.y"]) == 100 + 100 // 5 + 1
+    assert len(arrays["model.node.key"]) <= 2 * (1 + 6 * 100 // 4)
+    assert model._engine.model.nbytes() < 121 * (64 + 3 * 12) + 2 * (1 + 7 * 100 // 4) * 40 + 6000

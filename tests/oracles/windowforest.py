@@ -1,0 +1,288 @@
+"""The forest over a window of instances, in plain Python: trees of objects, rows as dicts, every sum made again.
+
+Rows map keys to values: 2 c for a number of the column with slot c, 2 c + 1 for a string, whose value is the slot of
+its level (0 once that level was evicted). Slots are the engine's, so that draws fall on the same entries.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+MASK = 2**64 - 1
+DEEPEST = 30
+USUAL, SLACK, DRIFT, SPREAD, TRUSTED, FEWEST = 0.002, 0.1, 2.0, 60.0, 100, 20
+SHARE, SAMPLE = 20, 1000
+Row = dict[int, float]
+LEFT, RIGHT = 0, 1
+TIE = 1e-9
+
+
+def add(values: Iterable[float], start: float = 0.0) -> float:
+    """A plain sum from left to right; sum() of newer Pythons is more exact than that."""
+    for value in values:
+        start += value
+    return start
+
+
+def mix(z: int) -> int:
+    z = (z + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+class Node:
+    def __init__(self, counts: list[float]) -> None:
+        self.counts = counts
+        self.split: tuple[int, float, int, bool] | None = None  # key, value, side of absent values, presence alone
+        self.gain = 0.0
+        self.children: list[Node] = []
+
+    def everyone(self) -> list[Node]:
+        return [self, *[node for child in self.children for node in child.everyone()]]
+
+
+def side(x: Row, split: tuple[int, float, int, bool] | None) -> int:
+    """LEFT or RIGHT; without a split (its column was evicted) everybody is absent."""
+    assert split is not None
+    key, value, absent, presence = split
+    text = key % 2 == 1
+    if key not in x and not (text and key - 1 in x):
+        return absent
+    if presence:
+        return LEFT
+    if text:
+        return LEFT if x.get(key) == value else RIGHT
+    return LEFT if x[key] <= value else RIGHT
+
+
+class WindowForestOracle:
+    def __init__(self, trees=10, window=10_000, columns=2.0, cuts=16, min_leaf=2, smoothing=1.0, seed=0) -> None:
+        self.trees, self.window, self.columns, self.cuts = trees, window, columns, cuts
+        self.min_leaf, self.smoothing, self.seed = min_leaf, smoothing, seed
+        self.rows: list[tuple[Row, int, float]] = []
+        self.forest: list[Node] = []
+        self.labels: list[Any] = []
+        self.importance: dict[int, float] = {}
+        self.grown = self.begun = self.taken = self.length = self.since = self.judged = self.falls = 0
+        self.kept = window + window // trees + 1
+        self.growing: Node | None = None
+        self.pending: list[tuple[Node, list[tuple[Row, int, float]], int]] = []
+        self.usual, self.excess = 0.0, [0.0]
+
+    # ---------------------------------------------------------------- answering
+
+    def paths(self, x: Row) -> list[list[tuple[int | None, float, list[float]]]]:
+        """For each tree the nodes on the way down: key of the split above, and probabilities by class."""
+        found = []
+        for node in self.forest:
+            chance, key, path = [1 / len(self.labels)] * len(self.labels), None, []
+            while True:
+                total = add(node.counts, self.smoothing)
+                chance = [(n + self.smoothing * p) / total for n, p in zip(node.counts, chance, strict=True)]
+                path.append((key, total, chance))
+                if not node.children:
+                    break
+                key = node.split[0] if node.split else 0
+                node = node.children[side(x, node.split)]
+            found.append(path)
+        return found
+
+    def probabilities(self, x: Row) -> list[float]:
+        leaves = [path[-1][2] for path in self.paths(x)]
+        return [add(leaf[c] for leaf in leaves) / len(leaves) for c in range(len(self.labels))]
+
+    def scores(self, x: Row) -> list[float]:
+        return [math.log(p) for p in self.probabilities(x)]
+
+    def explained(self, x: Row, c: int) -> dict[int, float]:
+        """What the splits on each column (by its slot) add to the score; what is left stands under 0."""
+        paths = self.paths(x)
+        parts: dict[int, float] = {}
+        for path in paths:
+            for (_, _, before), (key, _, after) in itertools.pairwise(path):
+                parts[key // 2] = parts.get(key // 2, 0.0) + (after[c] - before[c]) / len(paths)
+        base, score = sum(path[0][2][c] for path in paths) / len(paths), self.scores(x)[c]
+        added = sum(parts.values())
+        scale = (score - math.log(base)) / added if abs(added) > 1e-9 * base else 1 / base
+        parts = {slot: part * scale for slot, part in parts.items() if slot}
+        return {0: score - sum(parts.values()), **parts}
+
+    # ---------------------------------------------------------------- learning
+
+    def learn(self, x: Row, label: Any, w: float) -> None:
+        if label not in self.labels:
+            self.labels.append(label)
+            for node in self.nodes():
+                node.counts.append(0.0)
+        y = self.labels.index(label)
+        idle = self.growing is None
+        if self.forest and len(self.labels) > 1:
+            p = self.scores(x)
+            self.watch(p.index(max(p)) != y)
+        for node in self.forest:
+            node.counts[y] += w
+            while node.children:
+                node = node.children[side(x, node.split)]
+                node.counts[y] += w
+        if self.growing and self.taken - self.kept >= self.end - self.grown_on:
+            self.work(10**9)
+        self.rows = [*self.rows, (x, y, w)][-self.kept :]
+        self.taken += 1
+        self.length = min(self.length + 1, self.window)
+        self.since += 1
+        if idle and self.since * (self.trees + 1) >= self.length:
+            self.begin()
+        if self.growing:
+            self.work(SHARE * self.trees)
+
+    def watch(self, wrong: bool) -> None:
+        """CUSUM of the errors."""
+        self.judged += 1
+        self.excess.append(self.excess[-1] + wrong - self.usual - SLACK)
+        if self.excess[-1] <= 0:
+            self.excess = [0.0]
+        self.usual += max(USUAL, 1 / self.judged) * (wrong - self.usual)
+        if self.judged > TRUSTED and self.excess[-1] > DRIFT + SPREAD * self.usual * (1 - self.usual):
+            self.length = min(self.length, max(len(self.excess) - 1, FEWEST) - 1)
+            self.judged, self.excess = 0, [0.0]
+            self.growing = None
+            self.falls += 1
+
+    def forget(self, key: int, level: int | None) -> None:
+        """Take a key out of rows and splits, or one level of a text column."""
+        for x, _, _ in self.rows:
+            if level is None:
+                x.pop(key, None)
+            elif x.get(key) == level:
+                x[key] = 0
+        for node in self.nodes():
+            if node.split and node.split[0] == key and level in (None, node.split[1]):
+                node.split = (0, 0.0, node.split[2], False)
+        self.importance.pop(key // 2 if level is None else level, None)
+
+    # ---------------------------------------------------------------- growing
+
+    def pick(self, n: int) -> int:
+        self.draws += 1
+        return mix(mix(mix(self.seed) ^ self.begun) ^ self.draws) % n
+
+    def nodes(self) -> list[Node]:
+        roots = [*self.forest, *([self.growing] if self.growing else [])]
+        return [node for root in roots for node in root.everyone()]
+
+    def begin(self) -> None:
+        """A new tree over the last rows; `pending` are its nodes that have not been looked at, the next one last."""
+        self.draws, self.since, self.credit = 0, 0, 0
+        self.begun += 1
+        self.importance = {slot: part * (1 - 1 / self.trees) for slot, part in self.importance.items()}
+        rows = self.rows[-self.length :]
+        self.end, self.grown_on = self.taken, len(rows)
+        self.weight = add(w for _, _, w in rows)
+        self.growing = Node([0.0] * len(self.labels))
+        self.pending = [(self.growing, rows, 0)]
+
+    def work(self, rows: int) -> None:
+        """Look at nodes until as many rows were looked at as may be; a tree that is grown replaces the oldest."""
+        self.credit += rows
+        while self.pending and self.credit > 0:
+            node, here, depth = self.pending.pop()
+            self.credit -= len(here)
+            self.grow(node, here, depth)
+        if self.pending:
+            return
+        for x, y, w in self.rows[len(self.rows) - (self.taken - self.end) :]:
+            node = self.growing
+            node.counts[y] += w
+            while node.children:
+                node = node.children[side(x, node.split)]
+                node.counts[y] += w
+        place = self.grown % self.trees
+        self.forest[place : place + 1] = [self.growing]
+        self.growing = None
+        self.grown += 1
+
+    def counted(self, rows: list[tuple[Row, int, float]]) -> list[float]:
+        return [sum(w for _, y, w in rows if y == c) for c in range(len(self.labels))]
+
+    def fewest(self) -> int:
+        return max(self.min_leaf, len(self.labels) // 16)
+
+    def grow(self, node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
+        node.counts = self.counted(rows)
+        mixed = sum(n > 0 for n in node.counts) > 1 and depth < DEEPEST
+        found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.fewest() else None
+        if found is None:
+            return
+        gain, node.split = found
+        key, value, _, presence = node.split
+        slot = key // 2 if presence or key % 2 == 0 else int(value)
+        self.importance[slot] = self.importance.get(slot, 0.0) + gain / self.weight / self.trees
+        node.children = [Node([0.0] * len(self.labels)) for _ in (LEFT, RIGHT)]
+        for where in (RIGHT, LEFT):
+            here = [row for row in rows if side(row[0], node.split) == where]
+            self.pending.append((node.children[where], here, depth + 1))
+
+    def best_split(self, rows, total) -> tuple[float, tuple[int, float, int, bool]] | None:
+        n = len(rows)
+        if n > SAMPLE:
+            rows = [rows[i * n // SAMPLE] for i in range(SAMPLE)]
+            total = self.counted(rows)
+        wanted = int(min(64, self.columns * math.sqrt(len(rows[self.pick(len(rows))][0])) + 1))
+        tried: set[int] = set()
+        best, useful = (0.0, None), 0
+        for _ in range(3 * wanted):
+            if useful >= wanted or len(tried) == 64:
+                break
+            x = rows[self.pick(len(rows))][0]
+            if not x:
+                continue
+            key = sorted(x)[self.pick(len(x))]
+            if key in tried:
+                continue
+            tried.add(key)
+            possible = [s for s in self.splits(rows, key) if self.allowed(rows, s)]
+            useful += bool(possible)
+            for split in possible:
+                gain = self.gain(rows, split, total)
+                if gain > best[0] + TIE * add(total):
+                    best = (gain, split)
+        return (best[0] * max(1.0, n / SAMPLE), best[1]) if best[1] else None
+
+    def splits(self, rows, key) -> list[tuple[int, float, int, bool]]:
+        """The splits tried on a column, in order."""
+        drawn = [rows[self.pick(len(rows))][0] for _ in range(self.cuts)]
+        values = sorted({x[key] for x in drawn if key in x and not (key % 2 and x[key] == 0)})
+        if key % 2 == 0:
+            values = [a + 0.5 * (b - a) for a, b in itertools.pairwise(values)]
+        here = [key in x or (key % 2 == 1 and key - 1 in x) for x, _, _ in rows]
+        if all(here):
+            left = [sum(side(x, (key, v, LEFT, False)) == LEFT for x, _, _ in rows) for v in values]
+            return [(key, v, LEFT if 2 * n >= len(rows) else RIGHT, False) for v, n in zip(values, left, strict=True)]
+        ways = [(key, v, absent, False) for v in values for absent in (RIGHT, LEFT)]
+        return [(key, 0.0, RIGHT, True), *ways]
+
+    def allowed(self, rows, split) -> bool:
+        right = sum(side(x, split) for x, _, _ in rows)
+        return self.fewest() <= right <= len(rows) - self.fewest()
+
+    def gain(self, rows, split, total) -> float:
+        """Decrease of Gini impurity, times the weight."""
+        right = self.counted([row for row in rows if side(row[0], split) == RIGHT])
+        parts = [t - r for t, r in zip(total, right, strict=True)], right
+        return sum(sum(n * n for n in part) / sum(part) for part in parts) - sum(n * n for n in total) / sum(total)
+
+
+def row_of(x: dict[str, Any], slot_of: Callable[[str], int]) -> Row:
+    """An instance as a row; what has no slot is left out."""
+    row: Row = {}
+    for name, value in x.items():
+        if isinstance(value, str):
+            if slot_of(f"{name}={value}") > 0:
+                row[2 * slot_of(name) + 1] = slot_of(f"{name}={value}")
+        elif slot_of(name) > 0:
+            row[2 * slot_of(name)] = float(value)
+    return dict(sorted(row.items()))
