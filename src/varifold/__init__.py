@@ -41,6 +41,8 @@ _MODULES = (
     "streams",
     "variation",
 )
+_CLASSES = {"PerKey": "varifold.perkey"}
+"""Classes that are no registered learner: their module."""
 __all__ = [
     "Block",
     "PythonRule",
@@ -59,6 +61,8 @@ def __getattr__(name: str) -> Any:
     """Classes and sub-packages, imported when first used; `__init__.pyi` lists them for type checkers."""
     if name in _MODULES:
         return importlib.import_module(f"varifold.{name}")
+    if name in _CLASSES:
+        return getattr(importlib.import_module(_CLASSES[name]), name)
     for registry in (models, transformers):
         registered = registry.class_names().get(name)
         if registered is not None:
@@ -67,7 +71,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _lazy_names() -> list[str]:
-    return [*models.class_names(), *transformers.class_names(), *_MODULES]
+    return [*models.class_names(), *transformers.class_names(), *_CLASSES, *_MODULES]
 
 
 def __dir__() -> list[str]:
