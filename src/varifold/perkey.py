@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -225,16 +226,18 @@ class _Shelf:
     _SLACK = 64 << 20
 
     def __init__(self) -> None:
-        self._file: Any = None
+        self._fd = -1
         self._where: dict[Key, tuple[int, int]] = {}
         self._end = 0
         self._live = 0
 
     def put(self, key: Key, data: bytes) -> None:
         """Keep bytes under a key."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="varifold-")  # noqa: SIM115 - it lives as long as the shelf
-        os.pwrite(self._file.fileno(), data, self._end)
+        if self._fd < 0:
+            self._fd, path = tempfile.mkstemp(prefix="varifold-")
+            os.unlink(path)
+            self._close = weakref.finalize(self, os.close, self._fd)
+        os.pwrite(self._fd, data, self._end)
         self._where[key] = (self._end, len(data))
         self._end += len(data)
         self._live += len(data)
@@ -244,7 +247,7 @@ class _Shelf:
     def read(self, key: Key) -> bytes:
         """The bytes of a key."""
         start, size = self._where[key]
-        return os.pread(self._file.fileno(), size, start)
+        return os.pread(self._fd, size, start)
 
     def take(self, key: Key) -> bytes | None:
         """The bytes of a key, which are then forgotten; None if there are none."""
@@ -256,12 +259,12 @@ class _Shelf:
 
     def open_files(self) -> list[int]:
         """The file descriptor in use, if any."""
-        return [] if self._file is None else [self._file.fileno()]
+        return [] if self._fd < 0 else [self._fd]
 
     def _compact(self) -> None:
         held = {key: self.read(key) for key in self._where}
-        self._file.close()
-        self._file, self._where, self._end, self._live = None, {}, 0, 0
+        self._close()
+        self._fd, self._where, self._end, self._live = -1, {}, 0, 0
         for key, data in held.items():
             self.put(key, data)
 
@@ -276,7 +279,7 @@ def files_learner(header: Mapping[str, Any]) -> VaryingClassifier:
 
 def to_bytes(learner: Any) -> bytes:
     """The learner's model file, as bytes."""
-    with tempfile.TemporaryDirectory(prefix="varifold-") as folder:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = Path(folder) / "model"
         learner.save(path)
         return path.read_bytes()
@@ -284,7 +287,7 @@ def to_bytes(learner: Any) -> bytes:
 
 def from_bytes(data: bytes) -> Any:
     """The learner in the bytes of a model file."""
-    with tempfile.TemporaryDirectory(prefix="varifold-") as folder:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = Path(folder) / "model"
         path.write_bytes(data)
         return load_any(path)

@@ -64,7 +64,7 @@ def run(folder: Path, work: Callable[[Models, Writer], Any], method: str = "arow
 async def mixed_work(models: Models, writer: Writer) -> None:
     """Learns, kept predictions, labels, duplicates, refusals and rows, some of them in one group."""
     start = writer.store.state.seq
-    for i in range(start, start + 60):
+    for i in range(start, start + 30):
         await asyncio.gather(*(send(writer, LEARN, {**instance(4 * i + k), "id": f"a{i}-{k % 3}"}) for k in range(4)))
         kept = await send(writer, KEEP, {"x": instance(i)["x"], "keep": True, "id": f"k{i}"})
         if i % 2:
@@ -322,3 +322,29 @@ def test_restore_replaces_the_learner_durably(tmp_path: Path) -> None:
     state = run(tmp_path, work)
     assert state.learner.steps == 2
     assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_recovery_of_models_by_key(tmp_path: Path, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learners that are on disk while a child process writes the snapshot are in it as they were."""
+    monkeypatch.setattr(snapshot, "_is_small", lambda state: small)
+
+    async def work(models: Models, writer: Writer) -> None:
+        writer.store.state.learner.most = 2
+        for i in range(120):
+            await send(writer, LEARN, {**instance(i), "key": f"d{i % 7}"})
+
+    async def main() -> ModelState:
+        models = Models(tmp_path, Policy(snapshot_every=50), Limits(), lambda reason: None)
+        models.open()
+        writer = models.create("m", "arow", {}, "device")
+        await work(models, writer)
+        await writer.drain()
+        os.close(models._lock)
+        return writer.store.state
+
+    state = asyncio.run(main())
+    store = open_store(tmp_path)
+    assert store.recovery is not None
+    assert store.recovery.snapshot >= 50
+    assert fingerprint(store.state) == fingerprint(state)

@@ -300,3 +300,22 @@ def test_events_are_streamed(client: httpx.Client, model: str) -> None:
                 if event["model"] == model:
                     break
     assert (event["kind"], event["features"]) == ("feature-silent", ["b"])
+
+
+def test_models_by_key(client: httpx.Client) -> None:
+    client.put("/models/devices", json={"method": "arow", "key": "device"})
+    for _ in range(10):
+        for key, label in (("a", "up"), ("b", "down")):
+            body = {"x": {"f": 1.0}, "y": label, "key": key}
+            assert client.post("/models/devices/learn", json=body).status_code == 200
+    for key, label in (("a", "up"), ("b", "down"), ("c", None)):
+        found = client.post("/models/devices/predict", json={"x": {"f": 1.0}, "key": key}).json()
+        assert found["label"] == label
+    in_x = client.post("/models/devices/predict", json={"x": {"f": 1.0, "device": "b"}}).json()
+    assert in_x["label"] == "down"
+    assert client.post("/models/devices/predict", json={"x": {"f": 1.0}}).status_code == 422
+    assert client.get("/models/devices/features?key=a").json()["features"]["f"]["count"] == 10
+    assert client.get("/models/devices/features?key=z").status_code == 404
+    shown = client.get("/models/devices").json()
+    assert (shown["key"], shown["steps"]) == ("device", 20)
+    client.delete("/models/devices")

@@ -26,6 +26,18 @@ _THREADS = 8
 MOST_MODELS = 1_000
 
 
+def lock_folder(folder: Path) -> int:
+    """Hold a folder of models for this process; the lock ends with the file descriptor or the process."""
+    (folder / "models").mkdir(parents=True, exist_ok=True)
+    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise StateError(f"{folder} is in use by another process; one process per folder") from error
+    return fd
+
+
 class Models:
     """Every model of a server; `open` recovers them, `stop` leaves them clean.
 
@@ -42,17 +54,7 @@ class Models:
         self._disk = ThreadPoolExecutor(_THREADS, thread_name_prefix="journal")
         self._writers: dict[str, Writer] = {}
         self._leaving: set[str] = set()
-        self._lock = self._take_lock()
-
-    def _take_lock(self) -> int:
-        (self.folder / "models").mkdir(parents=True, exist_ok=True)
-        fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(fd)
-            raise StateError(f"{self.folder} is in use by another process; one server per folder") from error
-        return fd
+        self._lock = lock_folder(folder)
 
     def open(self) -> None:
         """Recover every model of the folder; call it on the running event loop."""

@@ -193,6 +193,11 @@ class ModelState:
             raise ConflictError(f"the instance {given!r} was learned with its label")
         raise NotFoundError(f"no instance with the id {given!r} waits for a label")
 
+    def waits(self, given: str) -> bool:
+        """Whether an instance kept under the client's id waits for its label."""
+        known = self._ids.get(given)
+        return known is not None and self.waiting.get(known[1]) is not None
+
     def why_not(self, number: int, given: Any) -> RequestError:
         """Why an instance does not wait."""
         fate = self.waiting.fate(number)
