@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import weakref
@@ -237,7 +238,8 @@ class _Shelf:
             self._fd, path = tempfile.mkstemp(prefix="varifold-")
             os.unlink(path)
             self._close = weakref.finalize(self, os.close, self._fd)
-        os.pwrite(self._fd, data, self._end)
+        if os.pwrite(self._fd, data, self._end) != len(data):
+            raise OSError(errno.ENOSPC, "learners by key do not fit on the disk of the temporary folder")
         self._where[key] = (self._end, len(data))
         self._end += len(data)
         self._live += len(data)

@@ -28,13 +28,13 @@ class Reports:
         self._made[name] = (now, report)
         return report
 
-    def _throughput(self, writer: Writer, now: float) -> dict[str, float]:
+    def _throughput(self, writer: Writer, now: float) -> dict[str, float | None]:
         monitor = writer.store.state.monitor
         name = writer.store.state.name
         before = self._counts.get(name)
         self._counts[name] = (now, monitor.instances, monitor.labels)
         if before is None or now - before[0] > 60:
-            return {"instances": 0.0, "labels": 0.0}
+            return {"instances": None, "labels": None}
         seconds = now - before[0]
         return {
             "instances": (monitor.instances - before[1]) / seconds,

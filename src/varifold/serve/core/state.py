@@ -104,6 +104,7 @@ class ModelState:
         if body.get("predict"):
             result = {**learners.answer(self.learner, x), "seq": self.seq}
             scored = result["label"]
+            self.last = x
         elif self.seq % SCORE_EVERY == 0:
             scored = self.learner.predict_one(x)
         self.learner.learn_one(x, y, body.get("w", 1.0))
