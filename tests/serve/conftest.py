@@ -71,4 +71,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for _, package in NEEDS.values():
         left_out = sum(f"{package} is not installed" in reason for reason in reasons)
         if left_out:
-            terminalreporter.write_line(f"{left_out} tests were left out: they need {package} (apt-get install {package})")
+            terminalreporter.write_line(
+                f"{left_out} tests were left out: they need {package} (apt-get install {package})"
+            )

@@ -25,12 +25,20 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--target", required=True, metavar="FIELD", help="field of the label")
-    parser.add_argument("--id", metavar="FIELD", help="field that identifies an instance, so that its label may come later")
+    parser.add_argument(
+        "--id", metavar="FIELD", help="field that identifies an instance, so that its label may come later"
+    )
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
-    parser.add_argument("--model", default="auto", metavar="NAME[:KEY=VALUE,...]", help="learner to start with (default auto)")
-    parser.add_argument("--state", type=Path, metavar="DIR", help="folder to go on from; what is answered is on disk there")
+    parser.add_argument(
+        "--model", default="auto", metavar="NAME[:KEY=VALUE,...]", help="learner to start with (default auto)"
+    )
+    parser.add_argument(
+        "--state", type=Path, metavar="DIR", help="folder to go on from; what is answered is on disk there"
+    )
     parser.add_argument("--name", default="follow", help="name of the model in that folder (default follow)")
-    parser.add_argument("--max-waiting", type=positive, default=100_000, metavar="N", help="instances that wait for a label")
+    parser.add_argument(
+        "--max-waiting", type=positive, default=100_000, metavar="N", help="instances that wait for a label"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ They are events (and so metrics), and go to a webhook or a command if one is giv
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -131,13 +132,11 @@ class Alerts:
         if self.rules.command is None:
             return
         try:
-            process = await asyncio.create_subprocess_shell(self.rules.command, stdin=asyncio.subprocess.PIPE)
-            await asyncio.wait_for(process.communicate(orjson.dumps(event)), _PATIENCE)
-        except (OSError, TimeoutError) as error:
+            await asyncio.to_thread(
+                subprocess.run, self.rules.command, shell=True, input=orjson.dumps(event), timeout=_PATIENCE, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
             self._failed("the command", error)
-        else:
-            if process.returncode:
-                self._failed("the command", RuntimeError(f"it ended with {process.returncode}"))
 
     def _failed(self, what: str, error: Exception) -> None:
         self.undelivered += 1

@@ -111,50 +111,72 @@ class Bridge:
             async with asyncio.TaskGroup() as tasks:
                 async for message in client.messages:
                     await window.acquire()
-                    task = tasks.create_task(self._handle(client, message))
+                    done = await self._submit(message)
+                    task = tasks.create_task(self._finish(client, message, done))
                     task.add_done_callback(lambda _: window.release())
 
-    async def _handle(self, client: aiomqtt.Client, message: aiomqtt.Message) -> None:
-        """One message: commit, acknowledge, answer."""
+    async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
+        """Queue the change of a message, in the order in which messages come; or why it is refused."""
         writer = self.models[self.topics.model]
+        try:
+            kind, body = self._change(writer, message)
+        except VarifoldError as error:
+            return error
+        while True:
+            try:
+                return writer.submit(kind, orjson.dumps(body), body)
+            except BusyError:
+                await asyncio.sleep(0.01)
+            except VarifoldError as error:
+                return error
+
+    def _change(self, writer: Writer, message: aiomqtt.Message) -> tuple[int, dict[str, Any]]:
+        found = bodies.parse(bytes(message.payload))
+        given = found.pop("id", None)
+        if self._is_reading(message):
+            key = key_in(self.topics.readings, message.topic.value)
+            body: dict[str, Any] = {"x": found, "keep": True}
+            if given is not None:
+                body["id"] = _own(key, given)
+            if key is not None:
+                body["key"] = key
+            bodies.check_instance(body)
+            return KEEP, body
+        if given is None:
+            raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
+        bodies.check_label(found)
+        state = writer.store.state
+        ours = str(given).startswith(f"{state.name}.{state.incarnation}.")
+        key = key_in(self.topics.labels or "", message.topic.value)
+        return LABEL, {"id": str(given) if ours else _own(key, given), "y": found["y"]}
+
+    def _is_reading(self, message: aiomqtt.Message) -> bool:
+        return message.topic.matches(self.topics.readings)
+
+    async def _finish(
+        self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
+    ) -> None:
+        """Once the change is on disk: acknowledge the message, answer a reading."""
         topic = message.topic.value
         try:
-            if message.topic.matches(self.topics.readings):
-                await self._reading(client, writer, key_in(self.topics.readings, topic), message.payload)
-            else:
-                await self._label(writer, key_in(self.topics.labels or "", topic), message.payload)
+            if isinstance(done, VarifoldError):
+                raise done
+            found = await done
         except VarifoldError as error:
-            if writer.stopped is not None:
+            if self.models[self.topics.model].stopped is not None:
                 return  # not acknowledged: the broker keeps it for the next start
             self._say("mqtt-refused", f"a message to {topic} was refused: {error}")
+        else:
+            if self.topics.answers and self._is_reading(message):
+                await self._answer(client, message, found)
         client._client.ack(message.mid, message.qos)
 
-    async def _reading(self, client: aiomqtt.Client, writer: Writer, key: str | None, payload: Any) -> None:
-        x = bodies.parse(bytes(payload))
-        given = x.pop("id", None)
-        body: dict[str, Any] = {"x": x, "keep": True}
-        if given is not None:
-            body["id"] = _own(key, given)
-        if key is not None and self.topics.keyed:
-            body["key"] = key
-        bodies.check_instance(body)
-        found = await _submitted(writer, KEEP, body)
-        if self.topics.answers:
-            answer = {**found, "id": found["id"] if given is None else given}
-            target = self.topics.answers.replace("{key}", key or "")
-            await client.publish(target, orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str), qos=1)
-
-    async def _label(self, writer: Writer, key: str | None, payload: Any) -> None:
-        body = bodies.parse(bytes(payload))
-        if body.get("id") is None:
-            raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
-        bodies.check_label(body)
-        given = _own(key, body["id"])
-        try:
-            writer.store.state.number_of(given)
-        except VarifoldError:
-            given = str(body["id"])  # an id of ours, as the answer had it
-        await _submitted(writer, LABEL, {"id": given, "y": body["y"]})
+    async def _answer(self, client: aiomqtt.Client, message: aiomqtt.Message, found: dict[str, Any]) -> None:
+        given = orjson.loads(bytes(message.payload)).get("id")
+        key = key_in(self.topics.readings, message.topic.value)
+        answer = {**found, "id": found["id"] if given is None else given}
+        target = str(self.topics.answers).replace("{key}", key or "")
+        await client.publish(target, orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str), qos=1)
 
     def _say(self, kind: str, text: str) -> None:
         self.models.events.add(self.topics.model, kind, text)
@@ -164,11 +186,3 @@ class Bridge:
 def _own(key: str | None, given: Any) -> str:
     """Ids are the devices' own: two devices may use the same."""
     return str(given) if key is None else f"{key}/{given}"
-
-
-async def _submitted(writer: Writer, kind: int, body: dict[str, Any]) -> Any:
-    while True:
-        try:
-            return await writer.submit(kind, orjson.dumps(body), body)
-        except BusyError:
-            await asyncio.sleep(0.01)

@@ -80,6 +80,7 @@ class _Process:
             ws_max_size=settings.bodies.body + 1024,
             ws_per_message_deflate=False,
             lifespan="off",
+            proxy_headers=False,
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=10,

@@ -65,7 +65,11 @@ class Monitor:
         self.label_rate *= 1.0 - _FAST
         self.usual_label_rate *= 1.0 - _SLOW
         names: Iterable[str] = x.keys() if None not in x.values() else [k for k, v in x.items() if v is not None]
+        known = len(self._last)
         self._last.update(dict.fromkeys(names, self.instances))
+        if len(self._last) != known:
+            for name in names:
+                self._first.setdefault(name, self.instances)
         self._bin.update(names)
         self._bin_size += 1
         if self._bin_size >= self.width:
@@ -82,7 +86,7 @@ class Monitor:
         self.error.add(self.instances, loss)
 
     def _close_bin(self) -> None:
-        self._fold()
+        self._count.update(self._bin)
         self.bins.append((self._bin_size, dict(self._bin)))
         self._bin.clear()
         self._bin_size = 0
@@ -92,13 +96,6 @@ class Monitor:
             pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
             self.bins = [(a + b, dict(Counter(left) + Counter(right))) for (a, left), (b, right) in pairs]
             self.width *= 2
-
-    def _fold(self) -> None:
-        """First sight and counts are brought up to date once per bin; `first` is then exact to the bin."""
-        for name in self._bin:
-            if name not in self._first:
-                self._first[name] = self.instances - self._bin_size + 1
-        self._count.update(self._bin)
 
     def _prune(self) -> None:
         dropped = sorted(self._last, key=self._last.__getitem__)[: len(self._last) - TRACKED]
@@ -112,7 +109,7 @@ class Monitor:
 
     def presence(self, name: str) -> Presence:
         """Whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
-        first = self._first.get(name, self.instances)
+        first = self._first[name]
         last = self._last[name]
         count = self._count[name] + self._bin[name]
         gap = (last - first) / max(1, count - 1)
@@ -126,7 +123,7 @@ class Monitor:
 
     def names(self) -> list[str]:
         """The features followed, in order of their first appearance."""
-        return sorted(self._last, key=lambda name: (self._first.get(name, self.instances), name))
+        return sorted(self._last, key=lambda name: (self._first[name], name))
 
     def features(self) -> list[dict[str, Any]]:
         """Every feature followed, with its presence now and over the stream."""
@@ -135,7 +132,7 @@ class Monitor:
             {
                 "name": name,
                 "presence": self.presence(name),
-                "first": self._first.get(name, self.instances),
+                "first": self._first[name],
                 "last": self._last[name],
                 "count": self._count[name] + self._bin[name],
                 "share": [round(counts.get(name, 0) / size, 3) for size, counts in bins],

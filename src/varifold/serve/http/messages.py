@@ -76,10 +76,13 @@ class Request:
     """The model or the id in the path."""
     held: int = 2
     """What the sender's token allows; everything where no tokens are used."""
+    _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:
-        """The first header of a name (lower case)."""
-        return next((value for key, value in self.scope["headers"] if key == name), None)
+        """A header by its name (lower case); the last one counts."""
+        if self._headers is None:
+            self._headers = dict(self.scope["headers"])
+        return self._headers.get(name)
 
     def query(self, name: str) -> str | None:
         """A parameter of the query."""
