@@ -11,7 +11,7 @@ import pytest
 import varifold
 from varifold import AROW, PerKey
 from varifold.errors import FeatureValueError, ModelFileError, ParameterError
-from varifold.perkey import load_any
+from varifold.perkey import load
 
 
 def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
@@ -59,7 +59,7 @@ def test_save_and_load_go_on(tmp_path: Path, most: int) -> None:
     for x, y in rows[:200]:
         model.learn_one(x, y)
     model.save(tmp_path / "m")
-    loaded = load_any(tmp_path / "m")
+    loaded = load(tmp_path / "m")
     assert isinstance(loaded, PerKey)
     assert (loaded.keys, loaded.steps, loaded.classes) == (model.keys, model.steps, model.classes)
     for x, y in rows[200:]:

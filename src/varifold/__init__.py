@@ -29,6 +29,7 @@ _MODULES = (
     "auto",
     "bench",
     "checks",
+    "client",
     "copula",
     "datasets",
     "evaluate",
@@ -37,7 +38,9 @@ _MODULES = (
     "linear",
     "naive_bayes",
     "neighbours",
+    "perkey",
     "report",
+    "serve",
     "streams",
     "variation",
 )

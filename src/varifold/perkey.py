@@ -8,15 +8,15 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from river import base as river_base
 
-from varifold.base import files
-from varifold.base.classifier import VaryingClassifier, load
-from varifold.base.nested import make_learner
+from varifold.base import classifier, files
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.nested import make_learner, unpack_params
+from varifold.base.registry import models
 from varifold.errors import FeatureValueError, ModelFileError, ParameterError
 
 Key = str | int
@@ -84,7 +84,7 @@ class PerKey(river_base.Classifier):
         data = self._shelf.take(key)
         if data is None:
             return None
-        back: VaryingClassifier = from_bytes(data)
+        back = classifier.from_bytes(data)
         self._hold(key, back)
         return back
 
@@ -92,7 +92,7 @@ class PerKey(river_base.Classifier):
         self._here[key] = learner
         while len(self._here) > self.most:
             oldest, evicted = self._here.popitem(last=False)
-            self._shelf.put(oldest, to_bytes(evicted))
+            self._shelf.put(oldest, evicted.to_bytes())
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
         key = x.get(self.key)
@@ -162,7 +162,7 @@ class PerKey(river_base.Classifier):
         """Every key with its learner, in order of first sight; what is on disk stays there."""
         for key in self._known:
             here = self._here.get(key)
-            yield key, here if here is not None else from_bytes(self._shelf.read(key))
+            yield key, here if here is not None else classifier.from_bytes(self._shelf.read(key))
 
     @property
     def _multiclass(self) -> bool:
@@ -179,33 +179,47 @@ class PerKey(river_base.Classifier):
         labels = [files.pack_label(y) for y in self._labels]
         return {"method": METHOD, "params": params, "labels": labels, "steps": self._steps}
 
-    def to_arrays(self) -> files.Arrays:
-        """All learners as arrays, in order of their keys' first sight."""
-        parts = [to_bytes(self._here[k]) if k in self._here else self._shelf.read(k) for k in self._known]
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
+        parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         state = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        return {**files.pack_names(list(self._known)), "learners": state, "learners.offsets": offsets}
+        arrays = {**files.pack_names(list(self._known)), "learners": state, "learners.offsets": offsets}
+        return files.encode(self._header(), arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
+        source = f"the data ({len(data):,} bytes)"
+        return cls._restored(*files.decode(data, source), source)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all learners to exactly this path; the file is whole or not there at all."""
-        files.write(path, self._header(), self.to_arrays())
+        """Write all learners to exactly this path; on any error the file that was there stays."""
+        files.write_bytes(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What `save` wrote; it continues as if it had never stopped. Loading runs no code."""
-        header, arrays = files.read(path)
+        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
+        return cls._restored(*files.read(path), path)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
         if header["method"] != METHOD:
-            raise ModelFileError(f"{path} holds a {header['method']!r}, not one learner per key; use varifold.load")
+            raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
         try:
             return cls._filled(header, arrays)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} does not hold whole learners by key: {error!r}") from error
+            raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
 
     @classmethod
     def _filled(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
         params = header["params"]
-        found = cls(files_learner(params["model"]), key=params["key"], most=params["most"])
+        found = cls(
+            models[params["model"]["method"]](**unpack_params(params["model"]["params"])),
+            key=params["key"],
+            most=params["most"],
+        )
         found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
         found._steps = int(header["steps"])
         data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
@@ -215,7 +229,7 @@ class PerKey(river_base.Classifier):
             part = data[ends[i] : ends[i + 1]]
             found._known[key] = None
             if len(found._here) < found.most:
-                found._here[key] = from_bytes(part)
+                found._here[key] = classifier.from_bytes(part)
             else:
                 found._shelf.put(key, part)
         return found
@@ -271,31 +285,13 @@ class _Shelf:
             self.put(key, data)
 
 
-def files_learner(header: Mapping[str, Any]) -> VaryingClassifier:
-    """A new learner of the method and parameters that a header names."""
-    from varifold.base.nested import unpack_params
-    from varifold.base.registry import models
-
-    return models[header["method"]](**unpack_params(header["params"]))
-
-
-def to_bytes(learner: Any) -> bytes:
-    """The learner's model file, as bytes."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        path = Path(folder) / "model"
-        learner.save(path)
-        return path.read_bytes()
+def load(path: str | os.PathLike[str]) -> Any:
+    """The learner in a model file: one of any registered method, or one per key."""
+    header, _ = files.read(path)
+    return PerKey.load(path) if header["method"] == METHOD else classifier.load(path)
 
 
 def from_bytes(data: bytes) -> Any:
-    """The learner in the bytes of a model file."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        path = Path(folder) / "model"
-        path.write_bytes(data)
-        return load_any(path)
-
-
-def load_any(path: str | os.PathLike[str]) -> Any:
-    """The learner in a model file: one of any registered method, or one per key."""
-    header, _ = files.read(path)
-    return PerKey.load(path) if header["method"] == METHOD else load(path)
+    """The learner in the bytes of a model file: one of any registered method, or one per key."""
+    header, _ = files.decode(data, f"the data ({len(data):,} bytes)")
+    return PerKey.from_bytes(data) if header["method"] == METHOD else classifier.from_bytes(data)

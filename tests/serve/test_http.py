@@ -242,7 +242,7 @@ def test_file_and_restore(client: httpx.Client, model: str, tmp_path: Path) -> N
     assert client.get("/models/copy").json()["digest"] == digest
     damaged = client.post("/models/copy/restore", content=path.read_bytes()[:-7])
     assert damaged.status_code == 422
-    assert "/" not in damaged.json()["error"]
+    assert re.search("damaged|truncated", damaged.json()["error"])
     client.delete("/models/copy")
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import re
 from collections.abc import Mapping
 from typing import Any
-
-import orjson
 
 from varifold import perkey
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.errors import ModelFileError
-from varifold.perkey import PerKey, to_bytes
+from varifold.perkey import PerKey
 from varifold.serve.core.errors import RefusedError
 
-__all__ = ["answer", "digest", "file_digest", "from_bytes", "loss", "make", "to_bytes"]
+__all__ = ["answer", "digest", "from_bytes", "loss", "make", "to_bytes"]
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
@@ -37,23 +34,18 @@ def from_bytes(data: bytes) -> Any:
     try:
         return perkey.from_bytes(data)
     except ModelFileError as error:
-        raise RefusedError(re.sub(r"\S*/model\b", "the model file", str(error))) from error
+        raise RefusedError(str(error)) from error
+
+
+def to_bytes(learner: Any) -> bytes:
+    """The content of the learner's model file."""
+    data: bytes = learner.to_bytes()
+    return data
 
 
 def digest(learner: Any) -> str:
-    """SHA-256 over the learner's whole state: parameters, labels, names and arrays."""
-    if isinstance(learner, PerKey):
-        parts = hashlib.sha256(repr(learner._header()).encode())
-        for key, one in learner.items():
-            parts.update(f"\n{key!r} {digest(one)}".encode())
-        return parts.hexdigest()
-    return file_digest(to_bytes(learner))
-
-
-def file_digest(data: bytes) -> str:
-    """The checksum that a model file carries; two files of one state have the same, whatever the order of arrays."""
-    size = int.from_bytes(data[:8], "little")
-    return str(orjson.loads(data[8 : 8 + size])["__metadata__"]["varifold.sha256"])
+    """SHA-256 over the learner's whole state: the content of its model file."""
+    return hashlib.sha256(to_bytes(learner)).hexdigest()
 
 
 def answer(learner: Any, x: Mapping[str, Any]) -> dict[str, Any]:
