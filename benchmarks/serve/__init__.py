@@ -1,1 +1,1 @@
-"""The server under load: speed (`make load`), hours of churning features (`make soak`), hostile requests (`make http-fuzz`)."""
+"""The server: its speed (`make load`), churning features (`make soak`), hostile requests (`make http-fuzz`)."""

@@ -164,9 +164,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     statuses = run(args.requests, args.seed)
-    print(
-        f"{args.requests:,} hostile requests, state unchanged; answers by status (0: connection closed): {dict(statuses)}"
-    )
+    print(f"{args.requests:,} hostile requests, state unchanged; by status (0: closed): {dict(statuses)}")
 
 
 if __name__ == "__main__":

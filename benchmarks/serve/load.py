@@ -104,7 +104,9 @@ def recovery(server: Process, folder: Path, method: str, fsync: str) -> str:
         same = _seq(again) == seq
     log = (folder / "log").read_text()
     replayed = re.findall(r"([\d,]+) changes replayed.*in ([\d.]+) s", log)
-    return f"recovery         {seq:,} changes of {method} in {seconds:.1f} s with the start (replay {replayed}, complete: {same})"
+    return (
+        f"recovery         {seq:,} changes of {method}: start in {seconds:.1f} s (replay {replayed}, complete: {same})"
+    )
 
 
 def main() -> None:
@@ -132,9 +134,7 @@ def main() -> None:
     print(messages(server, lines, args.messages), flush=True)
     with server.client() as client:
         pause = re.findall(r"varifold_model_snapshot_pause_seconds\{.*\} (\S+)", client.get("/metrics").text)
-    print(
-        f"snapshot         the last one held up the writer for {float(pause[0]) * 1e3:.1f} ms; memory {server.rss():.0f} MB"
-    )
+    print(f"snapshot         the last held up the writer {float(pause[0]) * 1e3:.1f} ms; memory {server.rss():.0f} MB")
     print(recovery(server, folder, args.method, args.fsync), flush=True)
     shutil.rmtree(folder)
 

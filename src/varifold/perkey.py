@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
-from varifold.base import classifier, files
+from varifold.base import Block, classifier, files
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
@@ -65,6 +65,7 @@ class PerKey(river_base.Classifier):
         self._known: dict[Key, None] = {}
         self._here: OrderedDict[Key, VaryingClassifier] = OrderedDict()
         self._shelf = _Shelf()
+        self.reading: Mapping[str, Any] = {}
         self._labels: dict[Any, None] = {}
         self._steps = 0
 
@@ -146,6 +147,33 @@ class PerKey(river_base.Classifier):
         """What `predict_one` gives for each instance."""
         return [self.predict_one(x) for x in X]
 
+    def run_block(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Predict and learn a block, for evaluation: indices into `classes` (-1: none yet) and probabilities.
+
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets labels arrive late.
+        """
+        rows, targets, n = list(block.rows()), block.y, len(block)
+        if schedule is None:
+            schedule = np.repeat(np.arange(1, n + 1), 2)
+            schedule[1::2] *= -1
+        answers: list[Any] = [None] * n
+        shares: list[dict[Any, float]] = [{}] * n
+        for event in schedule.tolist():
+            i = abs(event) - 1
+            if event > 0:
+                answers[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
+            else:
+                self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
+        index = {y: k for k, y in enumerate(self._labels)}
+        codes = np.array([index.get(y, -1) for y in answers], dtype=np.int32)
+        probabilities = np.zeros((n, max(1, len(index))))
+        for i, share in enumerate(shares):
+            for y, p in share.items():
+                probabilities[i, index[y]] = p
+        return codes, probabilities
+
     # ------------------------------------------------------------------ looking inside
 
     @property
@@ -177,7 +205,8 @@ class PerKey(river_base.Classifier):
     def _header(self) -> dict[str, Any]:
         params = {"model": self._blank._header(), "key": self.key, "most": self.most}
         labels = [files.pack_label(y) for y in self._labels]
-        return {"method": METHOD, "params": params, "labels": labels, "steps": self._steps}
+        header = {"method": METHOD, "params": params, "labels": labels, "steps": self._steps}
+        return {**header, "reading": dict(self.reading)} if self.reading else header
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
@@ -222,6 +251,7 @@ class PerKey(river_base.Classifier):
         )
         found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
         found._steps = int(header["steps"])
+        found.reading = dict(header.get("reading", {}))
         data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
         for i, key in enumerate(files.unpack_names(arrays)):
             if key is None:

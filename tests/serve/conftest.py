@@ -54,7 +54,7 @@ NEEDS = {"browser": (browser, "chromium"), "mosquitto": (mosquitto, "mosquitto")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what needs a program that is missing; where everything must run (VARIFOLD_COMPLETE), that is an error."""
+    """Leave out what needs a missing program; where everything must run (VARIFOLD_COMPLETE), that is an error."""
     for mark, (find, package) in NEEDS.items():
         marked = [item for item in items if item.get_closest_marker(mark)]
         if not marked or find() is not None:

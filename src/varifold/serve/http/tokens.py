@@ -26,7 +26,7 @@ class Tokens:
                 raise ParameterError(f"line {number} of {path} is not `read TOKEN` or `write TOKEN`")
             if len(words[-1]) < _SHORTEST:
                 raise ParameterError(
-                    f"the token in line {number} of {path} is shorter than {_SHORTEST}: `openssl rand -hex 24` makes one"
+                    f"the token in line {number} of {path} is too short (< {_SHORTEST}): use `openssl rand -hex 24`"
                 )
             scope = _SCOPES[words[0]] if len(words) == 2 else WRITE
             self._held.append((_digest(words[-1].encode()), scope))
