@@ -10,7 +10,6 @@ from typing import Any
 
 from varifold.base.spec import parse_model
 from varifold.cli.numbers import positive
-from varifold.errors import MissingExtraError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,12 +42,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Follow until the input ends or a signal comes."""
-    try:
-        from varifold.serve.core.state import Limits
-        from varifold.serve.follow import Follower, check_fields, groups_of_lines
-    except ImportError as error:
-        raise MissingExtraError(f"varifold follow needs {error.name}: pip install 'varifold[serve]'") from error
     from varifold.perkey import PerKey
+    from varifold.serve.core.state import Limits
+    from varifold.serve.follow import Follower, check_fields, groups_of_lines
 
     check_fields(args.target, args.id, args.key)
     learner = parse_model(args.model)()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.cli.numbers import positive
-from varifold.errors import MissingExtraError, ParameterError
+from varifold.errors import ParameterError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -81,14 +81,12 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--port {args.port} is not between 0 and 65535")
     if not args.max_wait > 0:
         raise ParameterError(f"--max-wait {args.max_wait} is not a number of hours above 0")
-    try:
-        from varifold.serve import server
-        from varifold.serve.alerts import AlertRules
-        from varifold.serve.core.state import Limits
-        from varifold.serve.core.store import Policy
-        from varifold.serve.http.app import BodyLimits
-    except ImportError as error:
-        raise MissingExtraError(f"varifold serve needs {error.name}: pip install 'varifold[serve]'") from error
+    from varifold.serve import server
+    from varifold.serve.alerts import AlertRules
+    from varifold.serve.core.state import Limits
+    from varifold.serve.core.store import Policy
+    from varifold.serve.http.app import BodyLimits
+
     return server.serve(
         server.Settings(
             args.dir,

@@ -11,11 +11,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-import orjson
-
 from varifold.serve.core.models import Models
 from varifold.serve.core.monitor import Monitor
+from varifold.serve.extra import httpx, orjson
 
 _PATIENCE = 10.0
 _MOST_NAMES = 8

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from varifold.errors import ParameterError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import RequestError
@@ -16,6 +14,7 @@ from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.models import lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
+from varifold.serve.extra import orjson
 
 _CHUNK = 1 << 20
 _MOST_LINES = 1_000

@@ -12,15 +12,13 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-import aiomqtt
-import orjson
-
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import BusyError, RefusedError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import KEEP, LABEL
 from varifold.serve.core.models import Models
+from varifold.serve.extra import aiomqtt, orjson
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _WINDOW = 256

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
-import uvloop
-
 from varifold.errors import ParameterError
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core.models import Models
 from varifold.serve.core.state import Limits
 from varifold.serve.core.store import Policy
+from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.mqtt import Bridge, Topics
@@ -63,7 +61,8 @@ class _Process:
         self.settings = settings
         self.tokens = tokens
         self.failed = False
-        self.server: _Server | None = None
+        self.server: uvicorn.Server | None = None
+        self.app: App | None = None
 
     async def run(self) -> int:
         """Recover, serve, stop."""
@@ -88,7 +87,7 @@ class _Process:
             date_header=False,
             backlog=2048,
         )
-        self.server = _Server(config, app)
+        self.app, self.server = app, _make_server(config, app)
         _say_recovered(models)
         beside = self._beside(models)
         try:
@@ -111,37 +110,38 @@ class _Process:
         """Memory must not run ahead of the disk: refuse what is under way, and end."""
         self.failed = True
         print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
-        if self.server is not None:
-            self.server.app.stopping.set()
+        if self.server is not None and self.app is not None:
+            self.app.stopping.set()
             self.server.should_exit = True
 
 
-class _Server(uvicorn.Server):
-    """Ends open event streams when it is asked to stop, and says where it listens."""
+def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
+    """uvicorn's server with our way of stopping; the class is made here because uvicorn is an extra."""
 
-    def __init__(self, config: uvicorn.Config, app: App) -> None:
-        super().__init__(config)
-        self.app = app
+    class Server(uvicorn.Server):
+        """Ends open event streams when it is asked to stop, and says where it listens."""
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal came."""
-        self.app.stopping.set()
-        super().handle_exit(sig, frame)
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """A signal came."""
+            app.stopping.set()
+            super().handle_exit(sig, frame)
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before the state is clean."""
-        loop = asyncio.get_running_loop()
-        for sig in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sig, self.handle_exit, sig, None)
-        yield
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before the state is clean."""
+            loop = asyncio.get_running_loop()
+            for sig in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(sig, self.handle_exit, sig, None)
+            yield
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen; the line printed is the sign that requests are answered."""
-        await super().startup(sockets)
-        if self.started:
-            port = self.servers[0].sockets[0].getsockname()[1]
-            print(f"varifold serve: listening on http://{self.config.host}:{port}", file=sys.stderr, flush=True)
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Listen; the line printed is the sign that requests are answered."""
+            await super().startup(sockets)
+            if self.started:
+                port = self.servers[0].sockets[0].getsockname()[1]
+                print(f"varifold serve: listening on http://{self.config.host}:{port}", file=sys.stderr, flush=True)
+
+    return Server(config)
 
 
 def _say_recovered(models: Models) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from varifold.base.nearest import nearest
 from varifold.serve.core.errors import RefusedError, RequestError
+from varifold.serve.extra import orjson
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _VALUES = frozenset({float, int, str, bool, type(None)})

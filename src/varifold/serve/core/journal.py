@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import JournalError, StateError
+from varifold.serve.extra import orjson
 
 MAGIC = b"varifold journal 1\n"
 _HEADER = struct.Struct("<II")
@@ -177,7 +176,7 @@ class Journal:
         try:
             self._write(self._fd, frame)
             if self.fsync:
-                os.fdatasync(self._fd)
+                (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._fd)
         except OSError as error:
             raise _unwritable(error) from error
         self.size += len(frame)

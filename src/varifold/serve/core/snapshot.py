@@ -16,12 +16,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-import orjson
-
 from varifold.serve.core import learners
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import StateError
 from varifold.serve.core.state import Limits, ModelState
+from varifold.serve.extra import orjson
 
 MAGIC = b"varifold snapshot 1\n"
 _SIZES = struct.Struct("<QQ")

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from varifold.errors import VarifoldError
 from varifold.evaluate.waiting import Waiting, WaitingInstances
 from varifold.serve.core import learners
@@ -21,6 +19,7 @@ from varifold.serve.core.bodies import changes, parse
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
 from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS, Record
 from varifold.serve.core.monitor import Monitor
+from varifold.serve.extra import orjson
 
 SCORE_EVERY = 8
 """Of the instances that are learned without a prediction before, one in so many is predicted first to be scored."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
-
 from varifold.serve.core.errors import RequestError, TooLargeError
+from varifold.serve.extra import orjson
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -17,15 +17,19 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 JSON, NDJSON = b"application/json", b"application/x-ndjson"
-_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+
+@functools.cache
+def _options() -> int:
+    return orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 
 def encode(found: Any) -> bytes:
     """JSON; labels of other types than JSON has are given as text."""
     try:
-        return orjson.dumps(found, option=_OPTIONS, default=str)
+        return orjson.dumps(found, option=_options(), default=str)
     except TypeError:
-        return orjson.dumps(_plain(found), option=_OPTIONS, default=str)
+        return orjson.dumps(_plain(found), option=_options(), default=str)
 
 
 def _plain(found: Any) -> Any:

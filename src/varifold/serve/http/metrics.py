@@ -5,17 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.metrics_core import Metric
+from varifold.serve.extra import prometheus_client
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
     from varifold.serve.core.group_commit import Writer
     from varifold.serve.http.app import App
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+def _family(kind: str, name: str, text: str, labels: list[str]) -> Any:
+    """A metric with labels, without values yet."""
+    return getattr(prometheus_client.metrics_core, f"{kind}MetricFamily")(name, text, labels=labels)
 
 
 class Metrics:
@@ -26,9 +31,9 @@ class Metrics:
         self._durations: dict[str, list[int]] = {}
         self._sums: Counter[str] = Counter()
         self._app: App | None = None
-        self._registry = CollectorRegistry()
+        self._registry = prometheus_client.CollectorRegistry()
         self._registry.register(self)
-        ProcessCollector(registry=self._registry)
+        prometheus_client.ProcessCollector(registry=self._registry)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """One request was answered."""
@@ -42,7 +47,7 @@ class Metrics:
     def text(self, app: App) -> bytes:
         """All of it."""
         self._app = app
-        return generate_latest(self._registry)
+        return prometheus_client.generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
         """Nothing in advance: names are known when asked."""
@@ -52,19 +57,19 @@ class Metrics:
         """Prometheus' hook."""
         if self._app is None:
             return
-        requests = CounterMetricFamily("varifold_requests", "Requests answered", labels=["route", "status"])
+        requests = _family("Counter", "varifold_requests", "Requests answered", labels=["route", "status"])
         for (route, status), n in sorted(self.requests.items()):
             requests.add_metric([route, str(status)], n)
         yield requests
         yield self._histogram()
         yield from _model_metrics(self._app)
-        events = CounterMetricFamily("varifold_events", "Events and alerts", labels=["model", "kind"])
+        events = _family("Counter", "varifold_events", "Events and alerts", labels=["model", "kind"])
         for (model, kind), n in sorted(self._app.models.events.counts.items()):
             events.add_metric([model, kind], n)
         yield events
 
     def _histogram(self) -> Metric:
-        durations = HistogramMetricFamily("varifold_request_seconds", "Time to answer", labels=["route"])
+        durations = _family("Histogram", "varifold_request_seconds", "Time to answer", labels=["route"])
         for route, counts in sorted(self._durations.items()):
             total, buckets = 0, []
             for bound, n in zip([*map(str, _BUCKETS), "+Inf"], counts, strict=True):
@@ -93,11 +98,11 @@ _GAUGES = {
 def _model_metrics(app: App) -> Iterator[Metric]:
     writers: list[Writer] = list(app.models)
     for name, (text, value) in _GAUGES.items():
-        gauge = GaugeMetricFamily(f"varifold_model_{name}", text, labels=["model"])
+        gauge = _family("Gauge", f"varifold_model_{name}", text, labels=["model"])
         for writer in writers:
-            gauge.add_metric([writer.store.state.name], value(writer))  # type: ignore[no-untyped-call]
+            gauge.add_metric([writer.store.state.name], value(writer))
         yield gauge
-    presence = GaugeMetricFamily("varifold_features", "Features by presence", labels=["model", "presence"])
+    presence = _family("Gauge", "varifold_features", "Features by presence", labels=["model", "presence"])
     for writer in writers:
         monitor = writer.store.state.monitor
         counts = Counter(monitor.presence(name) for name in monitor.names())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import orjson
-
 from varifold.errors import VarifoldError
 from varifold.serve.core.bodies import changes, check_row, parse
 from varifold.serve.core.errors import BusyError, RequestError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import ROWS
+from varifold.serve.extra import orjson
 from varifold.serve.http.messages import Receive, Send, encode
 
 _CHUNK_SECONDS = 0.005
