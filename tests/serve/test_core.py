@@ -16,6 +16,7 @@ import pytest
 from tests.serve.server import instance
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.errors import (
+    BusyError,
     ConflictError,
     ExpiredError,
     JournalError,
@@ -29,6 +30,7 @@ from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS
 from varifold.serve.core.models import Models
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
+from varifold.serve.http.messages import refusal
 
 METHODS = ["arow", "auto", "orf3v", "ovfm"]
 
@@ -348,3 +350,31 @@ def test_recovery_of_models_by_key(tmp_path: Path, small: bool, monkeypatch: pyt
     assert store.recovery is not None
     assert store.recovery.snapshot >= 50
     assert fingerprint(store.state) == fingerprint(state)
+
+
+def test_too_many_pending_changes_are_refused_with_a_time_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("varifold.serve.core.group_commit.MOST_PENDING", 2)
+
+    async def work(models: Models, writer: Writer) -> None:
+        taken = [send_now(writer, instance(i)) for i in range(2)]
+        with pytest.raises(BusyError, match="2 changes wait for the disk") as error:
+            send_now(writer, instance(2))
+        response = refusal(error.value, error.value.status)
+        assert (response.status, dict(response.headers)[b"retry-after"]) == (429, b"1")
+        await asyncio.gather(*taken)
+        await send_now(writer, instance(2))
+
+    state = run(tmp_path, work)
+    assert state.seq == 3
+
+
+def send_now(writer: Writer, body: Any) -> asyncio.Future[Any]:
+    return writer.submit(LEARN, orjson.dumps(body), body)
+
+
+@pytest.mark.parametrize("fsync", ["always", "never"])
+def test_other_ways_to_sync_recover_as_well(tmp_path: Path, fsync: str) -> None:
+    state = run(tmp_path, mixed_work, fsync=fsync)
+    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from varifold.serve.extra import prometheus_client
@@ -68,7 +68,7 @@ class Metrics:
             events.add_metric([model, kind], n)
         yield events
 
-    def _histogram(self) -> Metric:
+    def _histogram(self) -> Any:
         durations = _family("Histogram", "varifold_request_seconds", "Time to answer", labels=["route"])
         for route, counts in sorted(self._durations.items()):
             total, buckets = 0, []
@@ -79,7 +79,7 @@ class Metrics:
         return durations
 
 
-_GAUGES = {
+_GAUGES: dict[str, tuple[str, Callable[[Writer], float]]] = {
     "seq": ("Number of the last change", lambda w: w.store.state.seq),
     "steps": ("Instances learned", lambda w: w.store.state.learner.steps),
     "waiting": ("Instances that wait for a label", lambda w: len(w.store.state.waiting)),
