@@ -16,7 +16,7 @@ import pytest
 from tests.serve.server import Server
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core.models import Models
-from varifold.serve.core.monitor import BINS, TRACKED, Monitor
+from varifold.serve.core.monitor import BINS, EXACT, TRACKED, Monitor
 from varifold.serve.core.state import Limits
 from varifold.serve.core.store import Policy
 
@@ -101,6 +101,18 @@ def test_the_monitor_is_bounded() -> None:
     always = next(row for row in monitor.features() if row["name"] == "always")
     assert set(always["share"]) == {1.0}
     assert always["count"] == 20_000
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 7, 8])
+def test_a_long_stream_is_sampled_whatever_its_rhythm(period: int) -> None:
+    """Features that take turns are all here, and one that falls silent is seen to be."""
+    monitor = Monitor()
+    for i in range(EXACT + 4_000):
+        monitor.saw({"always": 1.0, f"turn-{i % period}": 1.0})
+    assert {monitor.presence(name) for name in monitor.names()} == {"here"}
+    for _ in range(60 * period):
+        monitor.saw({"always": 1.0})
+    assert {name for name in monitor.names() if monitor.presence(name) == "here"} == {"always"}
 
 
 def test_the_monitor_comes_back_as_it_was() -> None:

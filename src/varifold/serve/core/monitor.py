@@ -10,6 +10,8 @@ BINS = 96
 """Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
 TRACKED = 400
 """Most features followed; beyond that the ones seen longest ago are left out."""
+EXACT = 20_000
+"""Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
 _FAST, _SLOW = 1.0 / 50.0, 1.0 / 1000.0
 
 Presence = Literal["here", "silent", "new", "gone"]
@@ -41,7 +43,7 @@ class ErrorCurve:
 
 
 class Monitor:
-    """Follows a stream in bounded memory; about 2 us per instance."""
+    """Follows a stream in bounded memory and about a microsecond per instance."""
 
     def __init__(self) -> None:
         self.instances = 0
@@ -64,6 +66,8 @@ class Monitor:
         self.instances += 1
         self.label_rate *= 1.0 - _FAST
         self.usual_label_rate *= 1.0 - _SLOW
+        if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
+            return
         names: Iterable[str] = x.keys() if None not in x.values() else [k for k, v in x.items() if v is not None]
         known = len(self._last)
         self._last.update(dict.fromkeys(names, self.instances))
@@ -113,7 +117,7 @@ class Monitor:
         last = self._last[name]
         count = self._count[name] + self._bin[name]
         gap = (last - first) / max(1, count - 1)
-        absent = self.instances - last
+        absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one in four is looked at
         if absent > max(200.0, 100.0 * gap):
             return "gone"
         if count >= 10 and absent > max(10.0, 10.0 * gap):

@@ -11,7 +11,7 @@ from typing import Any
 from varifold.serve.core import snapshot
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import StateError
-from varifold.serve.core.journal import Journal, JournalReader, Record, pack_frame, sync_folder
+from varifold.serve.core.journal import ROWS, Journal, JournalReader, Record, pack_frame, sync_folder
 from varifold.serve.core.state import Limits, ModelState
 
 _PARSING = 6e-9
@@ -53,6 +53,8 @@ class Store:
         self.journal = Journal(folder, _last_number(folder) + 1, fsync=policy.syncs)
         self._spare: Journal | None = None
         self.failed: str | None = None
+        self.row_seconds = 1e-4
+        """Time to apply a row, lately."""
         self._since = state.seq if recovery is None else recovery.snapshot
         self._replay = 0.0 if recovery is None else recovery.seconds
         self._next_seq = state.seq + 1
@@ -126,7 +128,10 @@ class Store:
         try:
             return self.state.apply(kind, body)
         finally:
-            self._replay += time.perf_counter() - started + _PARSING * size
+            seconds = time.perf_counter() - started
+            self._replay += seconds + _PARSING * size
+            rows = len(body) if kind == ROWS else 1
+            self.row_seconds += 0.1 * (seconds / rows - self.row_seconds)
 
     def committed(self) -> None:
         """The frame is on disk: its time is the time of the changes that are applied next."""

@@ -117,7 +117,7 @@ function showPresence(report) {
     row.dataset.presence = f.presence;
     row.dataset.feature = f.name;
     row.children[2].textContent = f.presence;
-    row.children[1].title = `seen ${f.count.toLocaleString("en")} times, last at instance ${f.last.toLocaleString("en")}`;
+    row.children[1].title = `first at instance ${f.first.toLocaleString("en")}, last at ${f.last.toLocaleString("en")}`;
     strip(row.children[1], f.share, style.getPropertyValue(`--${f.presence}`).trim());
   }
   for (const [name, row] of rows) if (!names.has(name)) { row.remove(); rows.delete(name); }

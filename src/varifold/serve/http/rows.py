@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any
 
 from varifold.errors import VarifoldError
@@ -10,69 +11,78 @@ from varifold.serve.core.bodies import changes, check_row, parse
 from varifold.serve.core.errors import BusyError, RequestError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import ROWS
-from varifold.serve.extra import orjson
 from varifold.serve.http.messages import Receive, Send, encode
 
 _CHUNK_SECONDS = 0.005
+"""How long the rows of a chunk may keep others waiting."""
+_PARSING = 7e-6
 _FEWEST, _MOST = 16, 1_000
+_CHUNKS = 3
 _WINDOW = 512
 """Messages of a web socket that may be under way."""
 
 
 async def answer_rows(writer: Writer, body: bytes) -> bytes:
-    """One line of JSON per line: answers, or errors for the rows that were refused."""
+    """One line of JSON per line: answers, or errors for the rows that were refused.
+
+    Rows go to the writer in chunks, a few of them under way at a time: one is parsed while another is synced.
+    """
     lines = [line for line in body.split(b"\n") if line.strip()]
+    under_way: deque[_Chunk] = deque()
     out: list[bytes] = []
-    at, size = 0, _FEWEST
-    loop = asyncio.get_running_loop()
+    at = 0
     while at < len(lines):
-        started = loop.time()
-        out.extend(await _answer_chunk(writer, lines[at : at + size]))
+        size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (writer.store.row_seconds + _PARSING))))
+        under_way.append(await _Chunk(lines[at : at + size]).submitted(writer))
         at += size
-        if loop.time() - started < _CHUNK_SECONDS:
-            size = min(_MOST, 2 * size)
-        elif size > _FEWEST:
-            size = max(_FEWEST, size // 2)
+        if len(under_way) >= _CHUNKS:
+            out.extend(await under_way.popleft().answers())
         await asyncio.sleep(0)
+    for chunk in under_way:
+        out.extend(await chunk.answers())
     return b"\n".join(out) + b"\n" if out else b""
 
 
-async def _answer_chunk(writer: Writer, lines: list[bytes]) -> list[bytes]:
-    bodies: list[dict[str, Any]] = []
-    kept: list[bytes] = []
-    refused: dict[int, bytes] = {}
-    for i, line in enumerate(lines):
-        try:
-            body = orjson.loads(line)
-            if type(body) is not dict:
+class _Chunk:
+    """Some rows of a batch on their way."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.rows = len(lines)
+        self.bodies: list[dict[str, Any]] = []
+        self.changes: list[bytes] = []
+        self.refused: dict[int, bytes] = {}
+        self.done: asyncio.Future[Any] | None = None
+        self.predicted: list[dict[str, Any]] = []
+        for i, line in enumerate(lines):
+            try:
                 body = parse(line)
-            check_row(body)
-        except orjson.JSONDecodeError as error:
-            refused[i] = encode({"error": f"the row is not JSON: {error}", "status": 400})
-            continue
-        except RequestError as error:
-            refused[i] = encode({"error": str(error), "status": error.status})
-            continue
-        bodies.append(body)
-        if changes(body):
-            kept.append(line.strip())
-    answers = await _submitted(writer, bodies, kept)
-    if not refused:
-        return [encode(found) for found in answers]
-    rest = iter(answers)
-    return [refused[i] if i in refused else encode(next(rest)) for i in range(len(lines))]
+                check_row(body)
+            except RequestError as error:
+                self.refused[i] = encode({"error": str(error).replace("the body", "the row"), "status": error.status})
+                continue
+            self.bodies.append(body)
+            if changes(body):
+                self.changes.append(line.strip())
 
+    async def submitted(self, writer: Writer) -> _Chunk:
+        """Hand the rows to the writer; it waits for a busy one, as the client has sent everything already."""
+        if not self.changes:
+            self.predicted = [predicted(writer, body) for body in self.bodies]
+            return self
+        while self.done is None:
+            try:
+                self.done = writer.submit(ROWS, b"\n".join(self.changes), self.bodies, len(self.changes))
+            except BusyError:
+                await asyncio.sleep(0.01)
+        return self
 
-async def _submitted(writer: Writer, bodies: list[dict[str, Any]], kept: list[bytes]) -> list[dict[str, Any]]:
-    if not kept:
-        return [predicted(writer, body) for body in bodies]
-    while True:
-        try:
-            found: list[dict[str, Any]] = await writer.submit(ROWS, b"\n".join(kept), bodies, len(kept))
-        except BusyError:
-            await asyncio.sleep(0.01)  # the client has sent everything already: it waits for us, not we for it
-        else:
-            return found
+    async def answers(self) -> list[bytes]:
+        """One line per row, once what they change is on disk."""
+        found = self.predicted if self.done is None else await self.done
+        if not self.refused:
+            return [encode(one) for one in found]
+        rest = iter(found)
+        return [self.refused[i] if i in self.refused else encode(next(rest)) for i in range(self.rows)]
 
 
 def predicted(writer: Writer, body: dict[str, Any]) -> dict[str, Any]:
