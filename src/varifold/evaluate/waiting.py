@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, Literal, NamedTuple
 
 Fate = Literal["unknown", "waiting", "labelled", "expired"]
@@ -28,7 +29,7 @@ class WaitingInstances:
         self.last = 0
         self.expired_to = 0
         self.expired = 0
-        self._held: dict[int, Waiting] = {}
+        self._held: OrderedDict[int, Waiting] = OrderedDict()  # a dict would be slow to give its oldest entry
 
     def __len__(self) -> int:
         return len(self._held)
@@ -74,4 +75,4 @@ class WaitingInstances:
     def fill(self, found: dict[str, Any]) -> None:
         """Take what dump() gave."""
         self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
-        self._held = {k: Waiting(time, x.encode(), answer) for k, time, x, answer in found["held"]}
+        self._held = OrderedDict((k, Waiting(time, x.encode(), answer)) for k, time, x, answer in found["held"])

@@ -8,6 +8,7 @@ alone, so that both ways end in the same state, equal to the bit.
 from __future__ import annotations
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,9 @@ class ModelState:
         self.waiting = WaitingInstances(limits.waiting, limits.waiting_ms)
         self.monitor = Monitor()
         self.last: Mapping[str, Any] | None = None
-        self._ids: dict[str, list[int]] = {}  # id of the client -> sequence number, number of the waiting instance or 0
+        self._ids: OrderedDict[str, list[int]] = (
+            OrderedDict()
+        )  # id of the client -> sequence number, number of the waiting instance or 0
 
     # ------------------------------------------------------------------ changes
 
@@ -147,7 +150,7 @@ class ModelState:
     def _remember(self, given: str, number: int) -> None:
         self._ids[given] = [self.seq, number]
         if len(self._ids) > self.limits.ids:
-            del self._ids[next(iter(self._ids))]
+            self._ids.popitem(last=False)
 
     def tick(self, milliseconds: int) -> None:
         """The time of the changes that follow; it never runs backwards."""
@@ -237,5 +240,5 @@ class ModelState:
         state.seq, state.time, state.learned = found["seq"], found["time"], found["learned"]
         state.waiting.fill(found["waiting"])
         state.monitor.fill(found["monitor"])
-        state._ids = {given: [seq, number] for given, seq, number in found["ids"]}
+        state._ids = OrderedDict((given, [seq, number]) for given, seq, number in found["ids"])
         return state
