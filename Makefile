@@ -2,13 +2,15 @@
 PYTHON ?= python3
 JOBS ?= auto
 FUZZ_INSTANCES ?= 1000000
+FUZZ_REQUESTS ?= 100000
+SOAK_MINUTES ?= 30
 
 BIN := .venv/bin
 WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci $(wildcard benchmarks)
 
-.PHONY: demo test test-core lint format listings bench fuzz sanitize clean
+.PHONY: demo test test-core lint format listings bench fuzz sanitize load soak http-fuzz clean
 
 demo: .venv/installed
 	$(BIN)/varifold demo
@@ -56,6 +58,16 @@ sanitize: .venv/sanitized/installed
 	  -Csetup-args=-Doptimization=1 -w .venv/sanitized .
 	$(BIN)/python -m pip install -q --no-deps --target .venv/sanitized/package .venv/sanitized/varifold-*.whl
 	touch $@
+
+# The server: speed (needs wrk), churning features for SOAK_MINUTES, hostile requests.
+load: .venv/installed
+	$(BIN)/python -m benchmarks.serve.load
+
+soak: .venv/installed
+	$(BIN)/python -m benchmarks.serve.soak --minutes $(SOAK_MINUTES)
+
+http-fuzz: .venv/installed
+	$(BIN)/python -m benchmarks.serve.http_fuzz --requests $(FUZZ_REQUESTS)
 
 clean:
 	rm -rf .venv

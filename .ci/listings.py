@@ -24,6 +24,7 @@ def stub() -> str:
     for registry in (models, transformers):
         classes = [registry[name] for name in registry.class_names().values()]
         found += [(cls.__module__, cls.__name__) for cls in classes]
+    found += [(module, name) for name, module in varifold._CLASSES.items()]
     ordered = sorted(found, key=lambda entry: (entry[0], not entry[1].isupper(), not entry[1][0].isupper(), entry[1]))
     return "".join(f"from {module} import {name} as {name}\n" for module, name in ordered)
 

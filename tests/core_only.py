@@ -12,7 +12,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXTRAS = ("rich", "pooch", "polars", "pyarrow", "sklearn", "zstandard", "matplotlib", "joblib", "scikit_posthocs")
+EXTRAS = (
+    "rich",
+    "pooch",
+    "polars",
+    "pyarrow",
+    "sklearn",
+    "zstandard",
+    "matplotlib",
+    "joblib",
+    "scikit_posthocs",
+    "orjson",
+    "uvicorn",
+)
 
 
 def learner_round_trip(folder: Path) -> None:

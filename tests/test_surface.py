@@ -21,7 +21,7 @@ CLASSES = {
     registry[name].__name__: registry[name]
     for registry in (models, transformers)
     for name in registry.class_names().values()
-}
+} | {"PerKey": varifold.PerKey}
 HIDDEN = {"base", "cli"}
 MODULES = sorted(
     name
@@ -146,10 +146,14 @@ sys.meta_path.insert(0, Missing())
 import varifold
 """
 EXTRAS = ("rich", "pooch", "polars", "pyarrow", "sklearn", "zstandard", "matplotlib", "joblib", "scikit_posthocs")
+EXTRAS += ("orjson", "uvicorn", "uvloop", "httptools", "httpx", "aiomqtt", "prometheus_client")
 USES = {
     "from varifold.report.copula import plot_correlation; plot_correlation(['a'], [[1.0]], 'a.png')": "varifold[plot]",
     "varifold.evaluate.repeat(varifold.OLVF, lambda seed: [({'a': 1.0}, 1)], repeats=2, jobs=2)": "varifold[bench]",
     "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": "varifold[bench]",
+    "from varifold.serve import server; server.serve(server.Settings(None))": "varifold[serve]",
+    "varifold.client.RemoteClassifier('http://127.0.0.1:9', 'm')": "varifold[serve]",
+    "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": "varifold[serve]",
 }
 
 
@@ -167,7 +171,9 @@ def test_every_module_is_imported_without_the_extras() -> None:
     assert done.stdout == "all\n", done.stderr
 
 
-@pytest.mark.parametrize(("use", "line"), USES.items(), ids=["report", "evaluate", "bench"])
+@pytest.mark.parametrize(
+    ("use", "line"), USES.items(), ids=["report", "evaluate", "bench", "serve", "client", "journal"]
+)
 def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
     done = without_extras(use)
     said = done.stderr.strip().splitlines()[-1]

@@ -29,6 +29,7 @@ _MODULES = (
     "auto",
     "bench",
     "checks",
+    "client",
     "copula",
     "datasets",
     "evaluate",
@@ -37,10 +38,14 @@ _MODULES = (
     "linear",
     "naive_bayes",
     "neighbours",
+    "perkey",
     "report",
+    "serve",
     "streams",
     "variation",
 )
+_CLASSES = {"PerKey": "varifold.perkey"}
+"""Classes that are no registered learner: their module."""
 __all__ = [
     "Block",
     "PythonRule",
@@ -59,6 +64,8 @@ def __getattr__(name: str) -> Any:
     """Classes and sub-packages, imported when first used; `__init__.pyi` lists them for type checkers."""
     if name in _MODULES:
         return importlib.import_module(f"varifold.{name}")
+    if name in _CLASSES:
+        return getattr(importlib.import_module(_CLASSES[name]), name)
     for registry in (models, transformers):
         registered = registry.class_names().get(name)
         if registered is not None:
@@ -67,7 +74,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _lazy_names() -> list[str]:
-    return [*models.class_names(), *transformers.class_names(), *_MODULES]
+    return [*models.class_names(), *transformers.class_names(), *_CLASSES, *_MODULES]
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
 from varifold import auto as auto
 from varifold import bench as bench
 from varifold import checks as checks
+from varifold import client as client
 from varifold import copula as copula
 from varifold import datasets as datasets
 from varifold import errors as errors
@@ -10,7 +11,9 @@ from varifold import forest as forest
 from varifold import linear as linear
 from varifold import naive_bayes as naive_bayes
 from varifold import neighbours as neighbours
+from varifold import perkey as perkey
 from varifold import report as report
+from varifold import serve as serve
 from varifold import streams as streams
 from varifold import variation as variation
 from varifold._version import __version__ as __version__
@@ -53,5 +56,6 @@ from varifold.linear.pa import PA as PA
 from varifold.naive_bayes.gaussiannb import GaussianNB as GaussianNB
 from varifold.naive_bayes.nb3 import NB3 as NB3
 from varifold.neighbours.neighbours import Neighbours as Neighbours
+from varifold.perkey import PerKey as PerKey
 from varifold.variation.ovfiv import OVFIV as OVFIV
 from varifold.variation.variation import Variation as Variation

@@ -200,7 +200,13 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
     monkeypatch.setattr("varifold.streams.read", read, raising=False)
     argv = ["a.csv", "b.csv", "--target", "y", "--types", "zip=category", "--on-error", "skip", "--model", "olvf"]
     found = run_json(capsys, *argv)
-    assert asked == {"paths": ["a.csv", "b.csv"], "target": "y", "types": {"zip": "category"}, "on_error": "skip"}
+    assert asked == {
+        "paths": ["a.csv", "b.csv"],
+        "target": "y",
+        "types": {"zip": "category"},
+        "on_error": "skip",
+        "unlabelled": "keep",
+    }
     assert (found["data"], found["skipped"], found["features"]) == ("a.csv b.csv", 4, 18)
     expected = varifold.evaluate.prequential(varifold.OLVF(), block)
     assert found["cer"]["mean"] == expected.cer

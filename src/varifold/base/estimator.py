@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from river import base as river_base
@@ -54,6 +55,8 @@ class Estimator(river_base.Estimator):
     """Old parameter names that are still accepted -> the names they have now."""
 
     _engine: Engine
+    reading: Mapping[str, Any] = MappingProxyType({})
+    """How the data was read that it learned from (target, id, time, types, ...), if anyone noted it; files keep it."""
 
     @classmethod
     def _constraints(cls) -> dict[str, Constraint]:
@@ -134,6 +137,8 @@ class Estimator(river_base.Estimator):
             )
         names, labels, arrays = self._engine.dump()
         header = {**self._header(), "labels": [files.pack_label(y) for y in labels]}
+        if self.reading:
+            header["reading"] = dict(self.reading)
         arrays = {**files.pack_names(names), **arrays}
         try:
             data = files.encode(header, arrays)
@@ -171,6 +176,8 @@ class Estimator(river_base.Estimator):
         try:
             restored: Self = _made_from(header, cls, source)
             files.restore(restored._engine, header, arrays)
+            if header.get("reading"):
+                restored.reading = dict(header["reading"])
         except ModelFileError:
             raise
         except _MISFITS as error:

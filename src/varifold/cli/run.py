@@ -8,15 +8,18 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from varifold import perkey
 from varifold.base import models
 from varifold.base.spec import ModelSpec, parse_model
-from varifold.cli import source
+from varifold.cli import remembered, source
 from varifold.cli.numbers import natural, positive
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
+from varifold.cli.stoppable import stoppable
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import METRICS, Summary, prequential, repeat
+from varifold.perkey import PerKey
 from varifold.streams import vary
 
 _SHOWN = (
@@ -45,9 +48,10 @@ def add_parser(subparsers: Any) -> None:
     source.add_options(parser)
     how = parser.add_argument_group("how")
     default = "auto" if "auto" in models else "olvf"
+    how.add_argument("--load", metavar="MODEL", help="go on with a saved model instead of a new learner (FILE only)")
+    how.add_argument("--key", metavar="COL", help="one learner per value of this column")
     how.add_argument(
         "--model",
-        default=default,
         metavar="NAME[:KEY=VALUE,...]",
         help=f"a name from `varifold models`, or package.module:Class (default {default})",
     )
@@ -69,14 +73,18 @@ def add_parser(subparsers: Any) -> None:
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
     out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
     out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
+    out.add_argument("--checkpoint-every", type=positive, metavar="N", help="write --save every N instances as well")
 
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics, save the learner and draw the picture."""
-    spec = _scaled(parse_model(args.model), args.scale)
-    _check(args, spec)
+    loaded = _loaded(args)
+    default = "auto" if "auto" in models else "olvf"
+    args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
+    spec = ModelSpec(args.model, args.model) if loaded is not None else _scaled(parse_model(args.model), args.scale)
+    _check(args, spec if loaded is None else type(loaded))
     given = source.open_input(args)
-    summary = _evaluate(args, spec, given)
+    summary, stopped = _evaluate(args, spec, given, loaded)
     _check_result(args, given, summary)
     facts = _facts(args, spec, given, summary)
     if args.format == "json":
@@ -86,21 +94,55 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(_page(facts, summary))
     if args.save:
-        summary.learner.save(args.save)
+        _save(args, summary.learner, given)
         print(f"learner written to {args.save}", file=sys.stderr)
     if args.plot:
         from varifold.report.curves import plot_summary
 
         plot_summary(summary, args.plot, title=_title(facts))
         print(f"picture written to {args.plot}", file=sys.stderr)
-    return 0
+    if stopped:
+        print(f"stopped after {summary.results[0].instances:,} instances", file=sys.stderr)
+    return 128 + stopped if stopped else 0
 
 
-def _check(args: argparse.Namespace, spec: ModelSpec) -> None:
+def _loaded(args: argparse.Namespace) -> Any:
+    """The model to go on with, None without --load; how its data was read is taken up."""
+    if args.load is None:
+        return None
+    for option, given in (
+        ("model", args.model),
+        ("key", args.key),
+        ("data", args.data),
+        ("scale", args.scale),
+        ("shuffle", args.shuffle),
+        ("repeats", args.repeats > 1),
+    ):
+        if given:
+            raise ParameterError(f"--load goes on with a model on files, in their order: leave out --{option}")
+    learner = perkey.load(args.load)
+    if args.files:
+        remembered.take_up(args, learner.reading, args.files)
+    return learner
+
+
+def _save(args: argparse.Namespace, learner: Any, given: source.Input) -> None:
+    """Write the learner; it remembers how its data was read."""
+    if given.stream is not None:
+        learner.reading = remembered.noted(args, given.stream.columns)
+    learner.save(args.save)
+
+
+def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
     """Refuse options that cannot work, before anything is read."""
     source.check(args)
-    if args.save and not hasattr(spec.cls, "save"):
-        raise ParameterError(f"--save: {spec.cls.__name__} has no save()")
+    if args.checkpoint_every and not args.save:
+        raise ParameterError("--checkpoint-every needs --save FILE")
+    if args.key and args.data:
+        raise ParameterError("--key is for files; a data set has no such column")
+    cls = spec.cls if isinstance(spec, ModelSpec) else spec
+    if args.save and not hasattr(cls, "save"):
+        raise ParameterError(f"--save: {cls.__name__} has no save()")
     check_target(args.save)
     check_picture(args.plot)
 
@@ -115,7 +157,10 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
     if first.instances == 0:
         raise DataError(f"{given.name} has no instances")
     if first.scored == 0:
-        raise DataError(f"none of the {first.instances:,} instances of {given.name} that count has a label")
+        raise DataError(
+            f"none of the {first.instances:,} instances of {given.name} that count has a label; `varifold predict` "
+            "answers rows without labels"
+        )
     if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
@@ -146,18 +191,20 @@ def _delay(text: str | None) -> float | str | None:
         return text
 
 
-def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input) -> Summary:
-    """One pass over a stream, or repeats over data in memory where rows are permuted or scaled as a whole."""
+def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any) -> tuple[Summary, int]:
+    """One pass over a stream, or repeats over data in memory where rows are permuted or scaled as a whole.
+
+    Also the signal that ended the pass early, 0 without one.
+    """
     shuffle = _shuffles(args)
     if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
-        varied = vary(given.stream, args.scenario, seed=args.seed)
-        learner = spec()
-        with progress(f"{spec.name} on {given.name}", None, "instances") as report:
-            result = prequential(learner, varied, delay=_delay(args.delay), positive=args.positive, progress=report)
-        return Summary([result], [args.seed], learner)
+        return _one_pass(args, spec, given, loaded)
+    for option in ("key", "checkpoint_every"):
+        if getattr(args, option):
+            raise ParameterError(f"--{option.replace('_', '-')} is for one pass over FILE in its order")
     data = given.load()
     with progress(f"{spec.name} on {given.name}", args.repeats, "repeats") as report:
-        return repeat(
+        summary = repeat(
             spec,
             data,
             scenario=args.scenario,
@@ -170,6 +217,29 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input) ->
             jobs=args.jobs,
             progress=report,
         )
+    return summary, 0
+
+
+def _one_pass(args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any) -> tuple[Summary, int]:
+    """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
+    learner = spec() if loaded is None else loaded
+    if args.key:
+        learner = PerKey(learner, key=args.key)
+    saved = 0
+    with (
+        progress(f"{spec.name} on {given.name}", None, "instances") as report,
+        stoppable(vary(given.stream, args.scenario, seed=args.seed)) as stream,
+    ):
+
+        def done(instances: int) -> None:
+            nonlocal saved
+            report(instances)
+            if args.checkpoint_every and instances - saved >= args.checkpoint_every:
+                saved = instances
+                _save(args, learner, given)
+
+        result = prequential(learner, stream, delay=_delay(args.delay), positive=args.positive, progress=done)
+    return Summary([result], [args.seed], learner), stream.signal
 
 
 def _facts(args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary) -> dict[str, Any]:

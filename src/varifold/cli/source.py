@@ -144,4 +144,5 @@ def open_input(args: argparse.Namespace) -> Input:
         return Input(args.data, whole=load(args.data))
     from varifold.streams import read
 
-    return Input(" ".join(args.files), stream=read(args.files, target=args.target, **reading_options(args)))
+    stream = read(args.files, target=args.target, unlabelled="keep", **reading_options(args))
+    return Input(" ".join(args.files), stream=stream)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.vocabulary import encode_labels
 from varifold.base import Block, Labels, Vocabulary
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
@@ -19,7 +18,7 @@ from varifold.evaluate.result import Result
 from varifold.evaluate.runners import Runner, runner_of
 from varifold.evaluate.windows import Windows
 from varifold.streams import Batch
-from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.missing import is_missing, with_known_labels
 
 _ROWS = 16_384
 
@@ -220,13 +219,9 @@ def _from_pairs(pairs: Iterator[Any]) -> Iterator[Batch]:
 
 def _partly_labelled(rows: list[Any], targets: list[Any], vocabulary: Vocabulary, labels: Labels) -> Block:
     """A block of instances, some of which may have no label (None, NaN or NA)."""
-    known = [i for i, y in enumerate(targets) if not is_missing(y)]
-    if len(known) == len(rows):
+    if not any(map(is_missing, targets)):
         return Block.from_dicts(rows, targets, None, vocabulary, labels)
-    block = Block.from_dicts(rows, None, None, vocabulary)
-    codes = np.full(len(rows), -1, dtype=np.int32)
-    codes[known] = encode_labels([targets[i] for i in known], labels, len(known))
-    return Block(vocabulary, block.indptr, block.indices, block.values, codes, labels)
+    return with_known_labels(Block.from_dicts(rows, None, None, vocabulary), targets, labels)
 
 
 def _peak_memory() -> int | None:

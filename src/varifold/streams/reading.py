@@ -113,6 +113,7 @@ def read(
     decimal: str | None = None,
     header: bool = True,
     max_line: int = MAX_LINE,
+    unlabelled: str = "raise",
 ) -> ReadStream:
     """A stream of blocks from files or from data in memory, in bounded memory.
 
@@ -151,6 +152,8 @@ def read(
         c1, c2, ...
     max_line
         Most bytes of a line of text (of a record of CSV); a longer one is a row that cannot be read.
+    unlabelled
+        A row whose target is absent: ``raise`` takes it as one that cannot be read, ``keep`` gives it without a label.
 
     Examples
     --------
@@ -165,7 +168,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line,
+        decimal, header, max_line, unlabelled,
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

@@ -1,5 +1,7 @@
 """Targets: numbers to be predicted are refused, one value is reported, missing ones are named."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -186,3 +188,31 @@ def test_an_encoding_is_a_name(tmp_path):
 def test_an_array_has_two_dimensions(given):
     with pytest.raises(DataError, match="two dimensions"):
         list(streams.read(given).blocks())
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame", "dicts"])
+def test_rows_without_a_label_are_kept_if_asked(tmp_path, form):
+    polars = pytest.importorskip("polars")
+    rows = [{"a": 1.0, "w": 1.0, "y": "up"}, {"a": 2.0, "w": 2.0, "y": None}, {"a": 3.0, "w": 3.0, "y": "down"}]
+    given: object = rows
+    if form == "csv":
+        given = tmp_path / "rows.csv"
+        given.write_text("a,w,y\n1,1,up\n2,2,\n3,3,down\n")
+    elif form == "jsonl":
+        given = tmp_path / "rows.jsonl"
+        given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif form == "parquet":
+        given = tmp_path / "rows.parquet"
+        polars.DataFrame(rows).write_parquet(given)
+    elif form == "frame":
+        given = polars.DataFrame(rows)
+    (block,) = streams.read(given, target="y", weight="w", unlabelled="keep").blocks()
+    assert [block.labels.values[c] if c >= 0 else None for c in block.codes] == ["up", None, "down"]
+    assert block.weights.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(DataError, match="no label"):
+        list(streams.read(given, target="y").blocks())
+
+
+def test_unlabelled_is_raise_or_keep():
+    with pytest.raises(ParameterError, match="unlabelled must be"):
+        streams.read([{"a": 1.0}], unlabelled="drop")

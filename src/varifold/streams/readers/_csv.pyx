@@ -39,7 +39,7 @@ cdef class Delimited(Records):
 
     `failed(line, column, message)` is called for each record that cannot be read; when it returns, the record is left
     out. `words(text)` gives the counts of a text cell. A record of more than `longest` bytes cannot be read;
-    `too_long` is the message about it.
+    `too_long` is the message about it. With `unlabelled` a record without a label has the code -1.
     """
 
     cdef readonly Py_ssize_t rows, cells
@@ -52,7 +52,7 @@ cdef class Delimited(Records):
     cdef str too_long
     cdef Py_ssize_t longest
     cdef frozenset absent
-    cdef bint empty_absent
+    cdef bint empty_absent, unlabelled
     cdef uint8_t[256] absent_first        # whether some absent text begins with this byte
     cdef Py_ssize_t absent_longest
     cdef Py_ssize_t width, row_room, cell_room
@@ -68,7 +68,7 @@ cdef class Delimited(Records):
     cdef dict label_cache
 
     def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"', decimal=".",
-                  Py_ssize_t longest=1 << 26, too_long="longer than 64 MB"):
+                  Py_ssize_t longest=1 << 26, too_long="longer than 64 MB", bint unlabelled=False):
         self.sep = <char> ord(sep)
         self.quote = <char> ord(quote)
         self.decimal = <char> ord(decimal)
@@ -78,6 +78,7 @@ cdef class Delimited(Records):
         self.words = words
         self.longest = longest
         self.too_long = too_long
+        self.unlabelled = unlabelled
         self.absent = frozenset(token.encode() for token in absent)
         self.absent_longest = max([len(token) for token in self.absent], default=-1)
         self.empty_absent = b"" in self.absent
@@ -169,7 +170,7 @@ cdef class Delimited(Records):
         if role == AS_IGNORED:
             return 0
         if self.is_absent(s, a, n):
-            if role == AS_TARGET:
+            if role == AS_TARGET and not self.unlabelled:
                 raise DataError("no label here; fill it in, or leave such rows out by --on-error skip")
             if role == AS_EXTRA:
                 kept.append(None)

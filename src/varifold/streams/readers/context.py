@@ -57,6 +57,7 @@ class Context:
     decimal: str | None
     header: bool
     max_line: int
+    unlabelled: str = "raise"
     block_cells: int = 1 << 20
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     labels: Labels = field(default_factory=Labels)
@@ -85,6 +86,8 @@ class Context:
             raise ParameterError(f"target_type must be 'class' or None. Got {self.target_type!r} instead.")
         if self.on_error not in ("raise", "skip"):
             raise ParameterError(f"on_error must be 'raise' or 'skip'. Got {self.on_error!r} instead.")
+        if self.unlabelled not in ("raise", "keep"):
+            raise ParameterError(f"unlabelled must be 'raise' or 'keep'. Got {self.unlabelled!r} instead.")
         if self.omitted not in ("absent", "zero"):
             raise ParameterError(f"omitted must be 'absent' or 'zero'. Got {self.omitted!r} instead.")
         if not (self.delimiter is None or _is_ascii_character(self.delimiter)):

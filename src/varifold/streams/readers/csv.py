@@ -72,6 +72,7 @@ class _Reader:
             decimal=decimal,
             longest=context.max_line,
             too_long=context.too_long(_LONG_HINT),
+            unlabelled=context.unlabelled == "keep",
         )
 
     def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_missing"]
+import numpy as np
+
+from varifold._engine.block import Block
+from varifold._engine.vocabulary import Labels, encode_labels
+
+__all__ = ["is_missing", "with_known_labels"]
 
 
 def is_missing(value: Any) -> bool:
@@ -16,3 +22,11 @@ def is_missing(value: Any) -> bool:
     except (TypeError, ValueError):
         # pandas' NA and arrays have no truth value; NA is known by its type, since pandas need not be installed
         return type(value).__name__ == "NAType"
+
+
+def with_known_labels(block: Block, targets: Sequence[Any], labels: Labels) -> Block:
+    """The block with the labels that are there; instances whose label is missing (None, NaN or NA) have none."""
+    known = [i for i, y in enumerate(targets) if not is_missing(y)]
+    codes = np.full(len(block), -1, dtype=np.int32)
+    codes[known] = encode_labels([targets[i] for i in known], labels, len(known))
+    return Block(block.vocabulary, block.indptr, block.indices, block.values, codes, labels, block.weights)

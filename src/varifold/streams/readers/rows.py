@@ -12,7 +12,7 @@ from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
-from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.stream import Batch
 
 __all__ = ["Record", "Row", "batches_of", "rows_of"]
@@ -112,13 +112,16 @@ def _batch(context: Context, file: str, rows: list[Row]) -> Batch:
 def _block(context: Context, rows: list[Row]) -> Block:
     y = None if context.target is None else [row.y for row in rows]
     w = None if context.weight is None else [row.weight for row in rows]
-    return Block.from_dicts([row.x for row in rows], y, w, context.vocabulary, context.labels)
+    if y is None or context.unlabelled == "raise":
+        return Block.from_dicts([row.x for row in rows], y, w, context.vocabulary, context.labels)
+    return with_known_labels(Block.from_dicts([row.x for row in rows], None, w, context.vocabulary), y, context.labels)
 
 
 def _readable(context: Context, file: str, row: Row) -> bool:
     """Whether a block can be made of this row alone; if not, the row is reported."""
     try:
-        Block.from_dicts([row.x], [row.y] if context.target is not None else None, None, context.vocabulary, Labels())
+        labels = [row.y] if context.target is not None and not is_missing(row.y) else None
+        Block.from_dicts([row.x], labels, None, context.vocabulary, Labels())
     except VarifoldError as error:
         context.failed(file, row.line, None, str(error).replace(" at step 1", ""))
         return False
@@ -180,6 +183,8 @@ def _spelled(value: Any) -> str:
 def _label(context: Context, row: Row) -> Any:
     y = row.y
     if is_missing(y) or (isinstance(y, str) and y in context.absent):
+        if context.unlabelled == "keep":
+            return None
         target = str(context.target)
         hint = "" if target in context.names_seen else nearest(target, [str(name) for name in row.x])
         raise DataError(f"no label in column {target!r}{hint}")

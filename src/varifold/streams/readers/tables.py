@@ -10,7 +10,7 @@ import narwhals.stable.v1 as nw
 from varifold.base.blocks import to_block
 from varifold.errors import DataError, LabelError, MissingExtraError, VarifoldError
 from varifold.streams.readers.context import SAMPLE, Context
-from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.rows import Record, batches_of, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
@@ -113,12 +113,16 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
             text = nw.col(name).cast(nw.String)
             features = features.with_columns(nw.when(~text.is_in(list(context.absent))).then(text).alias(name))
     labels = None if context.target is None else table[context.target].to_list()
-    if labels is not None and any(map(is_missing, labels)):
+    partly = labels is not None and any(map(is_missing, labels))
+    if partly and context.unlabelled == "raise":
         raise DataError(f"no label in column {context.target!r}")
     weights = None if context.weight is None else table[context.weight].to_list()
     if weights is not None and any(map(is_missing, weights)):
         raise DataError(f"no weight in column {context.weight!r}")
-    block = to_block(features.to_native(), labels, weights, vocabulary=context.vocabulary, labels=context.labels)
+    given = None if partly else labels
+    block = to_block(features.to_native(), given, weights, vocabulary=context.vocabulary, labels=context.labels)
+    if labels is not None and partly:
+        block = with_known_labels(block, labels, context.labels)
     return Batch(
         block,
         None if context.id is None else table[context.id].to_list(),

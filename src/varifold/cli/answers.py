@@ -1,0 +1,83 @@
+"""Records written as CSV, JSON lines or Parquet, batch by batch."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from varifold.errors import MissingExtraError, ParameterError
+
+FORMATS = ("csv", "jsonl", "parquet")
+_SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+Write = Callable[[list[dict[str, Any]]], None]
+
+
+@contextmanager
+def open_writer(path: str | None, format: str | None) -> Iterator[Write]:
+    """A function that writes records, which all have the first one's keys, to a file or to standard output."""
+    kind = format or _SUFFIXES.get(Path(path).suffix.lower(), "") if path else format or "csv"
+    if not kind:
+        raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; give --format")
+    if kind == "parquet":
+        if path is None:
+            raise ParameterError("--format parquet needs --out FILE")
+        with _parquet(path) as write:
+            yield write
+        return
+    if path is None:
+        yield _text(sys.stdout, kind)
+        return
+    with Path(path).open("w", encoding="utf-8", newline="") as file:
+        yield _text(file, kind)
+
+
+def _text(file: IO[str], kind: str) -> Write:
+    if kind == "jsonl":
+        return lambda records: file.writelines(
+            json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records
+        )
+    started = False
+
+    def write(records: list[dict[str, Any]]) -> None:
+        nonlocal started
+        writer = csv.DictWriter(file, fieldnames=list(records[0]), lineterminator="\n")
+        if not started:
+            writer.writeheader()
+            started = True
+        writer.writerows(records)
+
+    return write
+
+
+@contextmanager
+def _parquet(path: str) -> Iterator[Write]:
+    """Numbers stay numbers; everything else, ids and labels, is text, so that all batches have one schema."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError('Parquet needs pyarrow: pip install "varifold[data]"') from error
+    writer: Any = None
+
+    def write(records: list[dict[str, Any]]) -> None:
+        nonlocal writer
+        columns = {}
+        for name in records[0]:
+            values = [record[name] for record in records]
+            number = name == "row" or name.startswith("p:")
+            columns[name] = pa.array(values if number else [None if v is None else str(v) for v in values])
+        table = pa.table(columns)
+        if writer is None:
+            writer = pq.ParquetWriter(path, table.schema)
+        writer.write_table(table.cast(writer.schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()

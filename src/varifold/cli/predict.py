@@ -1,0 +1,96 @@
+"""``varifold predict``: a saved model's answers to every row of files, labelled or not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from varifold import perkey
+from varifold.cli import remembered, source
+from varifold.cli.answers import FORMATS, open_writer
+from varifold.cli.numbers import natural
+from varifold.cli.targets import check_target
+from varifold.errors import DataError, ParameterError
+from varifold.perkey import PerKey
+from varifold.streams import Batch
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "predict",
+        help="answer every row of files with a saved model",
+        description="Answer every row of files with a saved model, which does not learn from them. The model file "
+        "remembers target, id, time and types of the columns it learned from; options given here come first.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files to answer, in this order; - is stdin")
+    parser.add_argument("--target", metavar="COL", help="column of the true label, if there: copied to the answers")
+    source.add_reading_options(parser)
+    out = parser.add_argument_group("what comes out")
+    out.add_argument("--out", metavar="FILE", help="file to write, .csv, .jsonl or .parquet (default: CSV on stdout)")
+    out.add_argument("--format", choices=FORMATS, help="where the name of --out does not show it")
+    out.add_argument(
+        "--probabilities",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="one column per label (default yes)",
+    )
+    out.add_argument(
+        "--explain", type=natural, default=0, metavar="N", help="the N features that add most, with their part"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer and write."""
+    check_target(args.out)
+    learner = perkey.load(args.model)
+    if not learner.classes:
+        raise DataError(f"{args.model} holds a learner that has not learned any label yet")
+    remembered.take_up(args, learner.reading, args.files)
+    from varifold.streams import read
+
+    stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
+    rows = 0
+    with open_writer(args.out, args.format) as write:
+        for batch in stream.batches():
+            write(list(_answers(learner, batch, args, rows)))
+            rows += len(batch.block)
+    if rows == 0:
+        raise DataError(f"{' '.join(args.files)} has no instances")
+    skipped = f", {stream.skipped:,} rows could not be read" if stream.skipped else ""
+    print(f"{rows:,} rows answered{skipped}", file=sys.stderr)
+    return 0
+
+
+def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
+    """One record per row: id or number, true label if there, answer, probabilities, explanation."""
+    block = batch.block
+    dicts = list(block.rows()) if args.explain or isinstance(learner, PerKey) else []
+    if isinstance(learner, PerKey):
+        labels = [learner.predict_one(x) for x in dicts]
+        shares = [learner.predict_proba_one(x) for x in dicts] if args.probabilities else []
+    else:
+        labels = learner.predict_many(block)
+        shares = learner.predict_proba_many(block) if args.probabilities else []
+    known = learner.classes
+    for i, label in enumerate(labels):
+        found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        if args.target is not None:
+            found[args.target] = block.y[i] if block.codes[i] >= 0 else None
+        found["label"] = label
+        if args.probabilities:
+            found |= {f"p:{y}": shares[i].get(y, 0.0) for y in known}
+        if args.explain:
+            found["explanation"] = _explained(learner, dicts[i], args.explain)
+        yield found
+
+
+def _explained(learner: Any, x: dict[Any, Any], most: int) -> str:
+    if not hasattr(learner, "explain_one"):
+        raise ParameterError(f"--explain: {type(learner).__name__} has no explain_one()")
+    parts = list(learner.explain_one(x).items())[:most]
+    return "; ".join(f"{name} {part:+.4g}" for name, part in parts)

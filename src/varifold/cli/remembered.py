@@ -1,0 +1,60 @@
+"""How a model's data was read: noted when it is saved, taken up again when it is used."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted")
+_MOST_TYPES = 2_000
+"""Columns whose types are noted; of a wider set only those that are not numeric."""
+
+
+def noted(args: argparse.Namespace, columns: Mapping[Any, Any]) -> dict[str, Any]:
+    """What a model file remembers of a run's options and of the types that were found."""
+    found = {name: getattr(args, name) for name in _NOTED if getattr(args, name) is not None}
+    types = {name: column.type for name, column in columns.items() if isinstance(name, str)}
+    if len(types) > _MOST_TYPES:
+        types = {name: kind for name, kind in types.items() if kind != "numeric"}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()} | {
+        "types": types
+    }
+
+
+def take_up(args: argparse.Namespace, reading: Mapping[str, Any], files: Sequence[str]) -> None:
+    """Fill options that were not given from what the model remembers, as far as the files have such columns."""
+    names = _columns(files)
+    for name, value in reading.items():
+        if name in ("absent", "omitted", "target_type"):
+            _fill(args, name, tuple(value) if isinstance(value, list) else value)
+        elif name in ("target", "id", "time", "weight") and names is not None and all(value in n for n in names):
+            _fill(args, name, value)
+    if names is None:
+        return
+    present = set().union(*names)
+    used = {getattr(args, role) for role in ("target", "id", "time", "weight")}
+    roles = {str(reading[role]) for role in ("target", "id", "time", "weight") if reading.get(role) is not None}
+    left_out = [n for n in [*reading.get("ignore", ()), *sorted(roles)] if n in present - used]
+    if left_out:
+        _fill(args, "ignore", tuple(dict.fromkeys(left_out)))
+    _fill(args, "types", {n: kind for n, kind in reading.get("types", {}).items() if n in present - used} or None)
+
+
+def _fill(args: argparse.Namespace, name: str, value: Any) -> None:
+    if getattr(args, name) is None:
+        setattr(args, name, value)
+
+
+def _columns(files: Sequence[str]) -> list[set[str]] | None:
+    """The columns of each file, found in its first rows; None where standard input is among them."""
+    if "-" in files:
+        return None
+    from varifold.streams import read
+
+    found = []
+    for file in files:
+        stream = read([file], block_rows=100)
+        next(iter(stream.blocks()), None)
+        found.append({str(name) for name in stream.columns})
+    return found

@@ -1,0 +1,126 @@
+"""``varifold serve``: a model server that learns and loses nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from varifold.cli.numbers import positive
+from varifold.errors import ParameterError
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "serve",
+        help="serve models that learn, over HTTP and MQTT",
+        description="Serve models that learn: predict now, learn when the label comes, survive any stop. "
+        "The dashboard is at /, the description of all routes at /openapi.json.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--dir", required=True, type=Path, metavar="DIR", help="folder of the state; made if missing")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8080, help="port to listen on, 0 for any (default 8080)")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="lines `read TOKEN` and `write TOKEN`")
+    _add_durability(parser)
+    _add_alerts(parser)
+    _add_mqtt(parser)
+
+
+def _add_durability(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("durability and limits")
+    group.add_argument(
+        "--fsync",
+        choices=["group", "always", "never"],
+        default="group",
+        help="changes reach the disk together (default), one by one, or when the system likes (a crash of the machine "
+        "then loses some)",
+    )
+    group.add_argument("--snapshot-every", type=positive, default=100_000, metavar="N", help="changes (default 100000)")
+    group.add_argument(
+        "--max-waiting", type=positive, default=100_000, metavar="N", help="instances that wait for a label"
+    )
+    group.add_argument(
+        "--max-wait", type=float, default=7 * 24.0, metavar="HOURS", help="how long they wait (default 168)"
+    )
+    group.add_argument(
+        "--max-ids", type=positive, default=100_000, metavar="N", help="ids remembered against duplicates"
+    )
+    group.add_argument(
+        "--max-body", type=positive, default=1 << 20, metavar="BYTES", help="of a request (default 1 MiB)"
+    )
+    group.add_argument(
+        "--max-batch", type=positive, default=64 << 20, metavar="BYTES", help="of a batch (default 64 MiB)"
+    )
+
+
+def _add_alerts(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("alerts")
+    group.add_argument("--alert-error", type=float, metavar="E", help="alert when the recent error exceeds it")
+    group.add_argument("--alert-webhook", metavar="URL", help="alerts are posted there as JSON")
+    group.add_argument(
+        "--alert-command", metavar="COMMAND", help="run for each alert, which it gets as JSON on its input"
+    )
+
+
+def _add_mqtt(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("MQTT")
+    group.add_argument("--mqtt", metavar="HOST:PORT", help="broker to take readings from")
+    group.add_argument("--readings", metavar="TOPIC", help="such as plant/+/reading; + is the key of one learner each")
+    group.add_argument("--labels", metavar="TOPIC", help='such as plant/+/label; payload {"id": ..., "y": ...}')
+    group.add_argument("--answers", metavar="TOPIC", help="such as plant/{key}/answer")
+    group.add_argument("--mqtt-model", default="mqtt", metavar="NAME", help="the model that is fed (default mqtt)")
+    group.add_argument("--mqtt-method", default="auto", metavar="METHOD", help="its method if it is new (default auto)")
+    group.add_argument("--mqtt-login", type=Path, metavar="FILE", help="file with a line USER:PASSWORD")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    if not 0 <= args.port <= 65_535:
+        raise ParameterError(f"--port {args.port} is not between 0 and 65535")
+    if not args.max_wait > 0:
+        raise ParameterError(f"--max-wait {args.max_wait} is not a number of hours above 0")
+    from varifold.serve import server
+    from varifold.serve.alerts import AlertRules
+    from varifold.serve.core.state import Limits
+    from varifold.serve.core.store import Policy
+    from varifold.serve.http.app import BodyLimits
+
+    return server.serve(
+        server.Settings(
+            args.dir,
+            host=args.host,
+            port=args.port,
+            token_file=args.token_file,
+            policy=Policy(args.fsync, args.snapshot_every),
+            limits=Limits(args.max_waiting, int(args.max_wait * 3_600_000), args.max_ids),
+            bodies=BodyLimits(args.max_body, args.max_batch),
+            alerts=AlertRules(error_above=args.alert_error, webhook=args.alert_webhook, command=args.alert_command),
+            topics=_topics(args),
+        )
+    )
+
+
+def _topics(args: argparse.Namespace) -> Any:
+    if args.mqtt is None:
+        given = next((name for name in ("readings", "labels", "answers") if getattr(args, name)), None)
+        if given:
+            raise ParameterError(f"--{given} needs --mqtt HOST:PORT")
+        return None
+    if args.readings is None:
+        raise ParameterError("--mqtt needs --readings TOPIC")
+    from varifold.serve.mqtt import Topics
+
+    login = args.mqtt_login.read_text("utf-8").strip() if args.mqtt_login else ""
+    user, _, password = login.partition(":")
+    return Topics(
+        args.mqtt,
+        args.readings,
+        args.labels,
+        args.answers,
+        args.mqtt_model,
+        args.mqtt_method,
+        user or None,
+        password or None,
+    )

@@ -1,0 +1,63 @@
+"""A run that can be stopped: a signal ends the stream early, so that what was learned is reported and saved."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from varifold.base import Block
+from varifold.streams.stream import Stream
+
+_ROWS = 4_096
+"""Longest piece: a signal is answered after at most so many instances."""
+
+
+class Stoppable(Stream):
+    """A stream in pieces, which ends at the next one once SIGINT or SIGTERM came."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._reading = False
+        self.once, self.delay, self.scored_from = stream.once, stream.delay, stream.scored_from
+        self.signal = 0
+        """The signal that came, 0 without one."""
+
+    def blocks(self) -> Iterator[Block]:
+        """The pieces, in order."""
+        blocks = iter(self._stream.blocks())
+        while not self.signal:
+            try:
+                self._reading = True
+                block = next(blocks, None)
+            except KeyboardInterrupt:
+                return
+            finally:
+                self._reading = False
+            if block is None:
+                return
+            for lo in range(0, len(block), _ROWS):
+                if self.signal:
+                    return
+                yield block[lo : lo + _ROWS]
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        """A signal came; one that waits for input is interrupted, and a second signal ends the process at once."""
+        if self._reading or self.signal:
+            self.signal = number
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+@contextmanager
+def stoppable(stream: Any) -> Iterator[Stoppable]:
+    """The stream, stopped by SIGINT and SIGTERM within the block."""
+    found = Stoppable(stream)
+    before = {number: signal.signal(number, found.stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield found
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

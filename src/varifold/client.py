@@ -1,0 +1,243 @@
+"""A learner that lives on a `varifold serve`: code written for a local one runs against it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Hashable, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from river import base as river_base
+
+from varifold.errors import DataError, MissingExtraError, ParameterError, UnknownNameError, VarifoldError
+
+if TYPE_CHECKING:
+    import httpx
+
+_ATTEMPTS = 6
+_FIRST_PAUSE = 0.2
+_ROWS = 2_000
+
+
+class ServerError(VarifoldError, ConnectionError):
+    """The server cannot be reached, does not let us in, or takes no changes."""
+
+
+class RemoteClassifier(river_base.Classifier):
+    """A model of a server, used as a local learner is.
+
+    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
+    again under the same id, which the server learns once. Feature names are strings, labels what JSON has.
+
+    Parameters
+    ----------
+    url
+        Address of the server, such as ``http://127.0.0.1:8080``.
+    model
+        Name of the model.
+    method, params
+        Make the model with them if it does not exist; None never makes one.
+    token
+        Token of the server, if it asks for one.
+
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        method: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        token: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self.url = url
+        self.model = model
+        self.method = method
+        self.params = params
+        self.token = token
+        self.timeout = timeout
+        self._httpx = _httpx()
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        self._labels: dict[str, Any] = {}
+        if method is not None:
+            self._make(method, params or {})
+
+    def _make(self, method: str, params: Mapping[str, Any]) -> None:
+        found = self._request(
+            "PUT", f"/models/{self.model}", {"method": method, "params": dict(params)}, accepted=(409,)
+        )
+        if found.status_code not in (201, 409):
+            raise ServerError(f"the model {self.model!r} could not be made: {_reason(found)}")
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
+        """Learn one labelled instance; it is on the server's disk when this returns."""
+        self._post("learn", {"x": dict(x), "y": y, "w": w, "id": uuid.uuid4().hex})
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
+        """The label of an instance; None before any label was learned."""
+        return self._post("predict", {"x": dict(x)})["label"]
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
+        """Probability by label; empty before any label was learned."""
+        found: dict[str, float] = self._post("predict", {"x": dict(x)}).get("probabilities", {})
+        if not found.keys() <= self._labels.keys():
+            self._labels = {_key(label): label for label in self.classes}
+        return {self._labels.get(text, text): p for text, p in found.items()}
+
+    def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
+        """What each feature present adds to a label's score, largest first."""
+        body = {"x": dict(x)} if label is None else {"x": dict(x), "label": label}
+        parts: dict[str, float] = self._post("explain", body)["contributions"]
+        return parts
+
+    def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
+        """Predict an instance whose label comes later: its id and the label predicted."""
+        found = self._post("predict", {"x": dict(x), "keep": True, "id": uuid.uuid4().hex})
+        return found["id"], found["label"]
+
+    def label(self, id: str, y: Hashable) -> None:
+        """The label of an instance that was kept."""
+        found = self._request("POST", f"/labels/{id}", {"y": y}, accepted=(409,), again=(409,))
+        if found.status_code == 409:
+            raise DataError(_reason(found))
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
+        """Learn instances in order, many per request."""
+        self._rows([{"x": dict(x), "y": label, "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)])
+
+    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """What `predict_one` gives for each instance."""
+        return [found["label"] for found in self._rows([{"x": dict(x)} for x in X])]
+
+    def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        answers: list[dict[str, Any]] = []
+        for at in range(0, len(rows), _ROWS):
+            content = b"\n".join(_json(row) for row in rows[at : at + _ROWS])
+            text = self._request("POST", f"/models/{self.model}/batch", content).text
+            answers.extend(_parsed(line) for line in text.splitlines())
+        for i, found in enumerate(answers):
+            if "error" in found:
+                raise DataError(f"instance {i}: {found['error']}")
+        return answers
+
+    # ------------------------------------------------------------------ looking inside
+
+    def info(self) -> dict[str, Any]:
+        """Method, parameters, steps, labels and the digest of the state."""
+        found: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
+        return found
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels in the order in which they came."""
+        return list(self.info()["labels"])
+
+    @property
+    def steps(self) -> int:
+        """Instances learned so far."""
+        return int(self.info()["steps"])
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    # ------------------------------------------------------------------ the connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self._request("POST", f"/models/{self.model}/{what}", body).json()
+        return found
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | bytes | None = None,
+        accepted: tuple[int, ...] = (),
+        again: tuple[int, ...] = (),
+    ) -> httpx.Response:
+        """Send, and send again after growing pauses while the server is away or busy."""
+        content = _json(body) if isinstance(body, dict) else body
+        pause, repeated = _FIRST_PAUSE, False
+        for attempt in range(_ATTEMPTS):
+            try:
+                found = self._http.request(method, path, content=content)
+            except self._httpx.TransportError as error:
+                if attempt == _ATTEMPTS - 1:
+                    raise ServerError(f"{self.url} cannot be reached: {error}") from error
+                repeated = True
+            else:
+                if repeated and found.status_code in again:
+                    found.status_code = 200  # the first attempt arrived, only its answer was lost
+                if found.status_code not in (429, 503) or attempt == _ATTEMPTS - 1:
+                    return _checked(found, accepted)
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _checked(found: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
+    if found.is_success or found.status_code in accepted:
+        return found
+    reason = _reason(found)
+    if found.status_code == 404:
+        raise UnknownNameError(reason)
+    if found.status_code in (400, 409, 410, 413, 422):
+        raise DataError(reason)
+    raise ServerError(f"{found.status_code}: {reason}")
+
+
+def _reason(found: httpx.Response) -> str:
+    try:
+        return str(found.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return found.text[:200]
+
+
+def _json(body: Any) -> bytes:
+    import orjson
+
+    try:
+        return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        raise ParameterError(f"{error}: features are strings with numbers or strings, labels what JSON has") from error
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    import orjson
+
+    found: dict[str, Any] = orjson.loads(text)
+    return found
+
+
+def _key(label: Any) -> str:
+    """A label as the server writes it where JSON needs a string."""
+    return label if isinstance(label, str) else _json(label).decode()
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+        import orjson  # noqa: F401 - needed at the first request; better said now
+    except ImportError as error:
+        raise MissingExtraError(f"varifold.client needs {error.name}: pip install 'varifold[serve]'") from error
+    return httpx

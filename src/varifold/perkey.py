@@ -1,0 +1,327 @@
+"""PerKey: one learner per value of a field, such as one per device, in bounded memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import weakref
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from river import base as river_base
+
+from varifold.base import Block, classifier, files
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.nested import make_learner, unpack_params
+from varifold.base.registry import models
+from varifold.errors import FeatureValueError, ModelFileError, ParameterError
+
+Key = str | int
+METHOD = "perkey"
+
+
+class PerKey(river_base.Classifier):
+    """One learner per value of a field; each sees only the instances of its key, without the field.
+
+    A learner is made when its key is first learned. Beyond a bound the least recently used ones are kept on disk, in
+    a temporary file that ends with the process, and come back when their key does; where they are never shows in an
+    answer. `save` writes all of them to one file.
+
+    Parameters
+    ----------
+    model
+        A learner that is copied for each key as it is before learning, or the spelling of one, such as ``"arow:r=1"``.
+    key
+        The field that holds the key, a str or an int.
+    most
+        Most learners in memory.
+
+    Examples
+    --------
+    >>> from varifold import AROW, PerKey
+    >>> model = PerKey(AROW(), key="device")
+    >>> for step in range(20):
+    ...     model.learn_one({"device": "a", "load": step % 2}, "high" if step % 2 else "low")
+    ...     model.learn_one({"device": "b", "load": step % 2}, "low" if step % 2 else "high")
+    >>> [model.predict_one({"device": d, "load": 1}) for d in ("a", "b")]
+    ['high', 'low']
+    >>> model.keys
+    ['a', 'b']
+
+    """
+
+    def __init__(self, model: Any, key: Key = "key", most: int = 1_000) -> None:
+        if not (isinstance(key, str | int) and not isinstance(key, bool)):
+            raise ParameterError(f"The 'key' parameter of PerKey must be the name of a field. Got {key!r} instead.")
+        if not (isinstance(most, int) and most >= 1):
+            raise ParameterError(f"The 'most' parameter of PerKey must be an int >= 1. Got {most!r} instead.")
+        self.model = model
+        self.key = key
+        self.most = most
+        self._blank: VaryingClassifier = make_learner(model)
+        self._known: dict[Key, None] = {}
+        self._here: OrderedDict[Key, VaryingClassifier] = OrderedDict()
+        self._shelf = _Shelf()
+        self.reading: Mapping[str, Any] = {}
+        self._labels: dict[Any, None] = {}
+        self._steps = 0
+
+    # ------------------------------------------------------------------ keys
+
+    @property
+    def keys(self) -> list[Key]:
+        """Every key learned, in order of first sight."""
+        return list(self._known)
+
+    def learner(self, key: Key) -> VaryingClassifier | None:
+        """The learner of a key, None before the key was learned."""
+        found = self._here.get(key)
+        if found is not None:
+            self._here.move_to_end(key)
+            return found
+        data = self._shelf.take(key)
+        if data is None:
+            return None
+        back = classifier.from_bytes(data)
+        self._hold(key, back)
+        return back
+
+    def _hold(self, key: Key, learner: VaryingClassifier) -> None:
+        self._here[key] = learner
+        while len(self._here) > self.most:
+            oldest, evicted = self._here.popitem(last=False)
+            self._shelf.put(oldest, evicted.to_bytes())
+
+    def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
+        key = x.get(self.key)
+        if isinstance(key, float) and key.is_integer():
+            key = int(key)
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise FeatureValueError(
+                f"the key {self.key!r} is {key!r} in an instance for one learner per key; give a str or an int"
+            )
+        return key, {name: value for name, value in x.items() if name != self.key}
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
+        """Learn one labelled instance with the learner of its key; a new key's learner is made now."""
+        key, rest = self._split(x)
+        known = self.learner(key)
+        learner = self._blank.clone() if known is None else known
+        before = learner.steps
+        learner.learn_one(rest, y, w)
+        self._steps += learner.steps - before
+        if learner.steps != before:
+            self._labels.setdefault(y)
+        if known is None:
+            self._known[key] = None
+            self._hold(key, learner)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
+        """What the learner of the key says; None before the key was learned. Changes nothing."""
+        key, rest = self._split(x)
+        return (self.learner(key) or self._blank).predict_one(rest)
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
+        """Probability by label; empty before the key was learned. Changes nothing."""
+        key, rest = self._split(x)
+        return (self.learner(key) or self._blank).predict_proba_one(rest)
+
+    def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[Any, float]:
+        """What each feature adds to the score that the learner of the key gives a label."""
+        key, rest = self._split(x)
+        return (self.learner(key) or self._blank).explain_one(rest, label)
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
+        """Learn instances in order."""
+        for x, label in zip(X, y, strict=True):
+            self.learn_one(x, label)
+
+    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """What `predict_one` gives for each instance."""
+        return [self.predict_one(x) for x in X]
+
+    def run_block(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Predict and learn a block, for evaluation: indices into `classes` (-1: none yet) and probabilities.
+
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets labels arrive late.
+        """
+        rows, targets, n = list(block.rows()), block.y, len(block)
+        if schedule is None:
+            schedule = np.repeat(np.arange(1, n + 1), 2)
+            schedule[1::2] *= -1
+        answers: list[Any] = [None] * n
+        shares: list[dict[Any, float]] = [{}] * n
+        for event in schedule.tolist():
+            i = abs(event) - 1
+            if event > 0:
+                answers[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
+            else:
+                self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
+        index = {y: k for k, y in enumerate(self._labels)}
+        codes = np.array([index.get(y, -1) for y in answers], dtype=np.int32)
+        probabilities = np.zeros((n, max(1, len(index))))
+        for i, share in enumerate(shares):
+            for y, p in share.items():
+                probabilities[i, index[y]] = p
+        return codes, probabilities
+
+    # ------------------------------------------------------------------ looking inside
+
+    @property
+    def steps(self) -> int:
+        """Instances learned so far, by all learners."""
+        return self._steps
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels of all learners, in order of first sight."""
+        return list(self._labels)
+
+    def items(self) -> Iterator[tuple[Key, VaryingClassifier]]:
+        """Every key with its learner, in order of first sight; what is on disk stays there."""
+        for key in self._known:
+            here = self._here.get(key)
+            yield key, here if here is not None else classifier.from_bytes(self._shelf.read(key))
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def open_files(self) -> list[int]:
+        """File descriptors that a forked copy of this learner needs."""
+        return self._shelf.open_files()
+
+    # ------------------------------------------------------------------ keeping
+
+    def _header(self) -> dict[str, Any]:
+        params = {"model": self._blank._header(), "key": self.key, "most": self.most}
+        labels = [files.pack_label(y) for y in self._labels]
+        header = {"method": METHOD, "params": params, "labels": labels, "steps": self._steps}
+        return {**header, "reading": dict(self.reading)} if self.reading else header
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
+        parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        state = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        arrays = {**files.pack_names(list(self._known)), "learners": state, "learners.offsets": offsets}
+        return files.encode(self._header(), arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
+        source = f"the data ({len(data):,} bytes)"
+        return cls._restored(*files.decode(data, source), source)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all learners to exactly this path; on any error the file that was there stays."""
+        files.write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
+        return cls._restored(*files.read(path), path)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
+        if header["method"] != METHOD:
+            raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
+        try:
+            return cls._filled(header, arrays)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
+
+    @classmethod
+    def _filled(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        params = header["params"]
+        found = cls(
+            models[params["model"]["method"]](**unpack_params(params["model"]["params"])),
+            key=params["key"],
+            most=params["most"],
+        )
+        found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
+        found._steps = int(header["steps"])
+        found.reading = dict(header.get("reading", {}))
+        data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
+        for i, key in enumerate(files.unpack_names(arrays)):
+            if key is None:
+                raise ValueError("a key is missing")
+            part = data[ends[i] : ends[i + 1]]
+            found._known[key] = None
+            if len(found._here) < found.most:
+                found._here[key] = classifier.from_bytes(part)
+            else:
+                found._shelf.put(key, part)
+        return found
+
+
+class _Shelf:
+    """Bytes by key in one nameless temporary file; nothing is overwritten, and mostly dead files are copied."""
+
+    _SLACK = 64 << 20
+
+    def __init__(self) -> None:
+        self._fd = -1
+        self._where: dict[Key, tuple[int, int]] = {}
+        self._end = 0
+        self._live = 0
+
+    def put(self, key: Key, data: bytes) -> None:
+        """Keep bytes under a key."""
+        if self._fd < 0:
+            self._fd, path = tempfile.mkstemp(prefix="varifold-")
+            os.unlink(path)
+            self._close = weakref.finalize(self, os.close, self._fd)
+        if os.pwrite(self._fd, data, self._end) != len(data):
+            raise OSError(errno.ENOSPC, "learners by key do not fit on the disk of the temporary folder")
+        self._where[key] = (self._end, len(data))
+        self._end += len(data)
+        self._live += len(data)
+        if self._end > 2 * self._live + self._SLACK:
+            self._compact()
+
+    def read(self, key: Key) -> bytes:
+        """The bytes of a key."""
+        start, size = self._where[key]
+        return os.pread(self._fd, size, start)
+
+    def take(self, key: Key) -> bytes | None:
+        """The bytes of a key, which are then forgotten; None if there are none."""
+        if key not in self._where:
+            return None
+        data = self.read(key)
+        self._live -= self._where.pop(key)[1]
+        return data
+
+    def open_files(self) -> list[int]:
+        """The file descriptor in use, if any."""
+        return [] if self._fd < 0 else [self._fd]
+
+    def _compact(self) -> None:
+        held = {key: self.read(key) for key in self._where}
+        self._close()
+        self._fd, self._where, self._end, self._live = -1, {}, 0, 0
+        for key, data in held.items():
+            self.put(key, data)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The learner in a model file: one of any registered method, or one per key."""
+    header, _ = files.read(path)
+    return PerKey.load(path) if header["method"] == METHOD else classifier.load(path)
+
+
+def from_bytes(data: bytes) -> Any:
+    """The learner in the bytes of a model file: one of any registered method, or one per key."""
+    header, _ = files.decode(data, f"the data ({len(data):,} bytes)")
+    return PerKey.from_bytes(data) if header["method"] == METHOD else classifier.from_bytes(data)

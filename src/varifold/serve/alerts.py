@@ -1,0 +1,146 @@
+"""Alerts: a regular feature fell silent, a new one came, the error is high, labels stopped coming.
+
+They are events (and so metrics), and go to a webhook or a command if one is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from varifold.serve.core.models import Models
+from varifold.serve.core.monitor import Monitor
+from varifold.serve.extra import httpx, orjson
+
+_PATIENCE = 10.0
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class AlertRules:
+    """When to raise an alert, and whom to tell."""
+
+    error_above: float | None = None
+    label_rate_drop: float = 0.2
+    """Alert when labels come at less than this share of their usual rate."""
+    webhook: str | None = None
+    command: str | None = None
+    """Run with the event as JSON on its standard input."""
+
+
+class _Known:
+    """What has been said of one model, so that nothing is said twice."""
+
+    def __init__(self, monitor: Monitor | None = None) -> None:
+        self.presence = {} if monitor is None else {name: monitor.presence(name) for name in monitor.names()}
+        self.error = False
+        self.labels = False
+
+
+class Alerts:
+    """Looks at every model once a second."""
+
+    def __init__(self, models: Models, rules: AlertRules) -> None:
+        self.models = models
+        self.rules = rules
+        self.undelivered = 0
+        self._known = {writer.store.state.name: _Known(writer.store.state.monitor) for writer in models}
+        self._told: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self.check()
+            await asyncio.sleep(1.0)
+
+    def check(self) -> None:
+        """Compare every model with what was known of it a second ago."""
+        present = set()
+        for writer in self.models:
+            state = writer.store.state
+            present.add(state.name)
+            known = self._known.get(state.name)
+            if known is None:
+                known = self._known[state.name] = _Known()
+            self._check_features(state.name, state.monitor, known)
+            self._check_error(state.name, state.monitor, known)
+            self._check_labels(state.name, state.monitor, known)
+        for name in self._known.keys() - present:
+            del self._known[name]
+
+    def _check_features(self, model: str, monitor: Monitor, known: _Known) -> None:
+        now = {name: monitor.presence(name) for name in monitor.names()}
+        changed: dict[str, list[str]] = {}
+        for name, presence in now.items():
+            before = known.presence.get(name)
+            if presence == before or (before is None and presence == "here"):
+                continue
+            kind: str = "back" if presence == "here" and before in ("silent", "gone") else presence
+            if kind != "here":
+                changed.setdefault(kind, []).append(name)
+        known.presence = dict(now)
+        words = {"silent": "fell silent", "new": "new", "gone": "gone for long", "back": "back"}
+        for kind, names in changed.items():
+            self._tell(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
+
+    def _check_error(self, model: str, monitor: Monitor, known: _Known) -> None:
+        bound, error = self.rules.error_above, monitor.error
+        if bound is None or error.scored < 50:
+            return
+        if error.recent > bound and not known.error:
+            known.error = True
+            self._tell(model, "error-high", f"the error is {error.recent:.3g}, above {bound:g}", value=error.recent)
+        elif error.recent < 0.9 * bound and known.error:
+            known.error = False
+            self._tell(model, "error-normal", f"the error is {error.recent:.3g} again", value=error.recent)
+
+    def _check_labels(self, model: str, monitor: Monitor, known: _Known) -> None:
+        usual, recent = monitor.usual_label_rate, monitor.label_rate
+        if monitor.instances < 1_000 or usual < 0.05:
+            return
+        if recent < self.rules.label_rate_drop * usual and not known.labels:
+            known.labels = True
+            self._tell(model, "labels-dropped", f"{recent:.0%} of instances get a label, usually {usual:.0%}")
+        elif recent > 0.5 * usual and known.labels:
+            known.labels = False
+            self._tell(model, "labels-back", f"{recent:.0%} of instances get a label again")
+
+    # ------------------------------------------------------------------ telling
+
+    def _tell(self, model: str, kind: str, text: str, **more: Any) -> None:
+        event = self.models.events.add(model, kind, text, **more)
+        for deliver in (self._post, self._execute):
+            task = asyncio.get_running_loop().create_task(deliver(event))
+            self._told.add(task)
+            task.add_done_callback(self._told.discard)
+
+    async def _post(self, event: dict[str, Any]) -> None:
+        if self.rules.webhook is None:
+            return
+        try:
+            async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+                (await client.post(self.rules.webhook, json=event)).raise_for_status()
+        except httpx.HTTPError as error:
+            self._failed("the webhook", error)
+
+    async def _execute(self, event: dict[str, Any]) -> None:
+        if self.rules.command is None:
+            return
+        try:
+            await asyncio.to_thread(
+                subprocess.run, self.rules.command, shell=True, input=orjson.dumps(event), timeout=_PATIENCE, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            self._failed("the command", error)
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.undelivered += 1
+        print(f"varifold serve: an alert did not reach {what}: {error!r}", file=sys.stderr, flush=True)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"

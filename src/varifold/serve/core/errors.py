@@ -1,0 +1,70 @@
+"""What the durable core and the doors in front of it refuse, with the HTTP status that says so."""
+
+from __future__ import annotations
+
+from varifold.errors import VarifoldError
+
+
+class RequestError(VarifoldError, ValueError):
+    """A request that is refused; the state is unchanged."""
+
+    status = 400
+
+
+class ForbiddenError(RequestError):
+    """The token does not allow it."""
+
+    status = 403
+
+
+class NotFoundError(RequestError):
+    """No such model, route or waiting instance."""
+
+    status = 404
+
+
+class ConflictError(RequestError):
+    """The model exists already, or the instance has its label."""
+
+    status = 409
+
+
+class ExpiredError(RequestError):
+    """The waiting instance was dropped by the limits on count or age."""
+
+    status = 410
+
+
+class TooLargeError(RequestError):
+    """The body of a request exceeds its limit."""
+
+    status = 413
+
+
+class RefusedError(RequestError):
+    """A value that cannot be learned from; the message names it and says what to do."""
+
+    status = 422
+
+
+class BusyError(RequestError):
+    """Too many changes wait for the disk; try again a little later."""
+
+    status = 429
+
+
+class StoppedError(RequestError):
+    """The server takes no changes: the journal cannot be written, or the server is stopping."""
+
+    status = 503
+
+
+class StateError(VarifoldError, RuntimeError):
+    """The state on disk is damaged, belongs to another build, or is in use by another process."""
+
+
+class JournalError(VarifoldError, OSError):
+    """The journal cannot be written; nothing that was not acknowledged is in memory."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,0 +1,63 @@
+"""A learner as the server uses it: made by name, asked for an answer, kept as bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from varifold import perkey
+from varifold.base.nearest import nearest
+from varifold.base.registry import models
+from varifold.errors import ModelFileError
+from varifold.perkey import PerKey
+from varifold.serve.core.errors import RefusedError
+
+__all__ = ["answer", "digest", "from_bytes", "loss", "make", "to_bytes"]
+
+
+def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
+    """A new learner of a registered method; nothing is imported by a name that a client chose."""
+    if method not in models:
+        raise RefusedError(f"there is no method {method!r}{nearest(method, models)}")
+    accepted = inspect.signature(models[method]).parameters
+    for name in params:
+        if name not in accepted:
+            raise RefusedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
+    learner = models[method](**params)
+    return learner if key is None else PerKey(learner, key=key)
+
+
+def from_bytes(data: bytes) -> Any:
+    """The learner in a model file; a damaged one is refused."""
+    try:
+        return perkey.from_bytes(data)
+    except ModelFileError as error:
+        raise RefusedError(str(error)) from error
+
+
+def to_bytes(learner: Any) -> bytes:
+    """The content of the learner's model file."""
+    data: bytes = learner.to_bytes()
+    return data
+
+
+def digest(learner: Any) -> str:
+    """SHA-256 over the learner's whole state: the content of its model file."""
+    return hashlib.sha256(to_bytes(learner)).hexdigest()
+
+
+def answer(learner: Any, x: Mapping[str, Any]) -> dict[str, Any]:
+    """What the learner says of an instance: the label, and probabilities where it has them."""
+    if not hasattr(learner, "predict_proba_one"):
+        return {"label": learner.predict_one(x)}
+    probabilities = learner.predict_proba_one(x)
+    return {"label": learner.predict_one(x), "probabilities": probabilities}
+
+
+def loss(given: Any, label: Any) -> float:
+    """How wrong an answer was: 0 or 1 for labels, the absolute error where both are floats."""
+    if isinstance(given, float) and isinstance(label, float | int):
+        return abs(given - label)
+    return float(given != label)

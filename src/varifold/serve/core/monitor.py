@@ -1,0 +1,178 @@
+"""What a model sees: which features are here, silent, new or gone, the error over time, how often labels come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+BINS = 96
+"""Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
+TRACKED = 400
+"""Most features followed; beyond that the ones seen longest ago are left out."""
+EXACT = 20_000
+"""Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
+_FAST, _SLOW = 1.0 / 50.0, 1.0 / 1000.0
+
+Presence = Literal["here", "silent", "new", "gone"]
+
+
+class ErrorCurve:
+    """Mean loss over the whole stream in at most `BINS` bins, and its recent level."""
+
+    def __init__(self) -> None:
+        self.width = 20
+        self.bins: list[list[float]] = []  # instances seen at the end, scored, sum of losses
+        self.scored = 0
+        self.recent = 0.0
+        self.usual = 0.0
+
+    def add(self, at: int, loss: float) -> None:
+        """One scored answer."""
+        self.scored += 1
+        self.recent += max(_FAST, 1.0 / self.scored) * (loss - self.recent)
+        self.usual += max(_SLOW, 1.0 / self.scored) * (loss - self.usual)
+        if not self.bins or self.bins[-1][1] >= self.width:
+            if len(self.bins) == BINS:
+                pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
+                self.bins = [[b[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
+                self.width *= 2
+            self.bins.append([at, 0, 0.0])
+        last = self.bins[-1]
+        last[0], last[1], last[2] = at, last[1] + 1, last[2] + loss
+
+
+class Monitor:
+    """Follows a stream in bounded memory and about a microsecond per instance."""
+
+    def __init__(self) -> None:
+        self.instances = 0
+        self.width = 16
+        self.bins: list[tuple[int, dict[str, int]]] = []
+        self.error = ErrorCurve()
+        self.labels = 0
+        self.label_rate = 0.0
+        self.usual_label_rate = 0.0
+        self._first: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        self._count: Counter[str] = Counter()
+        self._bin: Counter[str] = Counter()
+        self._bin_size = 0
+
+    # ------------------------------------------------------------------ what happens
+
+    def saw(self, x: Mapping[str, Any]) -> None:
+        """An instance came."""
+        self.instances += 1
+        self.label_rate *= 1.0 - _FAST
+        self.usual_label_rate *= 1.0 - _SLOW
+        if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
+            return
+        names: Iterable[str] = x.keys() if None not in x.values() else [k for k, v in x.items() if v is not None]
+        known = len(self._last)
+        self._last.update(dict.fromkeys(names, self.instances))
+        if len(self._last) != known:
+            for name in names:
+                self._first.setdefault(name, self.instances)
+        self._bin.update(names)
+        self._bin_size += 1
+        if self._bin_size >= self.width:
+            self._close_bin()
+
+    def labelled(self) -> None:
+        """A label came."""
+        self.labels += 1
+        self.label_rate += _FAST
+        self.usual_label_rate += _SLOW
+
+    def scored(self, loss: float) -> None:
+        """The label of an answered instance came: 0 or 1, or the absolute error of a number."""
+        self.error.add(self.instances, loss)
+
+    def _close_bin(self) -> None:
+        self._count.update(self._bin)
+        self.bins.append((self._bin_size, dict(self._bin)))
+        self._bin.clear()
+        self._bin_size = 0
+        if len(self._last) > TRACKED:
+            self._prune()
+        if len(self.bins) >= BINS:
+            pairs = zip(self.bins[::2], self.bins[1::2], strict=True)
+            self.bins = [(a + b, dict(Counter(left) + Counter(right))) for (a, left), (b, right) in pairs]
+            self.width *= 2
+
+    def _prune(self) -> None:
+        dropped = sorted(self._last, key=self._last.__getitem__)[: len(self._last) - TRACKED]
+        for name in dropped:
+            for held in (self._last, self._first, self._count):
+                held.pop(name, None)
+            for _, counts in self.bins:
+                counts.pop(name, None)
+
+    # ------------------------------------------------------------------ what it says
+
+    def presence(self, name: str) -> Presence:
+        """Whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
+        first = self._first[name]
+        last = self._last[name]
+        count = self._count[name] + self._bin[name]
+        gap = (last - first) / max(1, count - 1)
+        absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one in four is looked at
+        if absent > max(200.0, 100.0 * gap):
+            return "gone"
+        if count >= 10 and absent > max(10.0, 10.0 * gap):
+            return "silent"
+        settled = self.instances > 100 and first > 50
+        return "new" if settled and self.instances - first < max(100, self.instances // 20) else "here"
+
+    def names(self) -> list[str]:
+        """The features followed, in order of their first appearance."""
+        return sorted(self._last, key=lambda name: (self._first[name], name))
+
+    def features(self) -> list[dict[str, Any]]:
+        """Every feature followed, with its presence now and over the stream."""
+        bins = [*self.bins, (self._bin_size, self._bin)] if self._bin_size else self.bins
+        return [
+            {
+                "name": name,
+                "presence": self.presence(name),
+                "first": self._first[name],
+                "last": self._last[name],
+                "count": self._count[name] + self._bin[name],
+                "share": [round(counts.get(name, 0) / size, 3) for size, counts in bins],
+            }
+            for name in self.names()
+        ]
+
+    def curve(self) -> list[list[float]]:
+        """(instances seen, mean loss) along the stream."""
+        return [[at, total / scored] for at, scored, total in self.error.bins]
+
+    # ------------------------------------------------------------------ keeping
+
+    def dump(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "instances": self.instances,
+            "width": self.width,
+            "bins": self.bins,
+            "error": vars(self.error),
+            "labels": self.labels,
+            "rates": [self.label_rate, self.usual_label_rate],
+            "first": self._first,
+            "last": self._last,
+            "count": self._count,
+            "bin": self._bin,
+            "bin_size": self._bin_size,
+        }
+
+    def fill(self, found: dict[str, Any]) -> None:
+        """Take what dump() gave."""
+        self.instances, self.width = found["instances"], found["width"]
+        self.bins = [(size, counts) for size, counts in found["bins"]]
+        vars(self.error).update(found["error"])
+        self.labels = found["labels"]
+        self.label_rate, self.usual_label_rate = found["rates"]
+        self._first, self._last = found["first"], found["last"]
+        self._count, self._bin = Counter(found["count"]), Counter(found["bin"])
+        self._bin_size = found["bin_size"]

@@ -1,0 +1,1 @@
+"""The dashboard: one page, its style and its scripts, served as they are."""

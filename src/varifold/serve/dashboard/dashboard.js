@@ -1,0 +1,264 @@
+// The page asks for the chosen model's report once a second while it is visible, and listens to events.
+import { COLOURS, lines, short, stacked, strip } from "./charts.js";
+
+const $ = (id) => document.getElementById(id);
+const PRESENCE = ["here", "new", "silent", "gone"];
+const chosen = { model: decodeURIComponent(location.hash.slice(1)), filter: null };
+const rates = [];
+let token = sessionStorage.getItem("token") || "";
+let events = [];
+let rows = new Map();
+
+function element(name, text, attributes = {}) {
+  const found = document.createElement(name);
+  if (text !== undefined) found.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
+  return found;
+}
+
+async function ask(path, options = {}) {
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const found = await fetch(path, { ...options, headers: { ...headers, ...options.headers } });
+  if (found.status === 401 || found.status === 403) {
+    $("login").hidden = false;
+    throw new Error("token");
+  }
+  $("login").hidden = true;
+  return found;
+}
+
+function link(state, text) {
+  $("link").dataset.state = state;
+  $("link").textContent = text;
+}
+
+// ---------------------------------------------------------------- models
+
+function showModels(models) {
+  $("empty").hidden = models.length > 0;
+  $("model").hidden = models.length === 0;
+  $("base").textContent = location.origin;
+  if (!models.some((m) => m.name === chosen.model)) chosen.model = models.length ? models[0].name : "";
+  $("models").replaceChildren(...models.map((model) => {
+    const card = element("button", undefined, { type: "button", "aria-pressed": model.name === chosen.model });
+    const kind = model.key ? `${model.method} per ${model.key}` : model.method;
+    card.append(element("b", model.name), element("span", `${kind} · ${short(model.steps)} learned`));
+    if (model.stopped) card.append(element("span", " · stopped", { class: "stop" }));
+    card.onclick = () => choose(model.name);
+    return card;
+  }));
+}
+
+function choose(name) {
+  if (chosen.model !== name) {
+    chosen.model = name;
+    rates.length = 0;
+    rows = new Map();
+    $("map").replaceChildren();
+    location.hash = encodeURIComponent(name);
+  }
+  explain();
+  refresh();
+}
+
+// ---------------------------------------------------------------- numbers
+
+function number(name, value, note = "", kind = "") {
+  const box = element("div", undefined, { class: kind });
+  const list = element("dl", undefined, { style: "margin:0" });
+  list.append(element("dt", name), element("dd", value));
+  box.append(list);
+  if (note) box.append(element("small", note));
+  return box;
+}
+
+function showNumbers(report) {
+  const counts = Object.fromEntries(PRESENCE.map((p) => [p, 0]));
+  for (const f of report.features) counts[f.presence] += 1;
+  const { recent, usual, scored } = report.error;
+  const high = scored > 50 && recent > usual + 3 * Math.sqrt(Math.max(usual * (1 - usual), .01) / 50);
+  $("numbers").replaceChildren(
+    number("instances", short(report.instances), `${short(report.throughput.instances)} per second`),
+    number("learned", short(report.steps), `${short(report.throughput.labels)} labels per second`),
+    number("error now", scored ? percent(recent) : "–", scored ? `usually ${percent(usual)}` : "no label yet", high ? "bad" : ""),
+    number("waiting for a label", short(report.waiting), report.expired ? `${short(report.expired)} expired` : "none expired"),
+    number("features here", short(counts.here + counts.new), counts.silent ? `${counts.silent} silent` : "none silent",
+      counts.silent ? "warn" : ""),
+  );
+  $("stopped").hidden = !report.stopped;
+  $("stopped").textContent = report.stopped || "";
+}
+
+const percent = (v) => (v > 1 ? v.toPrecision(3) : (100 * v).toFixed(1) + "%");
+
+// ---------------------------------------------------------------- presence
+
+function showPresence(report) {
+  const counts = Object.fromEntries(PRESENCE.map((p) => [p, 0]));
+  for (const f of report.features) counts[f.presence] += 1;
+  $("filters").replaceChildren(...PRESENCE.map((presence) => {
+    const button = element("button", `${counts[presence]} ${presence}`, { type: "button", "data-filter": presence,
+      "aria-pressed": chosen.filter === presence });
+    button.onclick = () => { chosen.filter = chosen.filter === presence ? null : presence; showPresence(report); };
+    return button;
+  }));
+  const style = getComputedStyle(document.documentElement);
+  const names = new Set();
+  for (const f of report.features) {
+    if (chosen.filter && f.presence !== chosen.filter) continue;
+    names.add(f.name);
+    let row = rows.get(f.name);
+    if (!row) {
+      row = element("div", undefined, { class: "row" });
+      row.append(element("span", f.name, { class: "name", title: f.name }), element("canvas"), element("span", "", { class: "state" }));
+      rows.set(f.name, row);
+    }
+    if (!row.isConnected) $("map").append(row);
+    row.dataset.presence = f.presence;
+    row.dataset.feature = f.name;
+    row.children[2].textContent = f.presence;
+    row.children[1].title = `first at instance ${f.first.toLocaleString("en")}, last at ${f.last.toLocaleString("en")}`;
+    strip(row.children[1], f.share, style.getPropertyValue(`--${f.presence}`).trim());
+  }
+  for (const [name, row] of rows) if (!names.has(name)) { row.remove(); rows.delete(name); }
+}
+
+// ---------------------------------------------------------------- charts
+
+function showCharts(report) {
+  const curve = report.error.curve;
+  const most = Math.max(0, ...curve.map((p) => p[1]));
+  lines($("error-chart"), [{ points: curve, kind: "curve", fill: true }],
+    { percent: most <= 1, least: 0.05, level: report.error.scored ? report.error.usual : null, label: (v) => `instance ${short(v)}` });
+  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} answers scored` : "";
+  if (report.throughput.instances !== null) rates.push([Date.now(), report.throughput.instances, report.throughput.labels]);
+  if (rates.length > 120) rates.shift();
+  const clock = (v) => new Date(v).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  lines($("rate-chart"), [{ points: rates.map((r) => [r[0], r[1]]), kind: "curve", fill: true },
+    { points: rates.map((r) => [r[0], r[2]]), kind: "second" }], { least: 1, label: clock });
+  $("rate-note").textContent = "instances, and labels (dashed), per second";
+  const experts = report.experts;
+  $("experts").hidden = !experts || experts.steps.length < 2;
+  if (!$("experts").hidden) showExperts(experts);
+}
+
+function showExperts(experts) {
+  stacked($("experts-chart"), experts.steps, experts.weights);
+  const names = Object.keys(experts.now);
+  const order = names.map((_, k) => k).sort((a, b) => experts.now[names[b]] - experts.now[names[a]]);
+  $("experts-legend").replaceChildren(...order.map((k) => {
+    const item = element("li");
+    const mark = element("i");
+    mark.style.background = COLOURS[k % COLOURS.length];
+    item.append(mark, names[k], element("b", percent(experts.now[names[k]])));
+    return item;
+  }));
+}
+
+// ---------------------------------------------------------------- the last answer
+
+async function explain() {
+  if (!chosen.model) return;
+  const found = await ask(`models/${encodeURIComponent(chosen.model)}/explain`, { method: "POST" });
+  const body = await found.json();
+  if (!found.ok) {
+    $("explanation").replaceChildren(element("p", body.error, { class: "hint" }));
+    return;
+  }
+  const chance = body.probabilities && body.probabilities[body.label];
+  const verdict = element("p", String(body.label), { class: "verdict" });
+  if (chance !== undefined) verdict.append(element("small", `probability ${percent(chance)}`));
+  const parts = Object.entries(body.contributions).slice(0, 12);
+  const largest = Math.max(...parts.map((p) => Math.abs(p[1])), 1e-12);
+  const bars = element("div", undefined, { class: "bars" });
+  for (const [name, part] of parts) {
+    const given = body.x[name];
+    const bar = element("span", undefined, { class: "bar" });
+    const size = 50 * Math.abs(part) / largest;
+    const mark = element("i", undefined, { class: part < 0 ? "against" : "for" });
+    mark.style.left = part < 0 ? `${50 - size}%` : "50%";
+    mark.style.width = `${size}%`;
+    bar.append(mark);
+    bars.append(element("span", typeof given === "number" ? `${name} = ${short(given)}` : name, { class: "name", title: name }),
+      bar, element("span", (part < 0 ? "−" : "+") + Math.abs(part).toPrecision(2), { class: "value" }));
+  }
+  $("explanation").replaceChildren(verdict, bars);
+}
+
+// ---------------------------------------------------------------- events
+
+const WORDS = { "feature-silent": "silent", "feature-new": "new", "feature-gone": "gone", "feature-back": "back",
+  "error-high": "error", "error-normal": "error", "labels-dropped": "labels", "labels-back": "labels" };
+
+function showEvents() {
+  const mine = events.filter((e) => e.model === chosen.model).slice(-60).reverse();
+  $("no-events").hidden = mine.length > 0;
+  $("event-list").replaceChildren(...mine.map((event) => {
+    const item = element("li", undefined, { class: event.kind });
+    const when = new Date(event.time);
+    item.append(element("time", when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+      { datetime: when.toISOString() }));
+    const text = element("span");
+    text.append(element("em", WORDS[event.kind] || event.kind), event.text);
+    item.append(text);
+    return item;
+  }));
+}
+
+async function listen() {
+  for (;;) {
+    try {
+      const since = events.length ? events[events.length - 1].number : 0;
+      const reader = (await ask(`events?since=${since}`)).body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let rest = "";;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        const parts = (rest + value).split("\n\n");
+        rest = parts.pop();
+        for (const part of parts) {
+          const data = part.split("\n").find((line) => line.startsWith("data: "));
+          if (data) events.push(JSON.parse(data.slice(6)));
+        }
+        events = events.slice(-500);
+        showEvents();
+      }
+    } catch (error) {
+      events = [];
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+}
+
+// ---------------------------------------------------------------- the rhythm
+
+async function refresh() {
+  try {
+    showModels((await (await ask("models")).json()).models);
+    if (chosen.model) {
+      const found = await ask(`models/${encodeURIComponent(chosen.model)}/report`);
+      if (found.ok) {
+        const report = await found.json();
+        showNumbers(report);
+        showPresence(report);
+        showCharts(report);
+        showEvents();
+      }
+    }
+    link("live", "live");
+  } catch (error) {
+    link("lost", error.message === "token" ? "a token is needed" : "no connection");
+  }
+}
+
+$("login").onsubmit = (event) => {
+  event.preventDefault();
+  token = $("token").value.trim();
+  sessionStorage.setItem("token", token);
+  refresh();
+};
+$("explain").onclick = explain;
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", refresh);
+addEventListener("resize", refresh);
+setInterval(() => { if (!document.hidden) refresh(); }, 1000);
+refresh();
+listen();

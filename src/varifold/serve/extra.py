@@ -1,0 +1,40 @@
+"""The packages of the extra ``serve``: the modules here import without them, and a missing one is reported at use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from varifold.errors import MissingExtraError
+
+__all__ = ["aiomqtt", "httpx", "orjson", "prometheus_client", "uvicorn", "uvloop"]
+
+
+class _Missing:
+    """Stands for a package that is not installed; its first use says how to install it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        raise MissingExtraError(f"this needs {self._name}: pip install 'varifold[serve]'")
+
+
+def _optional(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return _Missing(name)
+
+
+if TYPE_CHECKING:
+    import aiomqtt
+    import httpx
+    import orjson
+    import prometheus_client
+    import uvicorn
+    import uvloop
+else:
+    aiomqtt, httpx, orjson, prometheus_client, uvicorn, uvloop = map(_optional, sorted(__all__))

@@ -1,0 +1,123 @@
+"""A stream of JSON lines, answered line by line and learned as labels come, with or without a durable state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from varifold.errors import ParameterError
+from varifold.serve.core import bodies
+from varifold.serve.core.errors import RequestError
+from varifold.serve.core.journal import ROWS, Record
+from varifold.serve.core.models import lock_folder
+from varifold.serve.core.state import Limits, ModelState
+from varifold.serve.core.store import Policy, Store
+from varifold.serve.extra import orjson
+
+_CHUNK = 1 << 20
+_MOST_LINES = 1_000
+
+
+class Follower:
+    """Turns lines into rows of the durable core: an instance without a label is answered, one with it also learned.
+
+    With an id field, an unlabelled instance waits; a later line with its id and the label teaches it.
+    """
+
+    def __init__(self, state: ModelState, store: Store | None, target: str, id_field: str | None) -> None:
+        self.state = state
+        self.store = store
+        self.target = target
+        self.id_field = id_field
+        self.lines = 0
+        self.refused = 0
+
+    @classmethod
+    def open(
+        cls, folder: Path | None, name: str, learner: Any, target: str, id_field: str | None, limits: Limits
+    ) -> Follower:
+        """Go on with the state in a folder, or start with the learner; without a folder nothing is kept."""
+        if folder is None:
+            return cls(ModelState(name, learner, limits), None, target, id_field)
+        lock_folder(folder)
+        place = folder / "models" / name
+        if place.is_dir():
+            store = Store.open(place, limits, Policy())
+        else:
+            store = Store.create(place, ModelState(name, learner, limits), Policy())
+        return cls(store.state, store, target, id_field)
+
+    def answer(self, lines: list[bytes]) -> list[bytes]:
+        """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
+        rows: list[dict[str, Any]] = []
+        answers: list[dict[str, Any] | None] = []
+        for line in lines:
+            self.lines += 1
+            try:
+                body = self._row(bodies.parse(line))
+                bodies.check_row(body)
+            except RequestError as error:
+                answers.append({"error": str(error), "line": self.lines})
+                continue
+            rows.append(body)
+            answers.append(None)
+        done = iter(self._applied(rows))
+        found = [next(done) if answer is None else answer for answer in answers]
+        self.refused += sum("error" in answer for answer in found)
+        return [orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str) for answer in found]
+
+    def _row(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A line as a row: label and id are taken out of the features."""
+        y = found.pop(self.target, None)
+        given = found.pop(self.id_field, None) if self.id_field is not None else None
+        more = {} if given is None else {"id": given}
+        if y is None:
+            return {"x": found, **more, **({"keep": True} if more else {})}
+        if more and (not found or self.state.waits(str(given))):
+            return {"y": y, **more}
+        return {"x": found, "y": y, "predict": True, **more}
+
+    def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        changed = [orjson.dumps(row) for row in rows if bodies.changes(row)]
+        if self.store is None:
+            found: list[dict[str, Any]] = self.state.apply(ROWS, rows)
+        elif changed:
+            record = Record(ROWS, b"\n".join(changed), len(changed))
+            self.store.journal.write(self.store.frame([record]))
+            self.store.committed()
+            found = self.store.apply(ROWS, rows, len(record.payload))
+            if self.store.due:
+                self.store.snapshot_now()
+        else:
+            found = self.state.apply(ROWS, rows)
+        return [
+            {**answer, "id": row["id"]} if "id" in row and "error" not in answer else answer
+            for row, answer in zip(rows, found, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Leave a snapshot, so that the next start has nothing to replay."""
+        if self.store is not None:
+            self.store.snapshot_now()
+            self.store.close()
+
+
+def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
+    """Whole lines as they come: a line is given at once, and many together only if they are there already."""
+    rest = b""
+    while data := os.read(fd, _CHUNK):
+        *lines, rest = (rest + data).split(b"\n")
+        lines = [line for line in lines if line.strip()]
+        for at in range(0, len(lines), _MOST_LINES):
+            yield lines[at : at + _MOST_LINES]
+    if rest.strip():
+        yield [rest]
+
+
+def check_fields(target: str, id_field: str | None, key: str | None) -> None:
+    """Refuse fields that mean two things."""
+    named = [name for name in (target, id_field, key) if name is not None]
+    if len(set(named)) != len(named):
+        raise ParameterError("--target, --id and --key must be different fields")

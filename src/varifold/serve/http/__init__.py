@@ -1,0 +1,1 @@
+"""The HTTP door: an ASGI application over the durable core."""

@@ -1,0 +1,172 @@
+"""The ASGI application: finds the route, checks who asks, and turns every refusal into an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from varifold.errors import VarifoldError
+from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
+from varifold.serve.core.group_commit import Writer
+from varifold.serve.core.models import Models
+from varifold.serve.http import model_routes, rows, server_routes
+from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, refusal
+from varifold.serve.http.metrics import Metrics
+from varifold.serve.http.tokens import READ, WRITE, Tokens
+from varifold.serve.reports import Reports
+
+Handler = Callable[["App", Request], Awaitable[Response | None]]
+_LOCAL = re.compile(rb"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+
+
+class Route(NamedTuple):
+    """A handler and what it takes to use it."""
+
+    name: str
+    handler: Handler
+    scope: int
+
+
+@dataclass(frozen=True)
+class BodyLimits:
+    """Most bytes of a body."""
+
+    body: int = 1 << 20
+    batch: int = 64 << 20
+    file: int = 256 << 20
+
+
+_MODEL = {
+    ("POST", "predict"): Route("predict", model_routes.predict, READ),
+    ("POST", "learn"): Route("learn", model_routes.learn, WRITE),
+    ("POST", "labels"): Route("labels", model_routes.model_label, WRITE),
+    ("POST", "batch"): Route("batch", model_routes.batch, WRITE),
+    ("POST", "explain"): Route("explain", model_routes.explain, READ),
+    ("POST", "restore"): Route("restore", model_routes.restore, WRITE),
+    ("GET", "features"): Route("features", model_routes.features, READ),
+    ("GET", "report"): Route("report", model_routes.report, READ),
+    ("GET", "file"): Route("file", model_routes.file, READ),
+    ("GET", ""): Route("model", model_routes.show, READ),
+    ("PUT", ""): Route("create", model_routes.create, WRITE),
+    ("DELETE", ""): Route("delete", model_routes.delete, WRITE),
+}
+_TOP = {
+    ("GET", "models"): Route("models", model_routes.list_models, READ),
+    ("GET", "healthz"): Route("healthz", server_routes.healthz, 0),
+    ("GET", "readyz"): Route("readyz", server_routes.readyz, 0),
+    ("GET", "metrics"): Route("metrics", server_routes.metrics, READ),
+    ("GET", "events"): Route("events", server_routes.events, READ),
+    ("GET", "openapi.json"): Route("openapi", server_routes.openapi, 0),
+    **{("GET", name): Route("dashboard", server_routes.page, 0) for name in server_routes.PAGE},
+}
+_LABEL = {("POST", ""): Route("label", model_routes.label, WRITE)}
+
+
+class MethodError(RequestError):
+    """The path exists, the method does not."""
+
+    status = 405
+
+
+def find(method: str, path: str) -> tuple[Route, str]:
+    """The route of a request, and the model or id in its path."""
+    parts = path.split("/")
+    argument = unquote(parts[2]) if len(parts) > 2 else parts[1]
+    if len(parts) in (3, 4) and parts[1] == "models":
+        table, last = _MODEL, parts[3] if len(parts) == 4 else ""
+    elif len(parts) == 3 and parts[1] == "labels":
+        table, last = _LABEL, ""
+    elif len(parts) == 2:
+        table, last = _TOP, parts[1]
+    else:
+        raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
+    found = table.get((method, last))
+    if found is not None:
+        return found, argument
+    allowed = [m for m, name in table if name == last]
+    if allowed:
+        raise MethodError(f"{method[:20]} is not for this path; use {' or '.join(allowed)}")
+    raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
+
+
+class App:
+    """The door: one per process."""
+
+    def __init__(self, models: Models, tokens: Tokens | None, limits: BodyLimits, *, local_only: bool = True) -> None:
+        self.models = models
+        self.tokens = tokens
+        self.limits = limits
+        self.local_only = local_only
+        self.metrics = Metrics()
+        self.reports = Reports()
+        self.stopping = asyncio.Event()
+
+    def report(self, writer: Writer) -> dict[str, Any]:
+        """What the dashboard shows of a model."""
+        return self.reports.of(writer)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI's entry."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        name = "none"
+        try:
+            route, argument = find(scope["method"], scope["path"])
+            name = route.name
+            request = Request(scope, receive, send, argument)
+            response = self._forbidden(request, route.scope)
+            if response is None:
+                response = await route.handler(self, request)
+        except RequestError as error:
+            response = refusal(error, error.status)
+        except VarifoldError as error:
+            response = refusal(error, 422)
+        except OSError as error:
+            traceback.print_exc(file=sys.stderr)
+            response = refusal(RuntimeError(f"the disk failed: {error.strerror}"), 503)
+        if response is None:
+            return
+        await response.send(send)
+        self.metrics.count(name, response.status, time.perf_counter() - started)
+
+    def _forbidden(self, request: Request, scope: int) -> Response | None:
+        """Why a request is not let in, None if it is."""
+        if self.tokens is not None:
+            request.held = self.tokens.scope_of(request.header(b"authorization")) if scope else 0
+            if scope and not request.held:
+                return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
+            return None if request.held >= scope else refusal(ForbiddenError("this token may read, not write"), 403)
+        if not self.local_only:
+            return None
+        host, origin = request.header(b"host") or b"", request.header(b"origin")
+        if not _LOCAL.fullmatch(host) or (origin is not None and origin.partition(b"://")[2] != host):
+            return refusal(
+                ValueError("without a token the server answers only what this machine itself asks of it"), 403
+            )
+        return None
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        parts = scope["path"].split("/")
+        refused = self._forbidden(Request(scope, receive, send), WRITE)
+        if refused is not None or len(parts) != 4 or (parts[1], parts[3]) != ("models", "stream"):
+            await send(
+                {"type": "websocket.close", "code": 1008, "reason": "not allowed" if refused else "no such path"}
+            )
+            return
+        if parts[2] not in self.models:
+            await send({"type": "websocket.close", "code": 1008, "reason": "no such model"})
+            return
+        await rows.stream(self.models[parts[2]], receive, send, self.limits.body)

@@ -1,0 +1,116 @@
+"""Requests and responses of the HTTP door, as ASGI has them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from varifold.serve.core.errors import RequestError, TooLargeError
+from varifold.serve.extra import orjson
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+JSON, NDJSON = b"application/json", b"application/x-ndjson"
+
+
+@functools.cache
+def _options() -> int:
+    return orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+
+def encode(found: Any) -> bytes:
+    """JSON; labels of other types than JSON has are given as text."""
+    try:
+        return orjson.dumps(found, option=_options(), default=str)
+    except TypeError:
+        return orjson.dumps(_plain(found), option=_options(), default=str)
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key if isinstance(key, str) else str(key): _plain(value) for key, value in found.items()}
+    return [_plain(value) for value in found] if isinstance(found, list | tuple) else found
+
+
+@dataclass
+class Response:
+    """A whole answer."""
+
+    body: bytes
+    status: int = 200
+    kind: bytes = JSON
+    headers: list[Header] = field(default_factory=list)
+
+    async def send(self, send: Send) -> None:
+        """Hand it to the server."""
+        headers = [(b"content-type", self.kind), (b"content-length", b"%d" % len(self.body)), *self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def answer(found: Any, status: int = 200) -> Response:
+    """An answer in JSON."""
+    return Response(encode(found), status)
+
+
+def refusal(error: Exception, status: int) -> Response:
+    """An answer that says what is wrong."""
+    response = answer({"error": str(error)}, status)
+    if status == 429:
+        response.headers.append((b"retry-after", b"1"))
+    if status == 401:
+        response.headers.append((b"www-authenticate", b"Bearer"))
+    return response
+
+
+@dataclass
+class Request:
+    """A request on its way to a handler."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    argument: str = ""
+    """The model or the id in the path."""
+    held: int = 2
+    """What the sender's token allows; everything where no tokens are used."""
+    _headers: dict[bytes, bytes] | None = None
+
+    def header(self, name: bytes) -> bytes | None:
+        """A header by its name (lower case); the last one counts."""
+        if self._headers is None:
+            self._headers = dict(self.scope["headers"])
+        return self._headers.get(name)
+
+    def query(self, name: str) -> str | None:
+        """A parameter of the query."""
+        found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
+        return found[0] if found else None
+
+    async def body(self, most: int) -> bytes:
+        """The whole body; one of more than so many bytes is refused, as early as can be."""
+        given = self.header(b"content-length")
+        if given is not None and given.isdigit() and int(given) > most:
+            raise TooLargeError(f"the body has {int(given):,} bytes; at most {most:,} are taken")
+        message = await self.receive()
+        data: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            if len(data) > most:
+                raise TooLargeError(f"the body has more than {most:,} bytes")
+            return data
+        parts, size = [data], len(data)
+        while message.get("more_body"):
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise RequestError("the connection ended within the body")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise TooLargeError(f"the body has more than {most:,} bytes")
+        return b"".join(parts)

@@ -1,0 +1,111 @@
+"""Counts of the door and of the models, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from varifold.serve.extra import prometheus_client
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from varifold.serve.core.group_commit import Writer
+    from varifold.serve.http.app import App
+
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+def _family(kind: str, name: str, text: str, labels: list[str]) -> Any:
+    """A metric with labels, without values yet."""
+    return getattr(prometheus_client.metrics_core, f"{kind}MetricFamily")(name, text, labels=labels)
+
+
+class Metrics:
+    """Requests by route and status, with their durations; everything else is read from the models when asked."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self._durations: dict[str, list[int]] = {}
+        self._sums: Counter[str] = Counter()
+        self._app: App | None = None
+        self._registry = prometheus_client.CollectorRegistry()
+        self._registry.register(self)
+        prometheus_client.ProcessCollector(registry=self._registry)
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """One request was answered."""
+        self.requests[route, status] += 1
+        self._sums[route] += seconds  # type: ignore[assignment]
+        counts = self._durations.get(route)
+        if counts is None:
+            counts = self._durations[route] = [0] * (len(_BUCKETS) + 1)
+        counts[bisect_left(_BUCKETS, seconds)] += 1
+
+    def text(self, app: App) -> bytes:
+        """All of it."""
+        self._app = app
+        return prometheus_client.generate_latest(self._registry)
+
+    def describe(self) -> list[Metric]:
+        """Nothing in advance: names are known when asked."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Prometheus' hook."""
+        if self._app is None:
+            return
+        requests = _family("Counter", "varifold_requests", "Requests answered", labels=["route", "status"])
+        for (route, status), n in sorted(self.requests.items()):
+            requests.add_metric([route, str(status)], n)
+        yield requests
+        yield self._histogram()
+        yield from _model_metrics(self._app)
+        events = _family("Counter", "varifold_events", "Events and alerts", labels=["model", "kind"])
+        for (model, kind), n in sorted(self._app.models.events.counts.items()):
+            events.add_metric([model, kind], n)
+        yield events
+
+    def _histogram(self) -> Any:
+        durations = _family("Histogram", "varifold_request_seconds", "Time to answer", labels=["route"])
+        for route, counts in sorted(self._durations.items()):
+            total, buckets = 0, []
+            for bound, n in zip([*map(str, _BUCKETS), "+Inf"], counts, strict=True):
+                total += n
+                buckets.append((bound, total))
+            durations.add_metric([route], buckets, self._sums[route])
+        return durations
+
+
+_GAUGES: dict[str, tuple[str, Callable[[Writer], float]]] = {
+    "seq": ("Number of the last change", lambda w: w.store.state.seq),
+    "steps": ("Instances learned", lambda w: w.store.state.learner.steps),
+    "waiting": ("Instances that wait for a label", lambda w: len(w.store.state.waiting)),
+    "expired": ("Instances dropped without a label", lambda w: w.store.state.waiting.expired),
+    "error_recent": ("Mean loss of about the last 50 labelled answers", lambda w: w.store.state.monitor.error.recent),
+    "error_usual": ("Mean loss of about the last 1,000", lambda w: w.store.state.monitor.error.usual),
+    "label_rate": ("Labels per instance, recently", lambda w: w.store.state.monitor.label_rate),
+    "commits": ("Group commits since the start", lambda w: w.commits),
+    "snapshots": ("Snapshots since the start", lambda w: w.snapshots),
+    "snapshot_pause_seconds": ("How long the last snapshot held up the writer", lambda w: w.snapshot_pause),
+    "journal_bytes": ("Size of the present journal", lambda w: w.store.journal.size),
+    "stopped": ("1 when the model takes no changes", lambda w: float(w.stopped is not None)),
+}
+
+
+def _model_metrics(app: App) -> Iterator[Metric]:
+    writers: list[Writer] = list(app.models)
+    for name, (text, value) in _GAUGES.items():
+        gauge = _family("Gauge", f"varifold_model_{name}", text, labels=["model"])
+        for writer in writers:
+            gauge.add_metric([writer.store.state.name], value(writer))
+        yield gauge
+    presence = _family("Gauge", "varifold_features", "Features by presence", labels=["model", "presence"])
+    for writer in writers:
+        monitor = writer.store.state.monitor
+        counts = Counter(monitor.presence(name) for name in monitor.names())
+        for kind in ("here", "new", "silent", "gone"):
+            presence.add_metric([writer.store.state.name, kind], counts[kind])
+    yield presence

@@ -1,0 +1,199 @@
+"""Routes below ``/models``: predict, learn, label, and looking inside."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from varifold.errors import VarifoldError
+from varifold.perkey import PerKey
+from varifold.serve.core import bodies, learners
+from varifold.serve.core.errors import ExpiredError, ForbiddenError, NotFoundError, RefusedError
+from varifold.serve.core.group_commit import Writer
+from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
+from varifold.serve.http import rows
+from varifold.serve.http.messages import NDJSON, Request, Response, answer, encode
+from varifold.serve.http.tokens import WRITE
+
+if TYPE_CHECKING:
+    from varifold.serve.http.app import App
+
+
+async def predict(app: App, request: Request) -> Response:
+    """Answer an instance; with keep it waits for its label."""
+    data = await request.body(app.limits.body)
+    body = bodies.parse(data)
+    bodies.check_instance(body)
+    writer = app.models[request.argument]
+    if body.get("keep"):
+        if request.held < WRITE:
+            raise ForbiddenError("this token may read, not write: keep changes the state")
+        return Response(encode(await writer.submit(KEEP, data, body)))
+    return Response(encode(writer.store.state.predict(body)))
+
+
+async def learn(app: App, request: Request) -> Response:
+    """Learn a labelled instance; the answer comes once it is on disk."""
+    data = await request.body(app.limits.body)
+    body = bodies.parse(data)
+    bodies.check_instance(body)
+    bodies.check_label(body)
+    return Response(encode(await app.models[request.argument].submit(LEARN, data, body)))
+
+
+async def label(app: App, request: Request) -> Response:
+    """The label of an instance that was kept."""
+    body = bodies.parse(await request.body(app.limits.body))
+    bodies.check_label(body)
+    given = request.argument
+    found = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
+    if found is None or found[1] not in app.models:
+        raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
+    writer = app.models[found[1]]
+    if found[2] != writer.store.state.incarnation:
+        raise ExpiredError(f"the instance {given!r} belongs to a model that was deleted")
+    return await _labelled(writer, {"id": given, "y": body["y"]})
+
+
+async def model_label(app: App, request: Request) -> Response:
+    """The label of an instance that was kept under an id of the client's."""
+    body = bodies.parse(await request.body(app.limits.body))
+    if "x" in body or "id" not in body:
+        raise RefusedError('a label is {"id": ..., "y": ...}')
+    bodies.check_row(body)
+    return await _labelled(app.models[request.argument], {"id": body["id"], "y": body["y"]})
+
+
+async def _labelled(writer: Writer, body: dict[str, Any]) -> Response:
+    state = writer.store.state
+    number = state.number_of(str(body["id"]))
+    if state.waiting.get(number) is None:
+        raise state.why_not(number, body["id"])
+    return Response(encode(await writer.submit(LABEL, encode(body), body)))
+
+
+async def batch(app: App, request: Request) -> Response:
+    """Rows in, answers out, one per line."""
+    writer = app.models[request.argument]
+    data = await request.body(app.limits.batch)
+    return Response(await rows.answer_rows(writer, data), kind=NDJSON)
+
+
+# ---------------------------------------------------------------------- making and looking
+
+
+def summary(writer: Writer) -> dict[str, Any]:
+    """A model in a line."""
+    state = writer.store.state
+    learner = state.learner
+    inner = learner.model if isinstance(learner, PerKey) else learner
+    return {
+        "name": state.name,
+        "method": inner._header()["method"],
+        "key": learner.key if isinstance(learner, PerKey) else None,
+        "steps": learner.steps,
+        "seq": state.seq,
+        "waiting": len(state.waiting),
+        "stopped": writer.stopped,
+    }
+
+
+async def list_models(app: App, request: Request) -> Response:
+    """All models."""
+    return answer({"models": [summary(writer) for writer in app.models]})
+
+
+async def show(app: App, request: Request) -> Response:
+    """One model, with its parameters, labels and the digest of its state."""
+    writer = app.models[request.argument]
+    learner = writer.store.state.learner
+    return answer(
+        {
+            **summary(writer),
+            "params": learner._header()["params"],
+            "labels": learner.classes,
+            "digest": learners.digest(learner),
+        }
+    )
+
+
+async def create(app: App, request: Request) -> Response:
+    """A new model."""
+    data = await request.body(app.limits.body)
+    body = bodies.parse(data) if data.strip() else {}
+    method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
+    unknown = body.keys() - {"method", "params", "key"}
+    if unknown or not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
+        raise RefusedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
+    return answer(summary(app.models.create(request.argument, method, params, key)), 201)
+
+
+async def delete(app: App, request: Request) -> Response:
+    """Remove a model for good."""
+    await app.models.delete(request.argument)
+    return answer({"deleted": request.argument})
+
+
+async def explain(app: App, request: Request) -> Response:
+    """What each feature adds to the answer; without an instance, to the last answer given."""
+    data = await request.body(app.limits.body)
+    body = bodies.parse(data) if data.strip() else {}
+    state = app.models[request.argument].store.state
+    wanted = body.pop("label", None)
+    if "x" not in body:
+        if state.last is None:
+            raise NotFoundError("no instance has been answered since the start; send one as x")
+        body = {"x": state.last}
+    bodies.check_instance(body)
+    x = state.features_of(body)
+    try:
+        parts = state.learner.explain_one(x, wanted)
+    except VarifoldError as error:
+        raise RefusedError(str(error)) from error
+    return answer({**learners.answer(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})
+
+
+async def features(app: App, request: Request) -> Response:
+    """Every feature the learner knows, and which are here, silent, new or gone."""
+    state = app.models[request.argument].store.state
+    learner: Any = state.learner
+    if isinstance(learner, PerKey):
+        given = request.query("key")
+        learner = None if given is None else learner.learner(given)
+        if given is not None and learner is None:
+            raise NotFoundError(f"the key {given[:80]!r} has not been learned")
+    known = {} if learner is None else learner.features
+    presence = {row["name"]: row["presence"] for row in state.monitor.features()}
+    found = {
+        str(name): {
+            "first_seen": f.first_seen,
+            "last_seen": f.last_seen,
+            "count": f.count,
+            "weight": f.weight,
+            "presence": presence.get(str(name)),
+        }
+        for name, f in known.items()
+    }
+    return answer({"features": found, "presence": presence})
+
+
+async def report(app: App, request: Request) -> Response:
+    """What the model sees and how it does: the data of the dashboard."""
+    return answer(app.report(app.models[request.argument]))
+
+
+async def file(app: App, request: Request) -> Response:
+    """The model file, as `learner.save` writes it."""
+    state = app.models[request.argument].store.state
+    name = f'attachment; filename="{state.name}-{state.seq}.varifold"'.encode()
+    return Response(
+        learners.to_bytes(state.learner), kind=b"application/octet-stream", headers=[(b"content-disposition", name)]
+    )
+
+
+async def restore(app: App, request: Request) -> Response:
+    """Replace the learner by the one in a model file."""
+    writer = app.models[request.argument]
+    data = await request.body(app.limits.file)
+    learners.from_bytes(data)
+    return Response(encode(await writer.submit(RESTORE, data, data)))

@@ -1,0 +1,146 @@
+"""The description of the door, in OpenAPI 3.1."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import varifold
+
+_X = {
+    "type": "object",
+    "description": "Features by name; a missing key and null both mean absent.",
+    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+}
+_Y = {"type": ["string", "number", "boolean"], "description": "The label."}
+_KEY = {"type": ["string", "integer"], "description": "Whose learner is meant, for a model by key."}
+_ID = {"type": ["string", "integer"], "maxLength": 200}
+_SEQ = {"type": "integer", "description": "Number of the last change that the answer knows of."}
+
+
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties}
+
+
+_INSTANCE = _object(["x"], x=_X, keep={"type": "boolean", "default": False}, id=_ID, key=_KEY)
+_LABELLED = _object(
+    ["x", "y"],
+    x=_X,
+    y=_Y,
+    w={"type": "number", "minimum": 0, "default": 1},
+    id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
+    key=_KEY,
+    predict={"type": "boolean", "default": False, "description": "Answer the instance before it is learned."},
+)
+_ANSWER = _object(
+    ["label", "seq"],
+    id={"type": "string"},
+    label={"type": ["string", "number", "boolean", "null"]},
+    probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+    seq=_SEQ,
+)
+_DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
+_MADE = _object(
+    [], method={"type": "string", "default": "auto"}, params={"type": "object"}, key={"type": ["string", "null"]}
+)
+_ERROR = _object(["error"], error={"type": "string"})
+_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_REFUSALS = {
+    400: "not JSON",
+    401: "no token",
+    403: "the token does not allow it",
+    404: "unknown",
+    413: "body too large",
+    422: "a value is refused; nothing changed",
+    429: "too many changes wait for the disk; see Retry-After",
+    503: "the server takes no changes",
+}
+# path, method, summary, body, answer, status, further refusals
+_ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
+    ("/models", "get", "List the models", None, {"type": "object"}, 200, {}),
+    ("/models/{model}", "put", "Make a model", _MADE, {"type": "object"}, 201, {409: "exists already"}),
+    ("/models/{model}", "get", "Method, steps and digest of a model", None, {"type": "object"}, 200, {}),
+    ("/models/{model}", "delete", "Remove a model for good", None, {"type": "object"}, 200, {}),
+    (
+        "/models/{model}/predict",
+        "post",
+        "Answer an instance, and keep it for its label if asked",
+        _INSTANCE,
+        _ANSWER,
+        200,
+        {},
+    ),
+    ("/models/{model}/learn", "post", "Learn a labelled instance", _LABELLED, _DONE, 200, {}),
+    (
+        "/models/{model}/labels",
+        "post",
+        "Label an instance kept under the client's id",
+        _object(["id", "y"], id=_ID, y=_Y),
+        _DONE,
+        200,
+        {409: "labelled already", 410: "expired"},
+    ),
+    (
+        "/labels/{id}",
+        "post",
+        "Label a kept instance",
+        _object(["y"], y=_Y),
+        _DONE,
+        200,
+        {409: "labelled already", 410: "expired"},
+    ),
+    ("/models/{model}/batch", "post", "Rows of NDJSON: predict, learn or label", "ndjson", "ndjson", 200, {}),
+    (
+        "/models/{model}/explain",
+        "post",
+        "What each feature adds to an answer",
+        _object([], x=_X, label=_Y),
+        {"type": "object"},
+        200,
+        {},
+    ),
+    ("/models/{model}/features", "get", "Every feature known", None, {"type": "object"}, 200, {}),
+    ("/models/{model}/report", "get", "What the model sees and how it does", None, {"type": "object"}, 200, {}),
+    ("/models/{model}/file", "get", "The model file", None, "file", 200, {}),
+    ("/models/{model}/restore", "post", "Replace the learner by a model file", "file", _DONE, 200, {}),
+    ("/healthz", "get", "The process answers", None, {"type": "object"}, 200, {}),
+    ("/readyz", "get", "Every model takes changes", None, {"type": "object"}, 200, {}),
+    ("/metrics", "get", "Prometheus metrics", None, "text", 200, {}),
+    ("/events", "get", "Server-sent events", None, "text", 200, {}),
+]
+
+
+def _content(kind: Any) -> dict[str, Any]:
+    if kind == "file":
+        return _FILE
+    if kind == "ndjson":
+        return {"application/x-ndjson": {"schema": {"type": "string"}}}
+    if kind == "text":
+        return {"text/plain": {"schema": {"type": "string"}}}
+    return {"application/json": {"schema": kind}}
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The whole description."""
+    paths: dict[str, Any] = {}
+    for path, method, summary, body, found, status, refusals in _ROUTES:
+        responses: dict[str, Any] = {str(status): {"description": "done", "content": _content(found)}}
+        for code, text in sorted({**_REFUSALS, **refusals}.items()):
+            responses[str(code)] = {"description": text, "content": _content(_ERROR)}
+        operation: dict[str, Any] = {"summary": summary, "responses": responses}
+        if body is not None:
+            operation["requestBody"] = {"required": True, "content": _content(body)}
+        names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+        if names:
+            operation["parameters"] = [
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+            ]
+        paths.setdefault(path, {})[method] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "varifold serve", "version": varifold.__version__},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}, {}],
+    }

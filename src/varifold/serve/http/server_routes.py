@@ -1,0 +1,97 @@
+"""Routes of the server itself: health, metrics, events, the description of the door, the dashboard."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from varifold.serve.http.messages import Request, Response, answer, encode
+from varifold.serve.http.openapi import document
+
+if TYPE_CHECKING:
+    from varifold.serve.http.app import App
+
+_KINDS = {
+    "html": b"text/html; charset=utf-8",
+    "css": b"text/css; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+}
+PAGE = {"": "index.html", "dashboard.css": "dashboard.css", "dashboard.js": "dashboard.js", "charts.js": "charts.js"}
+_POLICY = b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+_HEARTBEAT = 15.0
+
+
+async def healthz(app: App, request: Request) -> Response:
+    """The process answers."""
+    return answer({"status": "ok"})
+
+
+async def readyz(app: App, request: Request) -> Response:
+    """Every model takes changes."""
+    stopped = {w.store.state.name: w.stopped for w in app.models if w.stopped is not None}
+    if app.models.stopped is not None or stopped:
+        return answer({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
+    return answer({"status": "ready"})
+
+
+async def metrics(app: App, request: Request) -> Response:
+    """Prometheus' text format."""
+    return Response(app.metrics.text(app), kind=b"text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(app: App, request: Request) -> Response:
+    """The description of the door."""
+    return answer(document())
+
+
+async def page(app: App, request: Request) -> Response:
+    """The dashboard and its parts."""
+    name = PAGE[request.argument]
+    data = files("varifold.serve.dashboard").joinpath(name).read_bytes()
+    headers = [
+        (b"content-security-policy", _POLICY),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-cache"),
+    ]
+    return Response(data, kind=_KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+async def events(app: App, request: Request) -> None:
+    """Server-sent events: what happened since the id given, then what happens."""
+    since = request.header(b"last-event-id") or (request.query("since") or "").encode()
+    after = int(since) if since.isdigit() and len(since) < 16 else 0
+    queue = app.models.events.listen()
+    head = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await request.send({"type": "http.response.start", "status": 200, "headers": head})
+        past = [e for e in app.models.events.latest if e["number"] > after]
+        await _send(request, b": open\n\n" + b"".join(_event(e) for e in past))
+        while not gone.done() and not app.stopping.is_set():
+            waiting = asyncio.ensure_future(queue.get())
+            stop = asyncio.ensure_future(app.stopping.wait())
+            done, _ = await asyncio.wait({waiting, gone, stop}, timeout=_HEARTBEAT, return_when="FIRST_COMPLETED")
+            stop.cancel()
+            if waiting in done:
+                await _send(request, _event(waiting.result()))
+            else:
+                waiting.cancel()
+                await _send(request, b": still here\n\n")
+        await request.send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        app.models.events.leave(queue)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(event: dict[str, Any]) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event["number"], str(event["kind"]).encode(), encode(event))
+
+
+async def _send(request: Request, data: bytes) -> None:
+    await request.send({"type": "http.response.body", "body": data, "more_body": True})

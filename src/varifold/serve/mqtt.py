@@ -1,0 +1,186 @@
+"""The MQTT bridge: readings in, answers out, labels when they come; nothing is lost between broker and disk.
+
+A message is acknowledged to the broker only after its change is on disk, and the session outlives the connection. What
+the broker sends twice because of that is recognised by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from varifold.errors import ParameterError, VarifoldError
+from varifold.serve.core import bodies
+from varifold.serve.core.errors import BusyError, RefusedError
+from varifold.serve.core.group_commit import Writer
+from varifold.serve.core.journal import KEEP, LABEL
+from varifold.serve.core.models import Models
+from varifold.serve.extra import aiomqtt, orjson
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_WINDOW = 256
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Which broker, which topics, which model. ``+`` in the patterns is the key; ``{key}`` stands for it in answers."""
+
+    broker: str
+    readings: str
+    labels: str | None = None
+    answers: str | None = None
+    model: str = "mqtt"
+    method: str = "auto"
+    username: str | None = None
+    password: str | None = None
+
+    def __post_init__(self) -> None:
+        for pattern in (self.readings, self.labels or ""):
+            if "#" in pattern or pattern.count("+") > 1:
+                raise ParameterError(f"the topic {pattern!r} has more than one + or a #; one + is the key")
+        if self.answers and "{key}" in self.answers and "+" not in self.readings:
+            raise ParameterError(f"--answers {self.answers} needs a key, but --readings {self.readings} has no +")
+        self.address()
+
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        host, colon, port = self.broker.rpartition(":")
+        if not colon:
+            return self.broker, 1883
+        if not port.isdigit():
+            raise ParameterError(f"--mqtt {self.broker} is not HOST:PORT")
+        return host, int(port)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the model has one learner per key."""
+        return "+" in self.readings
+
+
+def key_in(pattern: str, topic: str) -> str | None:
+    """The part of a topic that stands for +; None without one."""
+    expression = re.escape(pattern).replace(r"\+", "([^/]+)")
+    found = re.fullmatch(expression, topic)
+    return found[1] if found and found.groups() else None
+
+
+class Bridge:
+    """Feeds one model from a broker until cancelled; connects again, after growing pauses, when the broker is away."""
+
+    def __init__(self, models: Models, topics: Topics) -> None:
+        self.models = models
+        self.topics = topics
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        topics, pause = self.topics, _FIRST_PAUSE
+        if topics.model not in self.models:
+            self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
+        while True:
+            try:
+                await self._connected()
+            except aiomqtt.MqttError as error:
+                self._say("mqtt", f"the connection to the broker failed ({error}); trying again in {pause:g} s")
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                pause = _FIRST_PAUSE
+
+    async def _connected(self) -> None:
+        host, port = self.topics.address()
+        client = aiomqtt.Client(
+            host,
+            port,
+            username=self.topics.username,
+            password=self.topics.password,
+            identifier=f"varifold-{self.topics.model}",
+            clean_session=False,
+        )
+        client._client.manual_ack_set(True)  # aiomqtt has no door to it; without it a crash loses readings
+        async with client:
+            await client.subscribe(self.topics.readings, qos=1)
+            if self.topics.labels:
+                await client.subscribe(self.topics.labels, qos=1)
+            self._say("mqtt", "connected to the broker")
+            window = asyncio.Semaphore(_WINDOW)
+            async with asyncio.TaskGroup() as tasks:
+                async for message in client.messages:
+                    await window.acquire()
+                    done = await self._submit(message)
+                    task = tasks.create_task(self._finish(client, message, done))
+                    task.add_done_callback(lambda _: window.release())
+
+    async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
+        """Queue the change of a message, in the order in which messages come; or why it is refused."""
+        writer = self.models[self.topics.model]
+        try:
+            kind, body = self._change(writer, message)
+        except VarifoldError as error:
+            return error
+        while True:
+            try:
+                return writer.submit(kind, orjson.dumps(body), body)
+            except BusyError:
+                await asyncio.sleep(0.01)
+            except VarifoldError as error:
+                return error
+
+    def _change(self, writer: Writer, message: aiomqtt.Message) -> tuple[int, dict[str, Any]]:
+        found = bodies.parse(bytes(message.payload))
+        given = found.pop("id", None)
+        if self._is_reading(message):
+            key = key_in(self.topics.readings, message.topic.value)
+            body: dict[str, Any] = {"x": found, "keep": True}
+            if given is not None:
+                body["id"] = _own(key, given)
+            if key is not None:
+                body["key"] = key
+            bodies.check_instance(body)
+            return KEEP, body
+        if given is None:
+            raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
+        bodies.check_label(found)
+        state = writer.store.state
+        ours = str(given).startswith(f"{state.name}.{state.incarnation}.")
+        key = key_in(self.topics.labels or "", message.topic.value)
+        return LABEL, {"id": str(given) if ours else _own(key, given), "y": found["y"]}
+
+    def _is_reading(self, message: aiomqtt.Message) -> bool:
+        return message.topic.matches(self.topics.readings)
+
+    async def _finish(
+        self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
+    ) -> None:
+        """Once the change is on disk: acknowledge the message, answer a reading."""
+        topic = message.topic.value
+        try:
+            if isinstance(done, VarifoldError):
+                raise done
+            found = await done
+        except VarifoldError as error:
+            if self.models[self.topics.model].stopped is not None:
+                return  # not acknowledged: the broker keeps it for the next start
+            self._say("mqtt-refused", f"a message to {topic} was refused: {error}")
+        else:
+            if self.topics.answers and self._is_reading(message):
+                await self._answer(client, message, found)
+        client._client.ack(message.mid, message.qos)
+
+    async def _answer(self, client: aiomqtt.Client, message: aiomqtt.Message, found: dict[str, Any]) -> None:
+        given = orjson.loads(bytes(message.payload)).get("id")
+        key = key_in(self.topics.readings, message.topic.value)
+        answer = {**found, "id": found["id"] if given is None else given}
+        target = str(self.topics.answers).replace("{key}", key or "")
+        await client.publish(target, orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str), qos=1)
+
+    def _say(self, kind: str, text: str) -> None:
+        self.models.events.add(self.topics.model, kind, text)
+        print(f"varifold serve: mqtt: {text}", file=sys.stderr, flush=True)
+
+
+def _own(key: str | None, given: Any) -> str:
+    """Ids are the devices' own: two devices may use the same."""
+    return str(given) if key is None else f"{key}/{given}"

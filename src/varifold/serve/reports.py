@@ -1,0 +1,80 @@
+"""What the dashboard shows of a model, made at most once a second."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from varifold.serve.core.group_commit import Writer
+
+_LONGEST = 120
+"""Points of an expert's history that are sent."""
+
+
+class Reports:
+    """Reports by model, and the instances and labels per second since the report before."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._counts: dict[str, tuple[float, int, int]] = {}
+
+    def of(self, writer: Writer) -> dict[str, Any]:
+        """The report, if need be the one of a moment ago."""
+        name, now = writer.store.state.name, time.monotonic()
+        made = self._made.get(name)
+        if made is not None and now - made[0] < 0.9:
+            return made[1]
+        report = {**_facts(writer), "throughput": self._throughput(writer, now)}
+        self._made[name] = (now, report)
+        return report
+
+    def _throughput(self, writer: Writer, now: float) -> dict[str, float | None]:
+        monitor = writer.store.state.monitor
+        name = writer.store.state.name
+        before = self._counts.get(name)
+        self._counts[name] = (now, monitor.instances, monitor.labels)
+        if before is None or now - before[0] > 60:
+            return {"instances": None, "labels": None}
+        seconds = now - before[0]
+        return {
+            "instances": (monitor.instances - before[1]) / seconds,
+            "labels": (monitor.labels - before[2]) / seconds,
+        }
+
+
+def _facts(writer: Writer) -> dict[str, Any]:
+    state = writer.store.state
+    monitor = state.monitor
+    return {
+        "name": state.name,
+        "seq": state.seq,
+        "steps": state.learner.steps,
+        "instances": monitor.instances,
+        "labels": monitor.labels,
+        "waiting": len(state.waiting),
+        "expired": state.waiting.expired,
+        "error": {
+            "recent": monitor.error.recent,
+            "usual": monitor.error.usual,
+            "scored": monitor.error.scored,
+            "curve": monitor.curve(),
+        },
+        "label_rate": {"recent": monitor.label_rate, "usual": monitor.usual_label_rate},
+        "features": monitor.features(),
+        "experts": _experts(state.learner),
+        "stopped": writer.stopped,
+    }
+
+
+def _experts(learner: Any) -> dict[str, Any] | None:
+    """Weight by expert now and over time, of learners that have them."""
+    if not hasattr(learner, "report"):
+        return None
+    found = learner.report()
+    every = max(1, -(-len(found.history_steps) // _LONGEST))
+    return {
+        "now": found.experts,
+        "steps": found.history_steps[::every].tolist(),
+        "weights": found.history_weights[::every].tolist(),
+        "changes": list(found.changes),
+    }

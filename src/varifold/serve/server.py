@@ -1,0 +1,157 @@
+"""The server process: recover, listen, and leave the state clean."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from varifold.errors import ParameterError
+from varifold.serve.alerts import AlertRules, Alerts
+from varifold.serve.core.models import Models
+from varifold.serve.core.state import Limits
+from varifold.serve.core.store import Policy
+from varifold.serve.extra import uvicorn, uvloop
+from varifold.serve.http.app import App, BodyLimits
+from varifold.serve.http.tokens import Tokens
+from varifold.serve.mqtt import Bridge, Topics
+
+_LOOPBACK = ("127.", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything `varifold serve` can be told."""
+
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token_file: Path | None = None
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
+    bodies: BodyLimits = field(default_factory=BodyLimits)
+    alerts: AlertRules = field(default_factory=AlertRules)
+    topics: Topics | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can connect."""
+        return self.host.startswith(_LOOPBACK)
+
+
+def serve(settings: Settings) -> int:
+    """Run until stopped; the exit code is 1 when the disk forced the stop."""
+    if not settings.local and settings.token_file is None:
+        raise ParameterError(f"--host {settings.host} lets other machines in: give --token-file as well")
+    tokens = None if settings.token_file is None else Tokens(settings.token_file)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_Process(settings, tokens).run())
+
+
+class _Process:
+    """Models, the door in front of them, and what runs beside it."""
+
+    def __init__(self, settings: Settings, tokens: Tokens | None) -> None:
+        self.settings = settings
+        self.tokens = tokens
+        self.failed = False
+        self.server: uvicorn.Server | None = None
+        self.app: App | None = None
+
+    async def run(self) -> int:
+        """Recover, serve, stop."""
+        settings = self.settings
+        models = Models(settings.folder, settings.policy, settings.limits, self._fatal)
+        models.open()
+        app = App(models, self.tokens, settings.bodies, local_only=settings.local)
+        config = uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            http="httptools",
+            ws="websockets-sansio",
+            ws_max_size=settings.bodies.body + 1024,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            proxy_headers=False,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+            server_header=False,
+            date_header=False,
+            backlog=2048,
+        )
+        self.app, self.server = app, _make_server(config, app)
+        _say_recovered(models)
+        beside = self._beside(models)
+        try:
+            await self.server.serve()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            await models.stop()
+        return int(self.failed or not self.server.started)
+
+    def _beside(self, models: Models) -> list[asyncio.Task[None]]:
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(Alerts(models, self.settings.alerts).run())]
+        if self.settings.topics is not None:
+            tasks.append(loop.create_task(Bridge(models, self.settings.topics).run()))
+        return tasks
+
+    def _fatal(self, reason: str) -> None:
+        """Memory must not run ahead of the disk: refuse what is under way, and end."""
+        self.failed = True
+        print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
+        if self.server is not None and self.app is not None:
+            self.app.stopping.set()
+            self.server.should_exit = True
+
+
+def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
+    """uvicorn's server with our way of stopping; the class is made here because uvicorn is an extra."""
+
+    class Server(uvicorn.Server):
+        """Ends open event streams when it is asked to stop, and says where it listens."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """A signal came."""
+            app.stopping.set()
+            super().handle_exit(sig, frame)
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before the state is clean."""
+            loop = asyncio.get_running_loop()
+            for sig in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(sig, self.handle_exit, sig, None)
+            yield
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Listen; the line printed is the sign that requests are answered."""
+            await super().startup(sockets)
+            if self.started:
+                port = self.servers[0].sockets[0].getsockname()[1]
+                print(f"varifold serve: listening on http://{self.config.host}:{port}", file=sys.stderr, flush=True)
+
+    return Server(config)
+
+
+def _say_recovered(models: Models) -> None:
+    for writer in models:
+        found = writer.store.recovery
+        if found is not None and (found.replayed or found.cut):
+            torn = f", {found.cut:,} bytes of a torn tail cut" if found.cut else ""
+            print(
+                f"varifold serve: {writer.store.state.name}: {found.replayed:,} changes replayed after the snapshot at "
+                f"{found.snapshot:,} in {found.seconds:.1f} s{torn}",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -1,0 +1,221 @@
+"""`varifold predict`, and going on with a model: --load, --checkpoint-every, --key, signals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import varifold
+from varifold import AROW, PerKey, perkey
+from varifold.cli import main
+
+
+def write(path: Path, n: int, *, start: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
+    rows = []
+    for i in range(start, start + n):
+        rng = random.Random(i)
+        a = round(rng.gauss(0, 1), 3)
+        row = {"n": f"r{i}", "a": a, "b": round(rng.random(), 3), "valve": rng.choice(["open", "shut"])}
+        row |= {"device": rng.choice("xyz"), "state": "up" if a > 0 else "down"}
+        rows.append(row if labelled else {k: v for k, v in row.items() if k != "state"})
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def features(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in row.items() if k not in ("n", "state")}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model that learned 200 rows of a file and remembers how they were read."""
+    write(tmp_path / "train.csv", 200)
+    target = ["--target", "state", "--id", "n", "--model", "arow", "--save", str(tmp_path / "model")]
+    assert main(["run", str(tmp_path / "train.csv"), *target]) == 0
+    return tmp_path / "model"
+
+
+def plain(rows: list[dict[str, Any]]) -> AROW:
+    learner = AROW()
+    for row in rows:
+        learner.learn_one(features(row), row["state"])
+    return learner
+
+
+def test_a_model_remembers_how_its_data_was_read(model: Path) -> None:
+    found = varifold.load(model).reading
+    assert (found["target"], found["id"]) == ("state", "n")
+    assert found["types"] == {"a": "numeric", "b": "numeric", "valve": "category", "device": "category"}
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_answers_to_rows_with_and_without_labels(
+    model: Path, tmp_path: Path, labelled: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = write(tmp_path / "new.csv", 30, start=500, labelled=labelled)
+    learner = plain(write(tmp_path / "train.csv", 200))
+    capsys.readouterr()
+    assert main(["predict", str(model), str(tmp_path / "new.csv")]) == 0
+    answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [a["n"] for a in answers] == [row["n"] for row in rows]
+    assert [a["label"] for a in answers] == [learner.predict_one(features(row)) for row in rows]
+    for answer, row in zip(answers, rows, strict=True):
+        expected = learner.predict_proba_one(features(row))
+        assert {y: float(answer[f"p:{y}"]) for y in expected} == expected
+        assert answer.get("state") == row.get("state")
+
+
+def test_files_of_other_formats(model: Path, tmp_path: Path) -> None:
+    write(tmp_path / "new.csv", 30, start=500, labelled=False)
+    for name in ("out.parquet", "out.jsonl", "out.csv"):
+        assert main(["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / name)]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    table = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert table == lines
+    with (tmp_path / "out.csv").open() as file:
+        assert [row["label"] for row in csv.DictReader(file)] == [line["label"] for line in lines]
+
+
+def test_explanations(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = write(tmp_path / "new.csv", 3, start=500, labelled=False)
+    learner = plain(write(tmp_path / "train.csv", 200))
+    capsys.readouterr()
+    arguments = ["--explain", "2", "--no-probabilities", "--format", "jsonl"]
+    assert main(["predict", str(model), str(tmp_path / "new.csv"), *arguments]) == 0
+    for line, row in zip(capsys.readouterr().out.splitlines(), rows, strict=True):
+        parts = list(learner.explain_one(features(row)).items())[:2]
+        found = json.loads(line)
+        assert found["explanation"] == "; ".join(f"{name} {part:+.4g}" for name, part in parts)
+        assert not any(key.startswith("p:") for key in found)
+
+
+def test_an_empty_file_and_a_model_without_labels(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    assert main(["predict", str(model), str(tmp_path / "empty.csv")]) == 1
+    assert "no instances" in capsys.readouterr().err
+    AROW().save(tmp_path / "blank")
+    assert main(["predict", str(tmp_path / "blank"), str(tmp_path / "empty.csv")]) == 1
+    assert "not learned any label" in capsys.readouterr().err
+    assert main(["predict", str(model), str(tmp_path / "train.csv"), "--out", str(tmp_path / "x.xls")]) == 2
+
+
+def test_a_run_goes_on_with_a_model(model: Path, tmp_path: Path) -> None:
+    rows = write(tmp_path / "more.csv", 100, start=200)
+    arguments = ["--load", str(model), "--save", str(tmp_path / "again")]
+    assert main(["run", str(tmp_path / "more.csv"), *arguments]) == 0
+    again = varifold.load(tmp_path / "again")
+    assert again.steps == 300
+    learner = plain(write(tmp_path / "train.csv", 200))
+    for row in rows:
+        learner.learn_one(features(row), row["state"])
+    x = features(rows[0])
+    assert again.predict_proba_one(x) == learner.predict_proba_one(x)
+    assert again.reading["target"] == "state"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--model", "arow"], ["--repeats", "2"], ["--shuffle"], ["--scale", "none"], ["--key", "device"]],
+)
+def test_going_on_excludes_what_makes_a_new_learner(
+    model: Path, tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(tmp_path / "train.csv"), "--load", str(model), *options]) == 2
+    assert f"leave out {options[0]}" in capsys.readouterr().err
+
+
+def test_one_learner_per_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = write(tmp_path / "train.csv", 300)
+    arguments = [
+        "--target",
+        "state",
+        "--id",
+        "n",
+        "--key",
+        "device",
+        "--model",
+        "arow",
+        "--save",
+        str(tmp_path / "model"),
+    ]
+    assert main(["run", str(tmp_path / "train.csv"), *arguments]) == 0
+    expected = PerKey(AROW(), key="device")
+    for row in rows:
+        expected.learn_one(features(row), row["state"])
+    found = perkey.load(tmp_path / "model")
+    assert (found.keys, found.steps) == (expected.keys, 300)
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "train.csv"), "--format", "jsonl"]) == 0
+    labels = [json.loads(line)["label"] for line in capsys.readouterr().out.splitlines()]
+    assert labels == [expected.predict_one(features(row)) for row in rows]
+
+
+def test_checkpoints_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "train.csv", 20)
+    assert main(["run", str(tmp_path / "train.csv"), "--target", "state", "--checkpoint-every", "5"]) == 2
+    assert "--checkpoint-every needs --save" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_with_its_summary_and_its_model(tmp_path: Path, sign: signal.Signals) -> None:
+    """Rows come from a pipe that stays open, as from tail -f."""
+    write(tmp_path / "train.csv", 6_000)
+    arguments = ["-", "--input-format", "csv", "--target", "state", "--id", "n", "--model", "arow"]
+    saving = ["--save", str(tmp_path / "model"), "--checkpoint-every", "1000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "varifold", "run", *arguments, *saving],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ,
+    )
+    assert process.stdin is not None
+    data = (tmp_path / "train.csv").read_bytes()
+    body = data.partition(b"\n")[2]
+    process.stdin.write(data + body * 40)
+    process.stdin.flush()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not (tmp_path / "model").exists():
+        time.sleep(0.02)
+    process.send_signal(sign)
+    out, errors = process.communicate(timeout=20)
+    assert process.returncode == 128 + sign
+    assert b"accuracy" in out
+    assert b"stopped after" in errors
+    assert varifold.load(tmp_path / "model").steps > 1_000
+
+
+def test_rows_without_any_label_point_to_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "new.csv").write_text("a,state\n1,\n2,\n")
+    assert main(["run", str(tmp_path / "new.csv"), "--target", "state", "--model", "arow"]) == 1
+    assert "`varifold predict`" in capsys.readouterr().err
+
+
+def test_rows_without_a_label_are_predicted_and_not_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = ["" if i % 4 == 0 else ("down", "up")[i % 2] for i in range(40)]
+    (tmp_path / "some.csv").write_text("a,state\n" + "".join(f"{i % 2},{y}\n" for i, y in enumerate(labels)))
+    arguments = ["--target", "state", "--model", "arow", "--format", "json", "--save", str(tmp_path / "model")]
+    assert main(["run", str(tmp_path / "some.csv"), *arguments]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["instances"], facts["unlabelled"]) == (40, 10)
+    assert varifold.load(tmp_path / "model").steps == 30
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "some.csv")]) == 0
+    answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [a["state"] for a in answers[:4]] == ["", "up", "down", "up"]
+    assert [a["label"] for a in answers[:2]] == ["down", "up"]

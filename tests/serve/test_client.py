@@ -1,0 +1,102 @@
+"""The client: a learner on a server behaves as a local one, also when the server goes away for a moment."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.serve.server import Server, instance
+from varifold import AROW
+from varifold.client import RemoteClassifier, ServerError
+from varifold.errors import DataError, UnknownNameError
+from varifold.evaluate import prequential
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def remote(shared: Server) -> Iterator[RemoteClassifier]:
+    with RemoteClassifier(shared.url, f"c{next(_numbers)}", method="arow") as remote:
+        yield remote
+
+
+def test_as_a_local_learner(remote: RemoteClassifier) -> None:
+    local = AROW()
+    for i in range(40):
+        x, y = instance(i).values()
+        assert remote.predict_one(x) == local.predict_one(x)
+        assert remote.predict_proba_one(x) == local.predict_proba_one(x)
+        for learner in (remote, local):
+            learner.learn_one(x, y, 0.5 + i % 2)
+    assert (remote.steps, remote.classes) == (local.steps, local.classes)
+    assert remote.explain_one({"f0": 1.0}) == local.explain_one({"f0": 1.0})
+    rows = [instance(i)["x"] for i in range(40, 60)]
+    assert remote.predict_many(rows) == local.predict_many(rows)
+
+
+def test_evaluation_runs_against_a_server(remote: RemoteClassifier) -> None:
+    rows = [tuple(instance(i).values()) for i in range(60)]
+    assert prequential(remote, rows).cer == prequential(AROW(), rows).cer
+
+
+def test_many_at_once(remote: RemoteClassifier) -> None:
+    rows = [instance(i) for i in range(100)]
+    remote.learn_many([r["x"] for r in rows], [r["y"] for r in rows])
+    assert remote.steps == 100
+    with pytest.raises(DataError, match="instance 1: feature 'a' is"):
+        remote.learn_many([{"f0": 1.0}, {"a": [1]}], ["up", "up"])
+
+
+def test_labels_of_other_types_come_back_as_they_were(remote: RemoteClassifier) -> None:
+    for label in (1, 2.5):
+        remote.learn_one({"a": 1.0}, label)
+    assert set(remote.predict_proba_one({"a": 1.0})) == {1, 2.5}
+
+
+def test_labels_later(remote: RemoteClassifier) -> None:
+    given, _ = remote.keep_one({"f0": 1.0})
+    remote.label(given, "up")
+    assert remote.steps == 1
+    with pytest.raises(DataError, match="has its label"):
+        remote.label(given, "up")
+
+
+def test_errors_are_ours(remote: RemoteClassifier, shared: Server) -> None:
+    with pytest.raises(DataError, match="feature 'a' is"):
+        remote.learn_one({"a": [1]}, "up")
+    with RemoteClassifier(shared.url, "nobody") as nobody, pytest.raises(UnknownNameError, match="no model 'nobody'"):
+        nobody.predict_one({"a": 1.0})
+
+
+def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    with RemoteClassifier("http://127.0.0.1:9", "m") as remote, pytest.raises(ServerError, match="cannot be reached"):
+        remote.predict_one({"a": 1.0})
+
+
+def test_learning_goes_on_over_a_restart_and_nothing_is_learned_twice(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    remote = RemoteClassifier(server.url, "m", method="arow")
+    local = AROW()
+    port = server.url.rpartition(":")[2]
+
+    def restart() -> None:
+        server.kill()
+        server.options = (*server.options, "--port", port)
+        server.start()
+
+    restarting = threading.Thread(target=restart)
+    for i in range(60):
+        if i == 30:
+            restarting.start()
+        x, y = instance(i).values()
+        remote.learn_one(x, y)
+        local.learn_one(x, y)
+    restarting.join()
+    assert remote.steps == 60
+    assert remote.predict_proba_one({"f0": 1.0}) == local.predict_proba_one({"f0": 1.0})
+    remote.close()

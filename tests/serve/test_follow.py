@@ -1,0 +1,98 @@
+"""`varifold follow` as a user runs it: a pipe in, a pipe out, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.serve.server import instance
+from varifold import AROW
+from varifold.cli import main
+from varifold.serve.core import learners
+from varifold.serve.core.state import Limits
+from varifold.serve.core.store import Policy, Store
+
+
+def line(i: int, **more: Any) -> bytes:
+    found = instance(i)
+    return orjson.dumps({**found["x"], "state": found["y"], **more}) + b"\n"
+
+
+def follow(*options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "varifold", "follow", "--target", "state", "--model", "arow", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ,
+    )
+
+
+def ask(process: subprocess.Popen[bytes], data: bytes) -> dict[str, Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(data)
+    process.stdin.flush()
+    found: dict[str, Any] = orjson.loads(process.stdout.readline())
+    return found
+
+
+def test_every_line_is_answered_at_once_and_learned() -> None:
+    process = follow()
+    plain = AROW()
+    for i in range(50):
+        x, y = instance(i).values()
+        assert ask(process, line(i))["label"] == plain.predict_one(x)
+        plain.learn_one(x, y)
+    assert ask(process, b'{"f0": 2.0}\n')["label"] == plain.predict_one({"f0": 2.0})
+    assert "not JSON" in ask(process, b"{\n")["error"]
+    _, errors = process.communicate()
+    assert process.returncode == 0
+    assert b"52 lines, 50 learned in all" in errors
+    assert b"1 refused" in errors
+
+
+def test_labels_that_come_later() -> None:
+    process = follow("--id", "n")
+    assert ask(process, b'{"f0": 1.0, "n": "a"}\n')["id"] == "a"
+    assert ask(process, b'{"n": "a", "state": "up"}\n') == {"seq": 2, "id": "a"}
+    assert "has its label" in ask(process, b'{"n": "a", "state": "up"}\n')["error"]
+    _, errors = process.communicate()
+    assert b"1 learned in all, 0 wait" in errors
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_a_state_goes_on_after_a_stop(tmp_path: Path, sign: int) -> None:
+    plain = AROW()
+    for start in (0, 40):
+        process = follow("--state", str(tmp_path / "s"))
+        for i in range(start, start + 40):
+            ask(process, line(i))
+            plain.learn_one(*instance(i).values())
+        process.send_signal(sign)
+        process.communicate()
+    store = Store.open(tmp_path / "s" / "models" / "follow", Limits(), Policy())
+    assert learners.digest(store.state.learner) == learners.digest(plain)
+    assert store.recovery is not None
+    assert store.recovery.replayed == (80 if sign == signal.SIGKILL else 0)
+
+
+def test_one_learner_per_key() -> None:
+    process = follow("--key", "device")
+    for i in range(40):
+        for device, up in (("a", "up"), ("b", "down")):
+            ask(process, orjson.dumps({"f0": float(i % 2), "device": device, "state": up}) + b"\n")
+    assert ask(process, b'{"f0": 1.0, "device": "b"}\n')["label"] == "down"
+    process.communicate()
+
+
+def test_fields_must_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["follow", "--target", "a", "--id", "a"]) == 2
+    assert "different fields" in capsys.readouterr().err

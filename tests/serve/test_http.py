@@ -1,0 +1,321 @@
+"""Every route and status of the HTTP door, against a real server process."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+import varifold
+from tests.serve.server import Server, instance
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def model(client: httpx.Client) -> str:
+    """A new model of the server."""
+    name = f"m{next(_numbers)}"
+    assert client.put(f"/models/{name}", json={"method": "arow"}).status_code == 201
+    return name
+
+
+def taught(client: httpx.Client, model: str, n: int = 40) -> None:
+    for i in range(n):
+        assert client.post(f"/models/{model}/learn", json=instance(i)).status_code == 200
+
+
+def test_make_show_list_delete(client: httpx.Client) -> None:
+    made = client.put("/models/plant", json={"method": "olvf", "params": {"C": 0.5}})
+    assert (made.status_code, made.json()["method"]) == (201, "olvf")
+    assert client.put("/models/plant").status_code == 409
+    shown = client.get("/models/plant").json()
+    assert (shown["params"]["C"], shown["steps"], shown["seq"]) == (0.5, 0, 0)
+    assert len(shown["digest"]) == 64
+    assert "plant" in [m["name"] for m in client.get("/models").json()["models"]]
+    assert client.delete("/models/plant").status_code == 200
+    missing = client.get("/models/plant")
+    assert missing.status_code == 404
+    assert client.put("/models/plant").json()["method"] == "auto"
+    client.delete("/models/plant")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "text"),
+    [
+        ("ok", {"method": "nope"}, "no method 'nope'"),
+        ("ok", {"method": "os:system"}, "no method"),
+        ("ok", {"method": "arow", "params": {"rr": 1}}, "no parameter 'rr'"),
+        ("ok", {"method": "arow", "params": {"r": -1}}, "'r' parameter of AROW"),
+        ("ok", {"methods": "arow"}, "a model is made of"),
+        ("a.b", {}, "letters, digits"),
+        ("x" * 65, {}, "letters, digits"),
+        ("%2e%2e", {}, "letters, digits"),
+    ],
+)
+def test_models_that_cannot_be_made(client: httpx.Client, name: str, body: dict[str, object], text: str) -> None:
+    found = client.put(f"/models/{name}", json=body)
+    assert found.status_code == 422
+    assert text in found.json()["error"]
+
+
+def test_learn_and_predict(client: httpx.Client, model: str) -> None:
+    taught(client, model)
+    found = client.post(f"/models/{model}/predict", json={"x": {"f0": 3.0, "f1": 3.0}}).json()
+    assert found["label"] == "up"
+    assert found["probabilities"]["up"] > 0.5
+    assert found["seq"] == 40
+    assert "id" not in found
+
+
+def test_an_id_is_learned_once(client: httpx.Client, model: str) -> None:
+    body = {**instance(0), "id": "r1"}
+    answers = [client.post(f"/models/{model}/learn", json=body).json() for _ in range(3)]
+    assert answers == [{"seq": 1}, {"seq": 1, "duplicate": True}, {"seq": 1, "duplicate": True}]
+    assert client.get(f"/models/{model}").json()["steps"] == 1
+
+
+def test_a_label_comes_later(client: httpx.Client, model: str) -> None:
+    taught(client, model, 4)
+    given = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"]
+    assert client.get(f"/models/{model}").json()["waiting"] == 1
+    assert client.post(f"/labels/{given}", json={"y": None}).status_code == 422
+    assert client.post(f"/labels/{given}", json={"y": "up"}).json() == {"seq": 6}
+    assert client.post(f"/labels/{given}", json={"y": "up"}).status_code == 409
+    shown = client.get(f"/models/{model}").json()
+    assert (shown["waiting"], shown["steps"]) == (0, 5)
+
+
+def test_labels_of_unknown_and_expired_instances(client: httpx.Client, model: str) -> None:
+    ids = [
+        client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"] for _ in range(52)
+    ]
+    assert client.post(f"/labels/{ids[0]}", json={"y": "up"}).status_code == 410
+    assert client.post(f"/labels/{ids[2]}", json={"y": "up"}).status_code == 200
+    later = re.sub(r"\d+$", "999", ids[0])
+    for unknown in (later, "nobody.abcdef.1", "nonsense", f"{model}.abcdef.x"):
+        assert client.post(f"/labels/{unknown}", json={"y": "up"}).status_code == 404
+    assert client.post(f"/labels/{model}.000000.1", json={"y": "up"}).status_code == 410
+
+
+def test_the_clients_own_ids_of_kept_instances(client: httpx.Client, model: str) -> None:
+    body = {"x": {"f0": 1.0}, "keep": True, "id": "reading 7"}
+    first, again = (client.post(f"/models/{model}/predict", json=body).json() for _ in range(2))
+    assert first["id"] == again["id"]
+    assert again["duplicate"]
+    label = {"id": "reading 7", "y": "up"}
+    assert client.post(f"/models/{model}/labels", json=label).status_code == 200
+    assert client.post(f"/models/{model}/labels", json=label).status_code == 409
+    assert client.post(f"/models/{model}/labels", json={"id": "reading 8", "y": "up"}).status_code == 404
+    assert client.get(f"/models/{model}").json()["steps"] == 1
+
+
+BAD = [
+    (b"{", 400, "not JSON"),
+    (b'{"x": {"a": 1e999}, "y": 1}', 400, "infinity"),
+    (b'{"x": {"a": NaN}, "y": 1}', 400, "not JSON"),
+    (b'"' + b"\xff\xfe" + b'"', 400, "not JSON"),
+    (b"[" * 5000, 400, "not JSON"),
+    (b"[]", 422, "array"),
+    (b'{"y": 1}', 422, "x is missing"),
+    (b'{"x": [1], "y": 1}', 422, "x is [1]"),
+    (b'{"x": {"a": [1]}, "y": 1}', 422, "feature 'a' is [1]"),
+    (b'{"x": {"a": {"b": 1}}, "y": 1}', 422, "feature 'a'"),
+    (b'{"x": {"a": 1}}', 422, "y is missing"),
+    (b'{"x": {"a": 1}, "y": [1]}', 422, "y is [1]"),
+    (b'{"x": {"a": 1}, "y": 1, "w": -1}', 422, "w is -1"),
+    (b'{"x": {"a": 1}, "y": 1, "w": "1"}', 422, "w is '1'"),
+    (b'{"x": {"a": 1}, "y": 1, "id": [1]}', 422, "id is [1]"),
+    (b'{"x": {"a": 1}, "y": 1, "key": "k"}', 422, "no learners by key"),
+    (b'{"x": {"a": 1}, "y": 1, "weight": 2}', 422, "no field 'weight'"),
+    (b'{"x": {"a": 1}, "y": 1, "predict": 1}', 422, "predict is 1"),
+    (b'{"x": {"v": "o", "v=o": 1}, "y": 1}', 422, "v=o"),
+    (b'{"x": {"a": "' + b"z" * 30_000 + b'"}, "y": 1}', 413, "20,000"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "text"), BAD)
+def test_refused_bodies_change_nothing(client: httpx.Client, model: str, body: bytes, status: int, text: str) -> None:
+    taught(client, model, 3)
+    before = client.get(f"/models/{model}").json()["digest"]
+    found = client.post(f"/models/{model}/learn", content=body)
+    assert (found.status_code, text in found.json()["error"]) == (status, True), found.text
+    assert client.get(f"/models/{model}").json()["digest"] == before
+
+
+def test_a_body_in_pieces_is_bounded(client: httpx.Client, model: str) -> None:
+    found = client.post(f"/models/{model}/learn", content=(b"x" * 5000 for _ in range(10)))
+    assert found.status_code == 413
+
+
+def test_paths_and_methods(client: httpx.Client) -> None:
+    assert client.get("/nothing").status_code == 404
+    assert client.get("/models/a/b/c").status_code == 404
+    assert client.post("/models").status_code == 405
+    assert client.get("/labels/x").status_code == 405
+    assert client.post("/models/nobody/learn", json=instance(0)).status_code == 404
+
+
+def test_batch(client: httpx.Client, model: str) -> None:
+    kept = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"]
+    rows = [
+        *(instance(i) for i in range(50)),
+        {**instance(50), "predict": True},
+        {"x": {"f0": 2.0}},
+        {"x": {"f0": 2.0}, "keep": True},
+        {"id": kept, "y": "up"},
+        {"id": kept, "y": "up"},
+        {"x": [1]},
+    ]
+    content = b"\n".join(map(orjson.dumps, rows)) + b"\n{\n\n"
+    found = client.post(f"/models/{model}/batch", content=content)
+    answers = [orjson.loads(line) for line in found.text.splitlines()]
+    assert [a["seq"] for a in answers[:51]] == list(range(2, 53))
+    assert {"label", "probabilities", "seq"} <= answers[50].keys()
+    assert "id" not in answers[51]
+    assert answers[52]["id"].startswith(f"{model}.")
+    assert answers[53] == {"seq": 54}
+    assert [a.get("status") for a in answers[54:]] == [409, 422, 400]
+
+
+def test_batch_and_single_requests_lead_to_the_same_state(client: httpx.Client, model: str) -> None:
+    taught(client, model, 40)
+    client.put("/models/batched", json={"method": "arow"})
+    client.post("/models/batched/batch", content=b"\n".join(orjson.dumps(instance(i)) for i in range(40)))
+    digests = {client.get(f"/models/{name}").json()["digest"] for name in (model, "batched")}
+    assert len(digests) == 1
+    client.delete("/models/batched")
+
+
+def test_stream_answers_in_order(shared: Server, client: httpx.Client, model: str) -> None:
+    with connect(f"{shared.url.replace('http', 'ws')}/models/{model}/stream") as socket:
+        for i in range(200):
+            socket.send(orjson.dumps(instance(i) if i % 3 else {"x": instance(i)["x"]}).decode())
+        socket.send("{")
+        socket.send('{"x": {"f0": 1.0}, "keep": true}')
+        answers = [orjson.loads(socket.recv()) for _ in range(202)]
+    assert ["label" in a for a in answers[:200]] == [i % 3 == 0 for i in range(200)]
+    learned = [a["seq"] for i, a in enumerate(answers[:200]) if i % 3]
+    assert learned == list(range(1, len(learned) + 1))
+    assert answers[200]["status"] == 400
+    assert "id" in answers[201]
+    assert client.get(f"/models/{model}").json()["steps"] == len(learned)
+
+
+def test_a_stream_of_no_model_is_refused(shared: Server) -> None:
+    with pytest.raises(InvalidStatus, match=r"403|1008"):
+        connect(f"{shared.url.replace('http', 'ws')}/models/nobody/stream")
+
+
+def test_looking_inside(client: httpx.Client, model: str) -> None:
+    assert client.post(f"/models/{model}/explain").status_code == 404
+    taught(client, model)
+    client.post(f"/models/{model}/predict", json={"x": {"f0": 3.0, "f1": -1.0}})
+    last = client.post(f"/models/{model}/explain").json()
+    assert last["x"] == {"f0": 3.0, "f1": -1.0}
+    assert {"f0", "f1"} <= last["contributions"].keys()
+    other = client.post(f"/models/{model}/explain", json={"x": {"f0": 3.0}, "label": "nope"})
+    assert other.status_code == 422
+    features = client.get(f"/models/{model}/features").json()["features"]
+    assert features["f0"]["count"] > 10
+    report = client.get(f"/models/{model}/report").json()
+    assert report["instances"] == 41
+    assert {row["name"]: row["presence"] for row in report["features"]}["f0"] == "here"
+    assert report["error"]["scored"] == 5
+
+
+def test_file_and_restore(client: httpx.Client, model: str, tmp_path: Path) -> None:
+    taught(client, model)
+    digest = client.get(f"/models/{model}").json()["digest"]
+    path = tmp_path / "model"
+    path.write_bytes(client.get(f"/models/{model}/file").content)
+    assert varifold.load(path).steps == 40
+    client.put("/models/copy", json={"method": "olvf"})
+    assert client.post("/models/copy/restore", content=path.read_bytes()).status_code == 200
+    assert client.get("/models/copy").json()["digest"] == digest
+    damaged = client.post("/models/copy/restore", content=path.read_bytes()[:-7])
+    assert damaged.status_code == 422
+    assert re.search("damaged|truncated", damaged.json()["error"])
+    client.delete("/models/copy")
+
+
+def test_health_metrics_and_description(client: httpx.Client, model: str) -> None:
+    taught(client, model, 3)
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+    metrics = client.get("/metrics").text
+    assert f'varifold_model_steps{{model="{model}"}} 3.0' in metrics
+    assert re.search(r'varifold_requests_total\{route="learn",status="200"\} [1-9]', metrics)
+    assert "varifold_request_seconds_bucket" in metrics
+    paths = client.get("/openapi.json").json()["paths"]
+    assert {"/models/{model}/predict", "/labels/{id}", "/models/{model}/batch"} <= paths.keys()
+
+
+def test_other_sites_and_names_are_kept_out(client: httpx.Client) -> None:
+    """Without a token only this machine may ask: not a page of another site, nor a name that leads here."""
+    assert client.get("/models", headers={"host": "evil.example"}).status_code == 403
+    assert client.get("/models", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.get("/models", headers={"origin": str(client.base_url).rstrip("/")}).status_code == 200
+
+
+def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("read readreadreadread # the dashboard\nwrite writewritewritewrite\n")
+    server = make_server("--token-file", str(tokens)).start()
+    with server.client() as client:
+        for header, read, write in (
+            (None, 401, 401),
+            ("Bearer wrongwrongwrongwrong", 401, 401),
+            ("Basic writewritewritewrite", 401, 401),
+            ("Bearer readreadreadread", 200, 403),
+            ("Bearer writewritewritewrite", 200, 201),
+        ):
+            headers = {} if header is None else {"authorization": header}
+            assert client.get("/models", headers=headers).status_code == read
+            assert client.put("/models/m", headers=headers, json={"method": "arow"}).status_code == write
+        reader = {"authorization": "Bearer readreadreadread"}
+        assert client.post("/models/m/predict", headers=reader, json={"x": {}}).status_code == 200
+        assert client.post("/models/m/predict", headers=reader, json={"x": {}, "keep": True}).status_code == 403
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/").status_code == 200
+    with pytest.raises(InvalidStatus, match=r"403"):
+        connect(f"{server.url.replace('http', 'ws')}/models/m/stream")
+
+
+def test_events_are_streamed(client: httpx.Client, model: str) -> None:
+    for i in range(150):
+        x = {"a": 1.0, "b": float(i)} if i < 100 else {"a": 1.0}
+        client.post(f"/models/{model}/learn", json={"x": x, "y": "up"})
+    with client.stream("GET", "/events") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data:"):
+                event = orjson.loads(line[5:])
+                if event["model"] == model:
+                    break
+    assert (event["kind"], event["features"]) == ("feature-silent", ["b"])
+
+
+def test_models_by_key(client: httpx.Client) -> None:
+    client.put("/models/devices", json={"method": "arow", "key": "device"})
+    for _ in range(10):
+        for key, label in (("a", "up"), ("b", "down")):
+            body = {"x": {"f": 1.0}, "y": label, "key": key}
+            assert client.post("/models/devices/learn", json=body).status_code == 200
+    for key, label in (("a", "up"), ("b", "down"), ("c", None)):
+        found = client.post("/models/devices/predict", json={"x": {"f": 1.0}, "key": key}).json()
+        assert found["label"] == label
+    in_x = client.post("/models/devices/predict", json={"x": {"f": 1.0, "device": "b"}}).json()
+    assert in_x["label"] == "down"
+    assert client.post("/models/devices/predict", json={"x": {"f": 1.0}}).status_code == 422
+    assert client.get("/models/devices/features?key=a").json()["features"]["f"]["count"] == 10
+    assert client.get("/models/devices/features?key=z").status_code == 404
+    shown = client.get("/models/devices").json()
+    assert (shown["key"], shown["steps"]) == ("device", 20)
+    client.delete("/models/devices")

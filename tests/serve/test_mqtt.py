@@ -1,0 +1,121 @@
+"""The MQTT bridge against a real broker: answers, labels, duplicates, and messages sent while the server was away."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import orjson
+import pytest
+
+from tests.serve.conftest import mosquitto
+from tests.serve.server import Server
+from varifold.errors import ParameterError
+from varifold.serve.mqtt import Topics, key_in
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[int]:
+    """A broker on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    config = tmp_path / "mosquitto.conf"
+    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n")
+    process = subprocess.Popen([str(mosquitto()), "-c", str(config)], stderr=subprocess.DEVNULL)
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.02)
+    yield port
+    process.terminate()
+    process.wait()
+
+
+def options(port: int) -> list[str]:
+    topics = ["--readings", "plant/+/reading", "--labels", "plant/+/label", "--answers", "plant/{key}/answer"]
+    return ["--mqtt", f"127.0.0.1:{port}", *topics, "--mqtt-method", "arow"]
+
+
+async def _answers(client: aiomqtt.Client) -> AsyncIterator[dict[str, Any]]:
+    async for message in client.messages:
+        yield {"topic": message.topic.value, **orjson.loads(bytes(message.payload))}
+
+
+@pytest.mark.mosquitto
+def test_readings_are_answered_and_learned_when_labels_come(make_server: Callable[..., Server], broker: int) -> None:
+    server = make_server(*options(broker)).start()
+    server.wait_for_line("connected to the broker")
+
+    async def main() -> list[dict[str, Any]]:
+        found = []
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            await client.subscribe("plant/+/answer", qos=1)
+            answers = _answers(client)
+            for i in range(12):
+                for key, label in (("a", "up"), ("b", "down")):
+                    reading = {"load": float(i % 2), "id": i}
+                    for _ in range(1 + i % 2):  # every other reading comes twice
+                        await client.publish(f"plant/{key}/reading", orjson.dumps(reading), qos=1)
+                        found.append(await asyncio.wait_for(anext(answers), 10))
+                    await client.publish(f"plant/{key}/label", orjson.dumps({"id": i, "y": label}), qos=1)
+            await client.publish("plant/a/reading", b"{", qos=1)
+            await client.publish("plant/a/reading", b'{"load": 1.0, "id": "last"}', qos=1)
+            found.append(await asyncio.wait_for(anext(answers), 10))
+        return found
+
+    found = asyncio.run(main())
+    assert found[-1]["topic"] == "plant/a/answer"
+    assert (found[-1]["label"], found[-1]["id"]) == ("up", "last")
+    assert found[-2]["label"] == "down"
+    with server.client() as client:
+        shown = client.get("/models/mqtt").json()
+    assert (shown["key"], shown["steps"], shown["waiting"]) == ("key", 24, 1)
+    assert "a message to plant/a/reading was refused" in server.log()
+
+
+@pytest.mark.mosquitto
+def test_what_came_while_the_server_was_away_is_learned(make_server: Callable[..., Server], broker: int) -> None:
+    server = make_server(*options(broker)).start()
+    server.wait_for_line("connected to the broker")
+    server.kill()
+
+    async def publish() -> None:
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            for i in range(20):
+                await client.publish("plant/a/reading", orjson.dumps({"load": 1.0, "id": i}), qos=1)
+                await client.publish("plant/a/label", orjson.dumps({"id": i, "y": "up"}), qos=1)
+
+    asyncio.run(publish())
+    server.start()
+    with server.client() as client:
+        end = time.monotonic() + 15
+        while time.monotonic() < end and client.get("/models/mqtt").json()["steps"] < 20:
+            time.sleep(0.05)
+        assert client.get("/models/mqtt").json()["steps"] == 20
+
+
+@pytest.mark.mosquitto
+def test_a_broker_that_comes_later(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    server = make_server(*options(9)).start()
+    server.wait_for_line("trying again")
+    with server.client() as client:
+        assert client.get("/readyz").status_code == 200
+
+
+def test_topics() -> None:
+    assert key_in("plant/+/reading", "plant/a.b/reading") == "a.b"
+    assert key_in("plant/reading", "plant/reading") is None
+    for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "answers": "b/{key}"}):
+        with pytest.raises(ParameterError):
+            Topics("localhost:1883", **wrong)
+    with pytest.raises(ParameterError, match="HOST:PORT"):
+        Topics("localhost:x", "a")

@@ -1,0 +1,108 @@
+"""PerKey: each key as if it had a learner alone, wherever that learner is kept."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import varifold
+from varifold import AROW, PerKey
+from varifold.errors import FeatureValueError, ModelFileError, ParameterError
+from varifold.perkey import load
+
+
+def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
+    rng = random.Random(3)
+    rows = []
+    for _ in range(n):
+        key = f"d{rng.randrange(keys)}"
+        x = {f"f{j}": rng.gauss(0, 1) for j in range(5) if rng.random() < 0.8}
+        rows.append(({**x, "device": key}, "up" if sum(x.values()) * (1 if key < "d3" else -1) > 0 else "down"))
+    return rows
+
+
+def without(x: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in x.items() if name != "device"}
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
+def test_each_key_has_a_learner_of_its_own(most: int) -> None:
+    model, plain = PerKey(AROW(), key="device", most=most), {}
+    for x, y in stream():
+        alone = plain.setdefault(x["device"], AROW())
+        assert model.predict_one(x) == alone.predict_one(without(x))
+        assert model.predict_proba_one(x) == alone.predict_proba_one(without(x))
+        model.learn_one(x, y)
+        alone.learn_one(without(x), y)
+    assert model.keys == list(plain)
+    assert model.steps == 400
+    assert sorted(model.classes) == ["down", "up"]
+    x = stream()[0][0]
+    assert model.explain_one(x) == plain[x["device"]].explain_one(without(x))
+
+
+def test_only_so_many_are_in_memory() -> None:
+    model = PerKey(AROW(), key="device", most=3)
+    for x, y in stream():
+        model.learn_one(x, y)
+        assert len(model._here) <= 3
+    assert len(model.keys) == 12
+
+
+@pytest.mark.parametrize("most", [2, 100])
+def test_save_and_load_go_on(tmp_path: Path, most: int) -> None:
+    rows = stream()
+    model = PerKey(AROW(r=3.0), key="device", most=most)
+    for x, y in rows[:200]:
+        model.learn_one(x, y)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert isinstance(loaded, PerKey)
+    assert (loaded.keys, loaded.steps, loaded.classes) == (model.keys, model.steps, model.classes)
+    for x, y in rows[200:]:
+        assert loaded.predict_proba_one(x) == model.predict_proba_one(x)
+        for one in (loaded, model):
+            one.learn_one(x, y)
+
+
+def test_a_prediction_of_an_unknown_key_makes_no_learner() -> None:
+    model = PerKey("arow:r=1", key="device")
+    assert model.predict_one({"device": "a", "f": 1.0}) is None
+    assert model.predict_proba_one({"device": "a", "f": 1.0}) == {}
+    assert model.keys == []
+
+
+@pytest.mark.parametrize("x", [{}, {"device": None}, {"device": 1.5}, {"device": True}])
+def test_a_key_must_be_there(x: dict[str, Any]) -> None:
+    model = PerKey(AROW(), key="device")
+    for call in (lambda: model.learn_one(x, "up"), lambda: model.predict_one(x)):
+        with pytest.raises(FeatureValueError, match="the key 'device' is"):
+            call()
+
+
+def test_a_refused_instance_makes_no_learner() -> None:
+    model = PerKey(AROW(), key="device")
+    with pytest.raises(FeatureValueError):
+        model.learn_one({"device": "a", "f": float("inf")}, "up")
+    assert (model.keys, model.steps, model.classes) == ([], 0, [])
+
+
+def test_wrong_parameters() -> None:
+    with pytest.raises(ParameterError, match="'most' parameter of PerKey"):
+        PerKey(AROW(), most=0)
+    with pytest.raises(ParameterError, match="'key' parameter of PerKey"):
+        PerKey(AROW(), key=1.5)  # type: ignore[arg-type]
+
+
+def test_a_file_of_one_learner_is_no_file_of_many(tmp_path: Path) -> None:
+    AROW().save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="not one learner per key"):
+        PerKey.load(tmp_path / "m")
+
+
+def test_prequential_runs_it() -> None:
+    result = varifold.evaluate.prequential(PerKey(AROW(), key="device"), stream())
+    assert result.accuracy > 0.65
