@@ -70,7 +70,7 @@ def check_flat(names, kinds, columns, free_ids):
 
 
 cdef class NameTable:
-    """Name (str or int, told apart) -> dense id; id 0 is reserved for the intercept."""
+    """Name (str or int, which differ) -> dense id; id 0 is reserved for the intercept."""
 
     def __cinit__(self):
         self.capacity = 0

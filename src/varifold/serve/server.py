@@ -27,7 +27,7 @@ _LOOPBACK = ("127.", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything `varifold serve` can be told."""
+    """Everything that `varifold serve` can be given."""
 
     folder: Path
     host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What happened and who is told: the latest events, and queues of those who listen."""
+"""Events: the latest ones, and a queue for each subscriber."""
 
 from __future__ import annotations
 

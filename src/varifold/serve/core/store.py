@@ -54,7 +54,7 @@ class Store:
         self._spare: Journal | None = None
         self.failed: str | None = None
         self.row_seconds = 1e-4
-        """Time to apply a row, lately."""
+        """Running mean of the time to apply a row."""
         self._since = state.seq if recovery is None else recovery.snapshot
         self._replay = 0.0 if recovery is None else recovery.seconds
         self._next_seq = state.seq + 1
