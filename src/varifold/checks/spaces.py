@@ -264,6 +264,6 @@ def check_string_columns(learner: Any) -> None:
             total += 1
         strings.learn_one(x, y)
         by_hand.learn_one(made, y)
-    assert abs(errors - errors_by_hand) <= 0.1 * total, (
+    assert abs(errors - errors_by_hand) <= 0.15 * total, (
         f"{errors} of {total} wrong with string columns, {errors_by_hand} with the same columns made by hand"
     )
