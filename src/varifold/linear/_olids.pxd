@@ -1,8 +1,10 @@
+cimport cython
 from libc.stdint cimport int32_t
 
 from varifold._engine.view cimport View
 from varifold.linear._truncated cimport TruncatedRule
 
+@cython.final
 cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
     cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value

@@ -5,6 +5,7 @@ variance h of the features present, p and 1 - p, and its part of the score and o
 f = p w_c.x_c + (1 - p) w_n.x_n. The cap of the step is C theta n_-y / (n_+ + n_-), larger for the rarer class.
 """
 
+cimport cython
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
@@ -43,6 +44,7 @@ cdef inline void welford(double* s, double x, double w) noexcept nogil:
         s[M2] = 1e300
 
 
+@cython.final
 cdef class OLIDSRule(TruncatedRule):
     """Per slot and problem: weight, and Welford's count, mean and squared deviations of the values.
 
@@ -156,7 +158,7 @@ cdef class OLIDSRule(TruncatedRule):
             g[SPREAD] += h
 
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil:
-        """Whether the instance learned before had the feature too; the intercept counts as one; an indicator stays with its column."""
+        """Whether the instance learned before had the feature too, or its column; the intercept always counts."""
         cdef int32_t head
         if self.is_level(v.slot[i]):
             head = self.space.column[v.slot[i]]
