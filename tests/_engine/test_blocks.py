@@ -137,3 +137,11 @@ def test_only_an_indicator_has_a_level() -> None:
     vocabulary = Vocabulary()
     with pytest.raises(ValueError, match="not the string value"):
         vocabulary.level_of(vocabulary.add("a"))
+
+
+@pytest.mark.parametrize("codes", [np.array([2**32, 0]), [0.5, 0.0], ["0", "0"], [[0], [0]]])
+def test_codes_that_do_not_fit_are_refused(codes: object) -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("a")
+    with pytest.raises(DataError, match="codes"):
+        Block(vocabulary, [0, 1, 2], [1, 1], [1.0, 2.0], codes=codes, labels=Labels(["x"]))

@@ -90,6 +90,7 @@ def others(learner: Any, path: Any) -> dict[str, Any]:
         "predict_many": lambda: learner.predict_many(data),
         "features": lambda: learner.features,
         "traits": lambda: learner.traits,
+        "state_bytes": lambda: learner.state_bytes(),
         "report": lambda: learner.report(),
         "importances": lambda: learner.importances(),
         "save": lambda: learner.save(path),

@@ -317,3 +317,36 @@ def test_run_and_bench_take_it(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "mine:Majority" in done.stdout
+
+
+class Meddling(Perceptron):
+    """A rule whose explanations change the instance they are given."""
+
+    def explain(self, x: dict[Any, float], label: Any) -> dict[Any, float]:
+        parts = super().explain(dict(x), label)
+        x.update({f"more {i}": 1.0 for i in range(10_000)})
+        return parts
+
+
+def test_an_explanation_may_change_its_instance() -> None:
+    meddling, plain = Meddling(), Perceptron()
+    for x, y in ROWS:
+        meddling.learn_one(x, y)
+        plain.learn_one(x, y)
+    assert meddling.explain_one(ROWS[0][0]) == plain.explain_one(ROWS[0][0])
+
+
+class Weightless(Perceptron):
+    """A rule that cannot say what a feature weighs."""
+
+    def weight(self, name: Any) -> float:
+        raise LookupError(name)
+
+
+def test_an_error_in_weight_is_raised_where_it_is_asked_for() -> None:
+    model = Weightless()
+    model.learn_one({"a": 1.0}, "x")
+    with pytest.raises(LookupError):
+        _ = model.features
+    model.learn_one({"a": 2.0}, "y")
+    assert model.steps == 2

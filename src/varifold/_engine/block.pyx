@@ -5,11 +5,10 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from varifold._engine.names cimport INDICATOR
-from varifold._engine.reading cimport value_error
+from varifold._engine.reading cimport LARGEST, value_error
 from varifold._engine.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError
 
-cdef double LARGEST = 1e150
 
 
 cdef class Block:
@@ -191,11 +190,14 @@ cdef int freeze(Block b) except -1:
 def own_copy(str name, given, dtype):
     """A contiguous copy of one dimension, which nobody else can change."""
     try:
-        array = np.array(given, dtype=dtype, order="C")
+        found = np.asarray(given)
+        array = np.array(found, dtype=dtype, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} cannot be read as an array of {np.dtype(dtype)}: {error}") from None
     if array.ndim != 1:
         raise DataError(f"{name} has {array.ndim} dimensions; one is needed")
+    if array.dtype.kind == "i" and array.size and (found.dtype.kind not in "iub" or (found != array).any()):
+        raise DataError(f"{name} must hold whole numbers that fit {array.dtype}")
     return array
 
 

@@ -70,7 +70,11 @@ cdef class Core(Admission):
     def magnitude(self, Py_ssize_t slot):
         """The size of what the model holds for a slot."""
         self.check_slot(slot)
-        return self.model.magnitude(<int32_t> slot)
+        found = self.model.magnitude(<int32_t> slot)
+        error = self.model.pending_error()
+        if error is not None:
+            raise error
+        return found
 
     def role(self, Py_ssize_t slot):
         """The part that a slot's feature plays in the method."""

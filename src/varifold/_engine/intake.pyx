@@ -19,7 +19,8 @@ from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport FREE, INDICATOR, NUMERIC, quick_find
 from varifold._engine.reading cimport (
-    ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code, value_error,
+    ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code,
+    value_error,
 )
 from varifold._engine.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
 from varifold._engine.scaler cimport NONE, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
@@ -38,7 +39,6 @@ cdef extern from *:
     void prefetch "VARIFOLD_PREFETCH"(void*) noexcept nogil
 
 
-cdef double LARGEST = 1e150  # larger magnitudes are clamped by read_value()
 cdef double UNSCALED = 1e50  # inputs that no scaler bounds are held within it, so that products of weights stay finite
 
 

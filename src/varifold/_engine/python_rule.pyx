@@ -117,7 +117,8 @@ cdef class RuleModel(PythonCaller):
             return
         try:
             found = self.rule.scores(self.instance(v))
-            for c, label in enumerate(self.rule._engine.labels):
+            for c in range(self.classes):
+                label = self.rule._engine.labels[c]
                 out[c] = found.get(label, 0.0)
                 if not isfinite(out[c]):
                     raise DataError(f"{type(self.rule).__name__}.scores() gave {out[c]} for the label {label!r}; "
@@ -158,9 +159,10 @@ cdef class RuleModel(PythonCaller):
             return
         try:
             x = self.instance(v)
+            names = list(x)    # the rule may change the dict it is given
             found = self.rule.explain(x, self.rule._engine.labels[label])
-            for i, name in enumerate(x):
-                out[i] = found.get(name, 0.0)
+            for i in range(v.n):
+                out[i] = found.get(names[i], 0.0)
         except BaseException as error:
             self.keep(error, f"{type(self.rule).__name__}.explain()", v)
 

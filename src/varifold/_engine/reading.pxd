@@ -7,6 +7,12 @@ from libc.stdint cimport int64_t
 cdef extern from "Python.h":
     bint PyBool_Check(object) noexcept
 
+cdef extern from *:
+    """
+    #define VARIFOLD_LARGEST 1e150
+    """
+    const double LARGEST "VARIFOLD_LARGEST"   # larger magnitudes are clamped to it, since their squares overflow
+
 # What a value turned out to be.
 cdef enum Read:
     BAD = -1
@@ -37,6 +43,6 @@ cdef inline int quick_read(PyObject* value, double* out) except -3:
     """read_value(), with an ordinary float in line."""
     if PyFloat_CheckExact(<object> value):
         out[0] = PyFloat_AS_DOUBLE(<object> value)
-        if -1e150 <= out[0] <= 1e150:
+        if -LARGEST <= out[0] <= LARGEST:
             return NUMBER
     return read_value(value, out)

@@ -14,7 +14,6 @@ from libc.stdint cimport int64_t
 
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
-cdef double LARGEST = 1e150  # beyond it squares overflow; larger magnitudes are clamped here
 cdef tuple NUMPY_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.float16, np.int16, np.int8, np.uint64,
                             np.uint32, np.uint16, np.uint8)
 

@@ -97,6 +97,7 @@ class Estimator(river_base.Estimator):
             for slot in engine.space.live()
         }
 
+    @undisturbed
     def state_bytes(self) -> dict[str, int]:
         """Bytes of state held, by part; the name objects themselves are not counted."""
         held: dict[str, int] = self._engine.nbytes()
