@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Hashable, Iterable, Mapping
@@ -10,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from river import base as river_base
 
-from varifold.errors import DataError, MissingExtraError, ParameterError, UnknownNameError, VarifoldError
+from varifold.errors import (
+    DataError,
+    FeatureValueError,
+    MissingExtraError,
+    ParameterError,
+    UnknownNameError,
+    VarifoldError,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -77,28 +85,28 @@ class RemoteClassifier(river_base.Classifier):
 
     def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one labelled instance; it is on the server's disk when this returns."""
-        self._post("learn", {"x": dict(x), "y": y, "w": w, "id": uuid.uuid4().hex})
+        self._post("learn", {"x": _features(x), "y": y, "w": w, "id": uuid.uuid4().hex})
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
         """The label of an instance; None before any label was learned."""
-        return self._post("predict", {"x": dict(x)})["label"]
+        return self._post("predict", {"x": _features(x)})["label"]
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Probability by label; empty before any label was learned."""
-        found: dict[str, float] = self._post("predict", {"x": dict(x)}).get("probabilities", {})
+        found: dict[str, float] = self._post("predict", {"x": _features(x)}).get("probabilities", {})
         if not found.keys() <= self._labels.keys():
             self._labels = {_key(label): label for label in self.classes}
         return {self._labels.get(text, text): p for text, p in found.items()}
 
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
         """What each feature present adds to a label's score, largest first."""
-        body = {"x": dict(x)} if label is None else {"x": dict(x), "label": label}
+        body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
         parts: dict[str, float] = self._post("explain", body)["contributions"]
         return parts
 
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
         """Predict an instance whose label comes later: its id and the label predicted."""
-        found = self._post("predict", {"x": dict(x), "keep": True, "id": uuid.uuid4().hex})
+        found = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
         return found["id"], found["label"]
 
     def label(self, id: str, y: Hashable) -> None:
@@ -111,11 +119,11 @@ class RemoteClassifier(river_base.Classifier):
 
     def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
         """Learn instances in order, many per request."""
-        self._rows([{"x": dict(x), "y": label, "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)])
+        self._rows([{"x": _features(x), "y": label, "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)])
 
     def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
         """What `predict_one` gives for each instance."""
-        return [found["label"] for found in self._rows([{"x": dict(x)} for x in X])]
+        return [found["label"] for found in self._rows([{"x": _features(x)} for x in X])]
 
     def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         answers: list[dict[str, Any]] = []
@@ -211,6 +219,15 @@ def _reason(found: httpx.Response) -> str:
         return str(found.json()["error"])
     except (ValueError, KeyError, TypeError):
         return found.text[:200]
+
+
+def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The instance as a dict; JSON would turn an infinity into an absence, so it is refused here."""
+    found = dict(x)
+    for name, value in found.items():
+        if isinstance(value, float) and math.isinf(value):
+            raise FeatureValueError(f'feature {name!r} is {value}; drop the key or pass None for "not observed"')
+    return found
 
 
 def _json(body: Any) -> bytes:

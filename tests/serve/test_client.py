@@ -12,7 +12,7 @@ import pytest
 from tests.serve.server import Server, instance
 from varifold import AROW
 from varifold.client import RemoteClassifier, ServerError
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError, FeatureValueError, UnknownNameError
 from varifold.evaluate import prequential
 
 _numbers = itertools.count()
@@ -100,3 +100,15 @@ def test_learning_goes_on_over_a_restart_and_nothing_is_learned_twice(make_serve
     assert remote.steps == 60
     assert remote.predict_proba_one({"f0": 1.0}) == local.predict_proba_one({"f0": 1.0})
     remote.close()
+
+
+def test_an_infinity_is_refused_as_a_local_learner_refuses_it(remote: RemoteClassifier) -> None:
+    remote.learn_one({"a": 1.0}, "x")
+    for call in (
+        lambda x: remote.learn_one(x, "x"),
+        remote.predict_one,
+        lambda x: remote.learn_many([x], ["x"]),
+    ):
+        with pytest.raises(FeatureValueError, match="'a' is -?inf"):
+            call({"a": float("inf")})
+    assert remote.steps == 1

@@ -87,15 +87,12 @@ def run(args: argparse.Namespace) -> int:
     summary, stopped = _evaluate(args, spec, given, loaded)
     _check_result(args, given, summary)
     facts = _facts(args, spec, given, summary)
-    if args.format == "json":
-        print_json(facts)
-    elif args.format == "csv":
-        print_csv(_lines(args, summary))
-    else:
-        print(_page(facts, summary))
-    if args.save:
-        _save(args, summary.learner, given)
-        print(f"learner written to {args.save}", file=sys.stderr)
+    try:
+        if args.save:
+            _save(args, summary.learner, given)
+            print(f"learner written to {args.save}", file=sys.stderr)
+    finally:
+        _show(args, facts, summary)  # last: whoever reads the output may stop reading it
     if args.plot:
         from varifold.report.curves import plot_summary
 
@@ -104,6 +101,16 @@ def run(args: argparse.Namespace) -> int:
     if stopped:
         print(f"stopped after {summary.results[0].instances:,} instances", file=sys.stderr)
     return 128 + stopped if stopped else 0
+
+
+def _show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> None:
+    """Print the metrics in the format asked for."""
+    if args.format == "json":
+        print_json(facts)
+    elif args.format == "csv":
+        print_csv(_lines(args, summary))
+    else:
+        print(_page(facts, summary))
 
 
 def _loaded(args: argparse.Namespace) -> Any:

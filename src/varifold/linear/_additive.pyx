@@ -159,6 +159,6 @@ cdef class AdditiveRule(BinaryRule):
                 out[i] += sign * s[2 * b]
 
     def notes(self):
-        if self.space.size > self.max_binned:
+        if 0 < self.max_binned < self.space.size:
             return [f"features beyond the first {self.max_binned - 1} are linear only (max_binned)"]
         return []
