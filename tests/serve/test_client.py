@@ -109,6 +109,6 @@ def test_an_infinity_is_refused_as_a_local_learner_refuses_it(remote: RemoteClas
         remote.predict_one,
         lambda x: remote.learn_many([x], ["x"]),
     ):
-        with pytest.raises(FeatureValueError, match="'a' is -?inf"):
+        with pytest.raises(FeatureValueError, match="'a' is inf"):
             call({"a": float("inf")})
     assert remote.steps == 1
