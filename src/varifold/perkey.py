@@ -238,7 +238,7 @@ class PerKey(river_base.Classifier):
             raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
         try:
             return cls._filled(header, arrays)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except files.MISFITS as error:
             raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
 
     @classmethod

@@ -26,8 +26,6 @@ Name = str | int
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
 R = TypeVar("R")
-_MISFITS = (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError)
-"""What unsound content raises on its way into a learner; damaged data never raises anything else."""
 
 
 def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
@@ -144,7 +142,7 @@ class Estimator(river_base.Estimator):
         try:
             data = files.encode(header, arrays)
             self._restored(*files.decode(data, "its state"), "its state")
-        except _MISFITS as error:
+        except files.MISFITS as error:
             reason = error if isinstance(error, ModelFileError) else repr(error)
             raise ModelFileError(
                 f"this {type(self).__name__} was not saved, because it could not be loaded again: {reason}"
@@ -181,7 +179,7 @@ class Estimator(river_base.Estimator):
                 restored.reading = dict(header["reading"])
         except ModelFileError:
             raise
-        except _MISFITS as error:
+        except files.MISFITS as error:
             raise ModelFileError(
                 f"{source} does not hold a whole {header.get('method')!r}: {error!r}{_other_version(header)}"
             ) from error
