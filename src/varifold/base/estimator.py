@@ -20,7 +20,7 @@ from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint, current_names
 from varifold.base.registry import models, transformers
 from varifold.base.traits import Feature
-from varifold.errors import DataError, ModelFileError
+from varifold.errors import ModelFileError
 
 Name = str | int
 E = TypeVar("E", bound="Estimator")
@@ -152,10 +152,7 @@ class Estimator(river_base.Estimator):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        if not isinstance(data, bytes | bytearray):
-            raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
-        source = f"the data ({len(data):,} bytes)"
-        return cls._restored(*files.decode(bytes(data), source), source)
+        return cls._restored(*files.decode_bytes(data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file to exactly this path.

@@ -15,7 +15,7 @@ import safetensors.numpy
 
 from varifold._version import __version__
 from varifold.base.atomic import replace_file
-from varifold.errors import ModelFileError
+from varifold.errors import DataError, ModelFileError
 
 FORMAT = 1
 _NONE, _STR, _INT = 0, 1, 2
@@ -74,6 +74,14 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
     if _checksum(text, arrays) != meta.get("varifold.sha256"):
         raise ModelFileError(f"{source} is damaged: its checksum does not match its content")
     return _header(text, source), arrays
+
+
+def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
+    """Header and arrays of a model file in memory, and words for where they came from."""
+    if not isinstance(data, bytes | bytearray):
+        raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
+    source = f"the data ({len(data):,} bytes)"
+    return *decode(bytes(data), source), source
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
