@@ -19,12 +19,13 @@ def stub() -> str:
     folder = ROOT / "src" / "varifold"
     modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
     found = [("varifold", name) for name in modules - {"base", "cli"} if not name.startswith("_")]
-    found += [("varifold.base", name) for name in varifold.__all__ if name not in ("errors", "__version__")]
+    elsewhere = {"errors", "__version__", *varifold._OTHERS}
+    found += [("varifold.base", name) for name in varifold.__all__ if name not in elsewhere]
     found += [("varifold._version", "__version__")]
     for registry in (models, transformers):
         classes = [registry[name] for name in registry.class_names().values()]
         found += [(cls.__module__, cls.__name__) for cls in classes]
-    found += [(module, name) for name, module in varifold._CLASSES.items()]
+    found += [(module, name) for name, module in varifold._OTHERS.items()]
     ordered = sorted(found, key=lambda entry: (entry[0], not entry[1].isupper(), not entry[1][0].isupper(), entry[1]))
     return "".join(f"from {module} import {name} as {name}\n" for module, name in ordered)
 

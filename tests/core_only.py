@@ -55,11 +55,11 @@ def command_line(folder: Path) -> None:
         rows.writerow(["pressure", "valve", "state"])
         rows.writerows([t % 7 if t % 3 else "", "open" if t % 2 else "shut", t % 2] for t in range(200))
     assert "olvf" in command("models", folder=folder)
-    told = json.loads(
+    result = json.loads(
         command("run", "readings.csv", "--target", "state", "--model", "arow", "--format", "json", folder=folder)
     )
-    assert told["instances"] == 200
-    assert told["cer"]["mean"] < 0.3
+    assert result["instances"] == 200
+    assert result["cer"]["mean"] < 0.3
     assert "zero" in command("demo", "--model", "arow", folder=folder)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import errno
+import os
+import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +16,7 @@ import pytest
 import varifold
 from varifold import AROW, PerKey
 from varifold.errors import FeatureValueError, ModelFileError, ParameterError
-from varifold.perkey import load
+from varifold.perkey import _Shelf
 
 
 def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
@@ -59,8 +64,9 @@ def test_save_and_load_go_on(tmp_path: Path, most: int) -> None:
     for x, y in rows[:200]:
         model.learn_one(x, y)
     model.save(tmp_path / "m")
-    loaded = load(tmp_path / "m")
+    loaded = varifold.load(tmp_path / "m")
     assert isinstance(loaded, PerKey)
+    assert varifold.from_bytes(model.to_bytes()).to_bytes() == loaded.to_bytes()
     assert (loaded.keys, loaded.steps, loaded.classes) == (model.keys, model.steps, model.classes)
     for x, y in rows[200:]:
         assert loaded.predict_proba_one(x) == model.predict_proba_one(x)
@@ -106,3 +112,100 @@ def test_a_file_of_one_learner_is_no_file_of_many(tmp_path: Path) -> None:
 def test_prequential_runs_it() -> None:
     result = varifold.evaluate.prequential(PerKey(AROW(), key="device"), stream())
     assert result.accuracy > 0.65
+
+
+# ---------------------------------------------------------------- learners on disk
+
+
+class Mine(AROW):
+    """A learner that no registry knows."""
+
+
+def trained(most: int, n: int = 100, learner: type[AROW] = AROW) -> PerKey:
+    model = PerKey(learner(), key="device", most=most)
+    for x, y in stream()[:n]:
+        model.learn_one(x, y)
+    return model
+
+
+def fail(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def half(fd: int, data: bytes, offset: int) -> int:
+    return len(data) // 2
+
+
+@pytest.mark.parametrize("pwrite", [fail, half])
+@pytest.mark.parametrize("key", ["new", "d0", "d1"])
+def test_a_full_disk_loses_nothing(monkeypatch: pytest.MonkeyPatch, key: str, pwrite: Callable[..., int]) -> None:
+    model, twin = trained(most=1), trained(most=1_000)
+    model.learner("d2")
+    before = model.to_bytes()
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", pwrite)
+        with pytest.raises(OSError, match=r"space|fit on the disk"):
+            model.learn_one({"device": key, "f0": 1.0}, "never seen")
+    assert model.to_bytes() == before
+    for x, y in [*stream()[100:], ({"device": key, "f0": 1.0}, "up")]:
+        assert model.predict_proba_one(x) == twin.predict_proba_one(x)
+        for one in (model, twin):
+            one.learn_one(x, y)
+
+
+def test_a_learner_that_cannot_be_read_back_stays_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = trained(most=1)
+    model.learner("d2")
+    before = model.to_bytes()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pread", lambda fd, size, start: b"")
+        with pytest.raises(ModelFileError):
+            model.learn_one({"device": "d0", "f0": 1.0}, "up")
+    assert model.to_bytes() == before
+
+
+def test_a_copied_file_holds_the_same_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Shelf, "_SLACK", 0)
+    model, twin = trained(most=1, n=400), trained(most=1_000, n=400)
+    assert [one.to_bytes() for _, one in model.items()] == [one.to_bytes() for _, one in twin.items()]
+    assert os.fstat(model.open_files()[0]).st_size <= 4 * sum(len(one.to_bytes()) for _, one in twin.items())
+
+
+def test_a_file_that_cannot_be_copied_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = trained(most=1)
+    model.learner("d2")
+    before, open_before = model.to_bytes(), model.open_files()
+    real = os.pwrite
+    calls: list[int] = []
+
+    def fail_at_third(fd: int, data: bytes, offset: int) -> int:
+        calls.append(fd)
+        return fail() if len(calls) == 3 else real(fd, data, offset)
+
+    with monkeypatch.context() as full:
+        full.setattr(model._shelf, "_SLACK", -(1 << 40), raising=False)
+        full.setattr(os, "pwrite", fail_at_third)
+        with pytest.raises(OSError, match="space"):
+            model.learner("d0")
+    assert calls[0] not in open_before
+    assert model.open_files() == open_before
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_go_their_own_ways(copied: Callable[[PerKey], PerKey]) -> None:
+    first, twin = trained(most=1), trained(most=1_000)
+    second, twin_of_second = copied(first), trained(most=1_000)
+    for x, y in stream()[100:]:
+        other = "down" if y == "up" else "up"
+        for model, label in ((first, y), (twin, y), (second, other), (twin_of_second, other)):
+            model.learn_one(x, label)
+        assert first.predict_proba_one(x) == twin.predict_proba_one(x)
+        assert second.predict_proba_one(x) == twin_of_second.predict_proba_one(x)
+    assert (first.steps, second.steps) == (400, 400)
+
+
+def test_a_learner_of_no_registry_comes_back_from_disk() -> None:
+    model, twin = trained(most=1, learner=Mine), trained(most=1_000, learner=Mine)
+    for x, _ in stream():
+        assert model.predict_proba_one(x) == twin.predict_proba_one(x)

@@ -21,7 +21,7 @@ if "t" in getattr(sys, "abiflags", ""):
 
 from varifold import errors
 from varifold._version import __version__
-from varifold.base import Block, PythonRule, VaryingClassifier, Vocabulary, from_bytes, load, models, to_block
+from varifold.base import Block, PythonRule, VaryingClassifier, Vocabulary, models, to_block
 from varifold.base.nearest import nearest
 from varifold.base.registry import transformers
 
@@ -44,8 +44,8 @@ _MODULES = (
     "streams",
     "variation",
 )
-_CLASSES = {"PerKey": "varifold.perkey"}
-"""Classes that are no registered learner: their module."""
+_OTHERS = {"PerKey": "varifold.perkey", "from_bytes": "varifold.perkey", "load": "varifold.perkey"}
+"""What is no registered learner: its module."""
 __all__ = [
     "Block",
     "PythonRule",
@@ -64,8 +64,8 @@ def __getattr__(name: str) -> Any:
     """Classes and sub-packages, imported when first used; `__init__.pyi` lists them for type checkers."""
     if name in _MODULES:
         return importlib.import_module(f"varifold.{name}")
-    if name in _CLASSES:
-        return getattr(importlib.import_module(_CLASSES[name]), name)
+    if name in _OTHERS:
+        return getattr(importlib.import_module(_OTHERS[name]), name)
     for registry in (models, transformers):
         registered = registry.class_names().get(name)
         if registered is not None:
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _lazy_names() -> list[str]:
-    return [*models.class_names(), *transformers.class_names(), *_CLASSES, *_MODULES]
+    return [*models.class_names(), *transformers.class_names(), *_OTHERS, *_MODULES]
 
 
 def __dir__() -> list[str]:

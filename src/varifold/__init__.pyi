@@ -22,8 +22,6 @@ from varifold.base import Block as Block
 from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
 from varifold.base import Vocabulary as Vocabulary
-from varifold.base import from_bytes as from_bytes
-from varifold.base import load as load
 from varifold.base import models as models
 from varifold.base import to_block as to_block
 from varifold.copula.imputer import CopulaImputer as CopulaImputer
@@ -57,5 +55,7 @@ from varifold.naive_bayes.gaussiannb import GaussianNB as GaussianNB
 from varifold.naive_bayes.nb3 import NB3 as NB3
 from varifold.neighbours.neighbours import Neighbours as Neighbours
 from varifold.perkey import PerKey as PerKey
+from varifold.perkey import from_bytes as from_bytes
+from varifold.perkey import load as load
 from varifold.variation.ovfiv import OVFIV as OVFIV
 from varifold.variation.variation import Variation as Variation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
-from varifold.base import Block, classifier, files
+from varifold.base import Block, files
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
@@ -28,7 +29,8 @@ class PerKey(river_base.Classifier):
 
     A learner is made when its key is first learned. Beyond a bound the least recently used ones are kept on disk, in
     a temporary file that ends with the process, and come back when their key does; where they are never shows in an
-    answer. `save` writes all of them to one file.
+    answer. `save` writes all of them to one file. When the disk is full, the call raises OSError and nothing is
+    learned or lost.
 
     Parameters
     ----------
@@ -82,18 +84,23 @@ class PerKey(river_base.Classifier):
         if found is not None:
             self._here.move_to_end(key)
             return found
-        data = self._shelf.take(key)
-        if data is None:
+        if key not in self._known:
             return None
-        back = classifier.from_bytes(data)
-        self._hold(key, back)
+        back = self._decoded(self._shelf.read(key))
+        self._make_room()
+        self._here[key] = back
+        self._shelf.forget(key)
         return back
 
-    def _hold(self, key: Key, learner: VaryingClassifier) -> None:
-        self._here[key] = learner
-        while len(self._here) > self.most:
-            oldest, evicted = self._here.popitem(last=False)
-            self._shelf.put(oldest, evicted.to_bytes())
+    def _make_room(self) -> None:
+        """Room in memory for one more learner; a learner leaves memory only once it is on disk."""
+        while len(self._here) >= self.most:
+            oldest, learner = next(iter(self._here.items()))
+            self._shelf.put(oldest, learner.to_bytes())
+            del self._here[oldest]
+
+    def _decoded(self, data: bytes) -> VaryingClassifier:
+        return type(self._blank).from_bytes(data)
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
         key = x.get(self.key)
@@ -111,6 +118,8 @@ class PerKey(river_base.Classifier):
         """Learn one labelled instance with the learner of its key; a new key's learner is made now."""
         key, rest = self._split(x)
         known = self.learner(key)
+        if known is None:
+            self._make_room()
         learner = self._blank.clone() if known is None else known
         before = learner.steps
         learner.learn_one(rest, y, w)
@@ -119,7 +128,7 @@ class PerKey(river_base.Classifier):
             self._labels.setdefault(y)
         if known is None:
             self._known[key] = None
-            self._hold(key, learner)
+            self._here[key] = learner
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
         """What the learner of the key says; None before the key was learned. Changes nothing."""
@@ -190,7 +199,7 @@ class PerKey(river_base.Classifier):
         """Every key with its learner, in order of first sight; what is on disk stays there."""
         for key in self._known:
             here = self._here.get(key)
-            yield key, here if here is not None else classifier.from_bytes(self._shelf.read(key))
+            yield key, here if here is not None else self._decoded(self._shelf.read(key))
 
     @property
     def _multiclass(self) -> bool:
@@ -201,6 +210,10 @@ class PerKey(river_base.Classifier):
         return self._shelf.open_files()
 
     # ------------------------------------------------------------------ keeping
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing with its original, or each would move the other's learners."""
+        return copy.deepcopy(self)
 
     def _header(self) -> dict[str, Any]:
         params = {"model": self._blank._header(), "key": self.key, "most": self.most}
@@ -220,8 +233,7 @@ class PerKey(river_base.Classifier):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        source = f"the data ({len(data):,} bytes)"
-        return cls._restored(*files.decode(data, source), source)
+        return cls._restored(*files.decode_bytes(data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all learners to exactly this path; on any error the file that was there stays."""
@@ -238,7 +250,7 @@ class PerKey(river_base.Classifier):
             raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
         try:
             return cls._filled(header, arrays)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except files.MISFITS as error:
             raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
 
     @classmethod
@@ -259,14 +271,17 @@ class PerKey(river_base.Classifier):
             part = data[ends[i] : ends[i + 1]]
             found._known[key] = None
             if len(found._here) < found.most:
-                found._here[key] = classifier.from_bytes(part)
+                found._here[key] = found._decoded(part)
             else:
                 found._shelf.put(key, part)
         return found
 
 
 class _Shelf:
-    """Bytes by key in one nameless temporary file; nothing is overwritten, and mostly dead files are copied."""
+    """Bytes by key in one nameless temporary file; nothing is overwritten, and mostly dead files are copied.
+
+    On an error everything that was kept stays. A copy or a pickle has the bytes, not the file.
+    """
 
     _SLACK = 64 << 20
 
@@ -276,52 +291,67 @@ class _Shelf:
         self._end = 0
         self._live = 0
 
+    def __getstate__(self) -> dict[Key, bytes]:
+        return {key: self.read(key) for key in self._where}
+
+    def __setstate__(self, held: dict[Key, bytes]) -> None:
+        self.__init__()  # type: ignore[misc]
+        for key, data in held.items():
+            self.put(key, data)
+
     def put(self, key: Key, data: bytes) -> None:
-        """Keep bytes under a key."""
+        """Keep bytes under a key that has none."""
+        if self._end > 2 * self._live + self._SLACK:
+            self._compact()
         if self._fd < 0:
-            self._fd, path = tempfile.mkstemp(prefix="varifold-")
+            fd, path = tempfile.mkstemp(prefix="varifold-")
             os.unlink(path)
-            self._close = weakref.finalize(self, os.close, self._fd)
+            self._use(fd)
         if os.pwrite(self._fd, data, self._end) != len(data):
             raise OSError(errno.ENOSPC, "learners by key do not fit on the disk of the temporary folder")
         self._where[key] = (self._end, len(data))
         self._end += len(data)
         self._live += len(data)
-        if self._end > 2 * self._live + self._SLACK:
-            self._compact()
 
     def read(self, key: Key) -> bytes:
         """The bytes of a key."""
         start, size = self._where[key]
         return os.pread(self._fd, size, start)
 
-    def take(self, key: Key) -> bytes | None:
-        """The bytes of a key, which are then forgotten; None if there are none."""
-        if key not in self._where:
-            return None
-        data = self.read(key)
+    def forget(self, key: Key) -> None:
+        """Keep nothing under this key any more."""
         self._live -= self._where.pop(key)[1]
-        return data
 
     def open_files(self) -> list[int]:
         """The file descriptor in use, if any."""
         return [] if self._fd < 0 else [self._fd]
 
+    def _use(self, fd: int) -> None:
+        self._fd = fd
+        self._close = weakref.finalize(self, os.close, fd)
+
     def _compact(self) -> None:
-        held = {key: self.read(key) for key in self._where}
+        """Copy what is alive to a new file, then leave the old one."""
+        new = _Shelf()
+        for key in self._where:
+            new.put(key, self.read(key))
         self._close()
-        self._fd, self._where, self._end, self._live = -1, {}, 0, 0
-        for key, data in held.items():
-            self.put(key, data)
+        self._fd, self._where, self._end, self._live = -1, new._where, new._end, new._live
+        if new._fd >= 0:
+            new._close.detach()
+            self._use(new._fd)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The learner in a model file: one of any registered method, or one per key."""
-    header, _ = files.read(path)
-    return PerKey.load(path) if header["method"] == METHOD else classifier.load(path)
+    return _opened(*files.read(path), path)
 
 
 def from_bytes(data: bytes) -> Any:
-    """The learner in the bytes of a model file: one of any registered method, or one per key."""
-    header, _ = files.decode(data, f"the data ({len(data):,} bytes)")
-    return PerKey.from_bytes(data) if header["method"] == METHOD else classifier.from_bytes(data)
+    """The learner that `to_bytes` encoded: one of any registered method, or one per key; checked as a file is."""
+    return _opened(*files.decode_bytes(data))
+
+
+def _opened(header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Any:
+    cls = PerKey if header["method"] == METHOD else VaryingClassifier
+    return cls._restored(header, arrays, source)

@@ -19,6 +19,7 @@ import pytest
 import safetensors.numpy
 
 import varifold
+from varifold import perkey
 from varifold.base import files
 from varifold.errors import DataError, ModelFileError
 
@@ -160,6 +161,46 @@ def test_foreign_files_are_refused(tmp_path: Path, foreign: bytes) -> None:
     (tmp_path / "foreign").write_bytes(foreign)
     with pytest.raises(ModelFileError, match="foreign"):
         varifold.load(tmp_path / "foreign")
+
+
+def with_head(head: Any, body: bytes = b"") -> bytes:
+    """A safetensors file with this header, given as JSON text or as what it says."""
+    text = head if isinstance(head, bytes) else json.dumps(head).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def with_description(text: str) -> bytes:
+    """A file without arrays, with this description of the learner and a right checksum."""
+    meta = {"varifold.format": "1", "varifold.header": text, "varifold.sha256": files._checksum(text, {})}
+    return safetensors.numpy.save({}, metadata=meta)
+
+
+_DEEP = "[" * 100_000 + "]" * 100_000
+_DEEP_LABEL = '{"tuple":[' * 2_000 + "]}" * 2_000
+_BFLOAT = {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}
+_KEYS = '{"method":"perkey","params":{"model":{"method":"arow","params":%s},"key":1,"most":3},"labels":[],"steps":%s}'
+HOSTILE: dict[str, bytes] = {
+    "metadata is a number": with_head({"__metadata__": 5}),
+    "metadata is a list": with_head({"__metadata__": []}),
+    "metadata is null": with_head({"__metadata__": None}),
+    "format is a number": with_head({"__metadata__": {"varifold.format": 1}}),
+    "format of 5,000 digits": with_head({"__metadata__": {"varifold.format": "9" * 5000}}),
+    "deep header": with_head(b'{"a":' + _DEEP.encode() + b"}"),
+    "array of an unknown type": with_head({"__metadata__": {"varifold.format": "1"}, "a": _BFLOAT}, b"ab"),
+    "deep description": with_description('{"method":"olvf","params":{},"labels":' + _DEEP + "}"),
+    "deep label of learners by key": with_description(
+        (_KEYS % ("{}", "1")).replace('"labels":[]', f'"labels":[{_DEEP_LABEL}]')
+    ),
+    "endless steps": with_description(_KEYS % ("{}", "Infinity")),
+    "parameters are a list": with_description(_KEYS % ("[]", "1")),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_are_refused(data: bytes) -> None:
+    with pytest.raises(ModelFileError, match=r"the data \(") as caught:
+        perkey.from_bytes(data)
+    assert len(str(caught.value)) < 1_000
 
 
 def test_a_newer_format_says_so(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ def saved(tmp_path):
     return model, str(tmp_path / "model")
 
 
-def told(capsys, *argv):
+def explained(capsys, *argv):
     assert main(["explain", *argv]) == 0
     return capsys.readouterr().out
 
@@ -25,7 +25,7 @@ def told(capsys, *argv):
 @pytest.mark.parametrize("row", [['{"heat": 30, "site": "north"}'], ["heat=30", "site=north"]])
 def test_json_and_pairs_say_the_same(capsys, saved, row):
     model, path = saved
-    found = json.loads(told(capsys, path, "--row", *row, "--format", "json"))
+    found = json.loads(explained(capsys, path, "--row", *row, "--format", "json"))
     x = {"heat": 30.0, "site": "north"}
     assert found["answer"] == "up"
     assert found["probability"] == pytest.approx(model.predict_proba_one(x)["up"])
@@ -37,7 +37,7 @@ def test_json_and_pairs_say_the_same(capsys, saved, row):
 
 
 def test_the_table_names_what_it_does_not_know(capsys, saved):
-    out = told(capsys, saved[1], "--row", "heat=30", "colour=red", "--top", "1", "--label", "up")
+    out = explained(capsys, saved[1], "--row", "heat=30", "colour=red", "--top", "1", "--label", "up")
     assert "answer       up" in out
     assert "not known    colour" in out
     assert out.splitlines()[-1].startswith("score")
@@ -48,7 +48,7 @@ def test_a_linear_model_is_explained_too(capsys, tmp_path):
     for step in range(50):
         model.learn_one({"a": step % 2, "b": 1.0}, step % 2)
     model.save(tmp_path / "m")
-    found = json.loads(told(capsys, str(tmp_path / "m"), "--row", "a=1", "--format", "json"))
+    found = json.loads(explained(capsys, str(tmp_path / "m"), "--row", "a=1", "--format", "json"))
     assert sum(r["parts"][1] for r in found["features"]) == pytest.approx(model.margins_one({"a": 1.0})[1])
 
 
@@ -56,7 +56,7 @@ def test_a_row_of_a_file(capsys, saved, tmp_path):
     pytest.importorskip("varifold.streams.stream", reason="files are not read by this version")
     (tmp_path / "rows.csv").write_text("heat,site,label\n3,south,ok\n30,north,up\n")
     argv = ["--row", "2", "--data", str(tmp_path / "rows.csv"), "--target", "label", "--format", "json"]
-    assert json.loads(told(capsys, saved[1], *argv))["answer"] == "up"
+    assert json.loads(explained(capsys, saved[1], *argv))["answer"] == "up"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_name_that_is_a_number_to_the_model_is_one_in_a_row(capsys, tmp_path):
         model.learn_one({3: step % 2, "4": 1.0}, step % 2)
     model.save(tmp_path / "model")
     for row in (["3=1", "4=1"], ['{"3": 1, "4": 1}']):
-        found = json.loads(told(capsys, str(tmp_path / "model"), "--row", *row, "--format", "json"))
+        found = json.loads(explained(capsys, str(tmp_path / "model"), "--row", *row, "--format", "json"))
         assert {r["feature"] for r in found["features"]} >= {3, "4"}
         assert found["unknown"] == []
         assert found["probability"] == pytest.approx(model.predict_proba_one({3: 1, "4": 1})[1])
@@ -98,7 +98,7 @@ def test_a_feature_is_drawn(capsys, saved, tmp_path):
     pytest.importorskip("matplotlib")
     for extra in ([], ["--feature", "heat"]):
         picture = tmp_path / f"{len(extra)}.png"
-        out = told(capsys, saved[1], "--row", "heat=30", "site=north", "--plot", str(picture), *extra)
+        out = explained(capsys, saved[1], "--row", "heat=30", "site=north", "--plot", str(picture), *extra)
         assert f"picture of heat written to {picture}" in out
         assert picture.read_bytes().startswith(b"\x89PNG")
 

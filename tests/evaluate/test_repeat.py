@@ -1,4 +1,4 @@
-"""Repeats: seeds, permutations, statistics, processes, and how progress is told."""
+"""Repeats: seeds, permutations, statistics, processes, and how progress is reported."""
 
 from typing import ClassVar
 
@@ -68,11 +68,11 @@ def test_scale_paper_looks_ahead_over_the_whole_set():
 
 def test_processes_give_the_same_numbers():
     pytest.importorskip("joblib")
-    told = []
+    progress = []
     one = repeat(varifold.AROW, made(), scenario="vfs:0.5", repeats=3)
-    two = repeat(varifold.AROW, made(), scenario="vfs:0.5", repeats=3, jobs=2, progress=told.append)
+    two = repeat(varifold.AROW, made(), scenario="vfs:0.5", repeats=3, jobs=2, progress=progress.append)
     assert one.values("log_loss").tolist() == two.values("log_loss").tolist()
-    assert told == [1, 2, 3]
+    assert progress == [1, 2, 3]
     assert two.learner.steps == 300
 
 

@@ -284,17 +284,17 @@ def test_a_snapshot_that_cannot_be_written_is_an_event_and_nothing_is_lost(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(snapshot, "_is_small", lambda state: True)
-    heard = []
+    kinds = []
 
     async def work(models: Models, writer: Writer) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(snapshot, "write_part", full)
             await mixed_work(models, writer)
             await writer.drain()
-        heard.extend(event["kind"] for event in models.events.latest)
+        kinds.extend(event["kind"] for event in models.events.latest)
 
     state = run(tmp_path, work, snapshot_every=100)
-    assert "snapshot" in heard
+    assert "snapshot" in kinds
     assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
 
 

@@ -133,7 +133,7 @@ cdef class Block:
                         self.codes[start:stop], self.labels, weights)
 
     def keep(self, mask):
-        """The same instances with only those stored cells where the mask (one bool a cell) is true."""
+        """The same instances with only those stored cells where the mask (one bool per cell) is true."""
         mask = np.ascontiguousarray(mask, dtype=bool)
         if len(mask) != len(self.indices):
             raise DataError(f"{len(mask)} mask entries for {len(self.indices)} cells")
@@ -221,7 +221,7 @@ def concatenate(blocks):
 
 
 cdef int check_values(Block b) except -1:
-    """Finite, clamped, every id once a row, indicators 0 or 1."""
+    """Finite, clamped, every id once per row, indicators 0 or 1."""
     cdef double[::1] val
     cdef const int32_t[::1] idx = b.indices
     cdef const int64_t[::1] ptr = b.indptr

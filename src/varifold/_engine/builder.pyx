@@ -100,7 +100,7 @@ cdef class Builder:
         return 0
 
     def finish(self, y=None, w=None, Labels labels=None):
-        """The block; y and w have one entry an instance."""
+        """The block; y and w have one entry per instance."""
         if labels is None:
             labels = Labels()
         indices = np.empty(self.n, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The experts of experts.pxd, for use from Python."""
+"""The experts of hedge.pxd, for use from Python."""
 
 import numpy as np
 

@@ -20,14 +20,12 @@ from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint, current_names
 from varifold.base.registry import models, transformers
 from varifold.base.traits import Feature
-from varifold.errors import DataError, ModelFileError
+from varifold.errors import ModelFileError
 
 Name = str | int
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
 R = TypeVar("R")
-_MISFITS = (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError)
-"""What unsound content raises on its way into a learner; damaged data never raises anything else."""
 
 
 def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
@@ -144,7 +142,7 @@ class Estimator(river_base.Estimator):
         try:
             data = files.encode(header, arrays)
             self._restored(*files.decode(data, "its state"), "its state")
-        except _MISFITS as error:
+        except files.MISFITS as error:
             reason = error if isinstance(error, ModelFileError) else repr(error)
             raise ModelFileError(
                 f"this {type(self).__name__} was not saved, because it could not be loaded again: {reason}"
@@ -154,10 +152,7 @@ class Estimator(river_base.Estimator):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        if not isinstance(data, bytes | bytearray):
-            raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
-        source = f"the data ({len(data):,} bytes)"
-        return cls._restored(*files.decode(bytes(data), source), source)
+        return cls._restored(*files.decode_bytes(data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file to exactly this path.
@@ -181,7 +176,7 @@ class Estimator(river_base.Estimator):
                 restored.reading = dict(header["reading"])
         except ModelFileError:
             raise
-        except _MISFITS as error:
+        except files.MISFITS as error:
             raise ModelFileError(
                 f"{source} does not hold a whole {header.get('method')!r}: {error!r}{_other_version(header)}"
             ) from error

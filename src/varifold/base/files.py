@@ -15,13 +15,20 @@ import safetensors.numpy
 
 from varifold._version import __version__
 from varifold.base.atomic import replace_file
-from varifold.errors import ModelFileError
+from varifold.errors import DataError, ModelFileError
 
 FORMAT = 1
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
 Source = str | os.PathLike[str]
 """Where the data came from, for messages: a path, or words for bytes in memory."""
+MISFITS = (
+    *(KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError),
+    RecursionError,
+)
+"""What unsound content raises on its way into a learner; damaged data never raises anything else."""
+_LONGEST_FORMAT = 9
+"""Digits of the format's number, at most."""
 
 
 def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -51,8 +58,8 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
     version = meta.get("varifold.format")
     if version is None:
         raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
-    if not (version.isascii() and version.isdigit() and int(version) >= 1):
-        raise ModelFileError(f"{source} is damaged: it gives its format as {version!r}")
+    if not (len(version) <= _LONGEST_FORMAT and version.isascii() and version.isdigit() and int(version) >= 1):
+        raise ModelFileError(f"{source} is damaged: it gives its format as {version[: 2 * _LONGEST_FORMAT]!r}")
     if int(version) > FORMAT:
         raise ModelFileError(
             f"{source} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
@@ -61,10 +68,20 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
         arrays = safetensors.numpy.load(data)
     except safetensors.SafetensorError as error:
         raise ModelFileError(f"{source} is damaged or truncated: {error}") from error
+    except KeyError as error:
+        raise ModelFileError(f"{source} is damaged: it has an array of type {error}, which no learner uses") from error
     text = meta.get("varifold.header", "")
     if _checksum(text, arrays) != meta.get("varifold.sha256"):
         raise ModelFileError(f"{source} is damaged: its checksum does not match its content")
     return _header(text, source), arrays
+
+
+def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
+    """Header and arrays of a model file in memory, and words for where they came from."""
+    if not isinstance(data, bytes | bytearray):
+        raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
+    source = f"the data ({len(data):,} bytes)"
+    return *decode(bytes(data), source), source
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
@@ -99,7 +116,7 @@ def _as_path(path: Any) -> Path:
 def _header(text: str, source: Source) -> dict[str, Any]:
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{source} is damaged: its description is not JSON ({error})") from error
     if not isinstance(header, dict) or not {"method", "params", "labels"} <= header.keys():
         raise ModelFileError(f"{source} does not say which method it holds, with which parameters and labels")
@@ -131,9 +148,11 @@ def _metadata(data: bytes, source: Source) -> dict[str, str]:
         raise ModelFileError(f"{source} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
     try:
         found = json.loads(data[8 : 8 + length])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{source} is damaged: its header cannot be read ({error})") from error
-    meta: dict[str, str] = found.get("__metadata__", {}) if isinstance(found, dict) else {}
+    meta = found.get("__metadata__", {}) if isinstance(found, dict) else {}
+    if not isinstance(meta, dict) or not all(isinstance(value, str) for value in meta.values()):
+        raise ModelFileError(f"{source} is damaged: its metadata is not text by name")
     return meta
 
 

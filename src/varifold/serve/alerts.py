@@ -48,7 +48,7 @@ class Alerts:
         self.rules = rules
         self.undelivered = 0
         self._known = {writer.store.state.name: _Known(writer.store.state.monitor) for writer in models}
-        self._told: set[asyncio.Task[None]] = set()
+        self._deliveries: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -114,8 +114,8 @@ class Alerts:
         event = self.models.events.add(model, kind, text, **more)
         for deliver in (self._post, self._execute):
             task = asyncio.get_running_loop().create_task(deliver(event))
-            self._told.add(task)
-            task.add_done_callback(self._told.discard)
+            self._deliveries.add(task)
+            task.add_done_callback(self._deliveries.discard)
 
     async def _post(self, event: dict[str, Any]) -> None:
         if self.rules.webhook is None:
