@@ -170,3 +170,16 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path):
         Store(other)
     with pytest.raises(DataError, match="there is no store"):
         Store(tmp_path / "nothing.sqlite", write=False)
+
+
+def test_what_is_put_again_replaces_what_was_there(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.put(CELL, outcome(0.2), FACTS)
+        store.put(CELL, outcome(0.1), FACTS)
+        assert store.outcomes("abc")[CELL].cer == 0.1
+        store.put_failure(CELL, "it broke", "abc")
+        store.put_failure(CELL, "it broke otherwise", "abc")
+        assert store.failures() == {CELL: "it broke otherwise"}
+        store.put_study("mine", {"models": ["olvf"]})
+        store.put_study("mine", {"models": ["arow"]})
+        assert store.studies() == {"mine": {"models": ["arow"]}}

@@ -128,8 +128,6 @@ cdef class Admission(Intake):
         self.space.remove(slot)
         if self.space.kind[head] == FREE:
             self.model.forget(head)  # a column went with its last level
-        if self.binding is not None:
-            self.binding.evictions = self.space.evictions
         return 0
 
     cdef int apply_evictions(self) except -1 with gil:

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.space cimport Space
@@ -9,7 +9,6 @@ cdef class Binding:
     cdef int32_t* slot          # vocabulary id -> slot, 0 unknown
     cdef int32_t* source        # slot -> vocabulary id, 0 none
     cdef Py_ssize_t ids, slots
-    cdef int64_t evictions
 
     cdef int fit(self, Space space) except -1
 

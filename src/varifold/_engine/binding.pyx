@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
-from libc.string cimport memset
 
 from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.names cimport INDICATOR, NUMERIC
@@ -12,7 +11,7 @@ from varifold._numeric.memory cimport resize_zeroed
 
 
 cdef class Binding:
-    """Where a vocabulary's ids live in a space."""
+    """Where a vocabulary's ids live in a space; an eviction takes its slot out (see Admission.drop)."""
 
     def __cinit__(self, Vocabulary vocabulary):
         self.vocabulary = vocabulary
@@ -25,7 +24,6 @@ cdef class Binding:
         """Make room for new ids and slots, and look up the ids not yet known there."""
         cdef Py_ssize_t i
         cdef int32_t s
-        cdef bint stale = self.evictions != space.evictions
         if self.vocabulary.size > self.ids:
             if resize_zeroed(<void**> &self.slot, self.ids * sizeof(int32_t),
                              self.vocabulary.size * sizeof(int32_t)) < 0:
@@ -35,9 +33,6 @@ cdef class Binding:
                              space.capacity * sizeof(int32_t)) < 0:
                 raise MemoryError
             self.slots = space.capacity
-        if stale:
-            memset(self.slot, 0, self.vocabulary.size * sizeof(int32_t))
-            memset(self.source, 0, self.slots * sizeof(int32_t))
         for i in range(1, self.vocabulary.size):
             if self.slot[i] == 0:
                 s = slot_of(space, self.vocabulary, <int32_t> i)
@@ -45,7 +40,6 @@ cdef class Binding:
                     self.slot[i] = s
                     self.source[s] = <int32_t> i
         self.ids = self.vocabulary.size
-        self.evictions = space.evictions
         return 0
 
 

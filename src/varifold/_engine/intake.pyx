@@ -201,7 +201,6 @@ cdef class Intake(Guard):
         """Find the slots of a vocabulary's ids."""
         if self.binding is None or self.binding.vocabulary is not vocabulary:
             self.binding = Binding(vocabulary)
-            self.binding.evictions = self.space.evictions
         self.binding.fit(self.space)
         return 0
 

@@ -45,4 +45,4 @@ cdef inline void seen_touch(Seen* s, int64_t now) noexcept nogil:
 cdef class Space(NameTable):
     cdef Seen* seen
     cdef Py_ssize_t seen_room
-    cdef public int64_t evictions   # slots given up so far; bindings of blocks watch it
+    cdef public int64_t evictions   # features evicted so far
