@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Literal, NamedTuple
 
+from varifold.base.files import pack_label, unpack_label
+
 Fate = Literal["unknown", "waiting", "labelled", "expired"]
 
 
@@ -69,10 +71,17 @@ class WaitingInstances:
 
     def dump(self) -> dict[str, Any]:
         """All of it as JSON."""
-        held = [[k, v.time, v.x.decode(), v.answer] for k, v in self._held.items()]
+        held = [[k, v.time, v.x.decode(), _packed(v.answer)] for k, v in self._held.items()]
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "held": held}
 
     def fill(self, found: dict[str, Any]) -> None:
         """Take what dump() gave."""
         self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
-        self._held = OrderedDict((k, Waiting(time, x.encode(), answer)) for k, time, x, answer in found["held"])
+        self._held = OrderedDict(
+            (k, Waiting(time, x.encode(), unpack_label(answer))) for k, time, x, answer in found["held"]
+        )
+
+
+def _packed(answer: Any) -> Any:
+    """An answer as JSON that keeps its type; None before any label is known."""
+    return None if answer is None else pack_label(answer)

@@ -135,7 +135,10 @@ class Models:
         shutil.rmtree(gone)
 
     async def stop(self) -> None:
-        """Finish what was taken, and leave snapshots."""
-        await asyncio.gather(*(writer.stop() for writer in self))
+        """Finish what was taken, and leave snapshots; an error in one model does not keep the others from it."""
+        ended = await asyncio.gather(*(writer.stop() for writer in self), return_exceptions=True)
         self._disk.shutdown()
         os.close(self._lock)
+        for error in ended:
+            if error is not None:
+                raise error
