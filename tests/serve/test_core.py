@@ -218,6 +218,20 @@ def test_ids_are_remembered_in_bounded_memory() -> None:
     assert state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": "i0"}) == {"seq": 6}
 
 
+def test_a_kept_instance_is_learned_when_it_comes_again_with_its_label(tmp_path: Path) -> None:
+    async def work(models: Models, writer: Writer) -> None:
+        await send(writer, KEEP, {"x": {"a": 1.0}, "keep": True, "id": "i"})
+        body = {"x": {"a": 1.0}, "y": "up", "id": "i", "w": 2.0}
+        assert await send(writer, LEARN, body) == {"seq": 2}
+        assert (await send(writer, LEARN, body))["duplicate"]
+
+    state = run(tmp_path, work)
+    plain = learners.make("arow", {})
+    plain.learn_one({"a": 1.0}, "up", 2.0)
+    assert (learners.digest(state.learner), len(state.waiting)) == (learners.digest(plain), 0)
+    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+
+
 def test_two_changes_with_one_id_in_one_group_are_learned_once(tmp_path: Path) -> None:
     async def work(models: Models, writer: Writer) -> None:
         body = {**instance(1), "id": "same"}

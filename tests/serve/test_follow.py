@@ -18,6 +18,7 @@ from varifold.cli import main
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits
 from varifold.serve.core.store import Policy, Store
+from varifold.serve.follow import Follower
 
 
 def line(i: int, **more: Any) -> bytes:
@@ -66,6 +67,19 @@ def test_labels_that_come_later() -> None:
     assert "has its label" in ask(process, b'{"n": "a", "state": "up"}\n')["error"]
     _, errors = process.communicate()
     assert b"1 learned in all, 0 wait" in errors
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_label_that_comes_with_the_features_again(together: bool) -> None:
+    lines = [b'{"n": 1, "f": 2}\n', b'{"n": 1, "f": 2, "state": "up"}\n']
+    follower = Follower.open(None, "m", AROW(), "state", "n", Limits())
+    groups = [lines] if together else [[line] for line in lines]
+    found = [orjson.loads(answer) for group in groups for answer in follower.answer(group)]
+    assert [answer["seq"] for answer in found] == [1, 2]
+    assert "duplicate" not in found[1]
+    assert "label" in found[1]
+    assert (follower.state.learner.steps, len(follower.state.waiting)) == (1, 0)
+    assert orjson.loads(follower.answer(lines[1:])[0]) == {"seq": 1, "duplicate": True, "id": 1}
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])

@@ -43,6 +43,9 @@ class WaitingInstances:
         self.expire(instance.time)
         return self.last
 
+    def __getitem__(self, number: int) -> Waiting:
+        return self._held[number]
+
     def get(self, number: int) -> Waiting | None:
         """The instance, if it waits."""
         return self._held.get(number)

@@ -75,7 +75,7 @@ class Follower:
         more = {} if given is None else {"id": given}
         if y is None:
             return {"x": found, **more, **({"keep": True} if more else {})}
-        if more and (not found or self.state.waits(str(given))):
+        if more and not found:
             return {"y": y, **more}
         return {"x": found, "y": y, "predict": True, **more}
 

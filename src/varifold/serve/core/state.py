@@ -99,6 +99,8 @@ class ModelState:
     def _learn(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
         if given is not None and (known := self._ids.get(str(given))) is not None:
+            if self.waiting.get(known[1]) is not None:
+                return self._learn_kept(known[1], body)
             return {"seq": known[0], "duplicate": True}
         x, y = self.features_of(body), body["y"]
         result: dict[str, Any] = {"seq": self.seq}
@@ -136,10 +138,19 @@ class ModelState:
         instance = self.waiting.get(number)
         if instance is None:
             raise self.why_not(number, body["id"])
-        self.learner.learn_one(orjson.loads(instance.x), body["y"])
+        return self._learn_kept(number, body)
+
+    def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
+        """Learn a waiting instance, as it was when it was kept, with the label of the body."""
+        instance = self.waiting[number]
+        x = orjson.loads(instance.x)
+        result: dict[str, Any] = {"seq": self.seq}
+        if body.get("predict"):
+            result = {**learners.answer(self.learner, x), "seq": self.seq}
+        self.learner.learn_one(x, body["y"], body.get("w", 1.0))
         self.waiting.remove(number)
         self._count_label(instance.answer, body["y"])
-        return {"seq": self.seq}
+        return result
 
     def _count_label(self, given: Any, y: Any) -> None:
         self.learned += 1
@@ -195,11 +206,6 @@ class ModelState:
         if known is not None:
             raise ConflictError(f"the instance {given!r} was learned with its label")
         raise NotFoundError(f"no instance with the id {given!r} waits for a label")
-
-    def waits(self, given: str) -> bool:
-        """Whether an instance kept under the client's id waits for its label."""
-        known = self._ids.get(given)
-        return known is not None and self.waiting.get(known[1]) is not None
 
     def why_not(self, number: int, given: Any) -> RequestError:
         """Why an instance does not wait."""
