@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,11 +13,11 @@ import orjson
 import pytest
 
 from tests.serve.server import instance
-from varifold import AROW
+from varifold import AROW, PerKey
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.errors import StoppedError
 from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import KEEP, LEARN, RESTORE
+from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
 from varifold.serve.core.models import Models
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
@@ -58,6 +59,7 @@ def test_a_snapshot_that_cannot_begin_does_not_hold_up_the_model(
             patch.setattr(snapshot, "begin", fail)
             for i in range(9):
                 await send(writer, LEARN, instance(i))
+                await writer.drain()
         assert "snapshot" in [event["kind"] for event in models.events.latest]
         monkeypatch.setattr(snapshot, "pack", fail)
 
@@ -76,7 +78,7 @@ def test_an_error_in_a_snapshot_that_has_begun_is_an_event(tmp_path: Path, monke
             patch.setattr(snapshot, "begin", lambda *_: fail)
             for i in range(9):
                 await send(writer, LEARN, instance(i))
-            await writer.drain()
+                await writer.drain()
         assert "snapshot" in [event["kind"] for event in models.events.latest]
 
     run(tmp_path, work, snapshot_every=4)
@@ -91,6 +93,8 @@ def test_one_model_that_cannot_be_stopped_leaves_the_others_clean(tmp_path: Path
         bad.store.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             await models.stop()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(models._lock)
 
     asyncio.run(main())
     store = reopened(tmp_path)
@@ -162,3 +166,39 @@ def test_changes_of_the_other_models_are_refused_when_a_journal_fails(tmp_path: 
             await waits
 
     run(tmp_path, work)
+    assert reopened(tmp_path).state.seq == 0
+
+
+@pytest.mark.parametrize("field", ["device", 5])
+def test_a_model_by_key_keeps_instances_whatever_names_its_key(tmp_path: Path, field: str | int) -> None:
+    async def work(models: Models, writer: Writer) -> None:
+        await send(writer, RESTORE, PerKey(AROW(), key=field).to_bytes())
+        for key in ("a", "b"):
+            await send(writer, KEEP, {"x": {"f": 1.0}, "key": key, "keep": True, "id": key})
+        await send(writer, LABEL, {"id": "a", "y": "up"})
+
+    run(tmp_path, work)
+    store = reopened(tmp_path)
+    assert store.recovery is not None
+    assert store.recovery.replayed == 0
+    store.state.apply(LABEL, {"id": "b", "y": "down"})
+    assert store.state.learner.keys == ["a", "b"]
+    assert store.state.predict({"x": {"f": 1.0}, "key": "b"})["label"] == "down"
+
+
+def test_a_model_that_cannot_be_recovered_is_refused_and_the_others_are_served(tmp_path: Path) -> None:
+    async def nothing(models: Models, writer: Writer) -> None:
+        models.create("n", "arow", {})
+
+    async def work(models: Models, writer: Writer) -> None:
+        with pytest.raises(StoppedError, match=r"'n' could not be recovered: .*no snapshot.* or delete it"):
+            models["n"]
+        await send(writer, LEARN, instance(0))
+        await models.delete("n")
+        assert "n" not in models
+
+    run(tmp_path, nothing)
+    for path in (tmp_path / "models" / "n").glob("snapshot-*"):
+        path.unlink()
+    run(tmp_path, work)
+    assert not (tmp_path / "models" / "n").exists()

@@ -145,6 +145,8 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
 
 
 def _say_recovered(models: Models) -> None:
+    for reason in models.unrecovered.values():
+        print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
     for writer in models:
         found = writer.store.recovery
         if found is not None and (found.replayed or found.cut):

@@ -114,7 +114,7 @@ class ModelState:
         self.learner.learn_one(x, y, body.get("w", 1.0))
         if given is not None:
             self._remember(str(given), 0)
-        self.monitor.saw(x)
+        self._saw(x)
         self._count_label(scored, y)
         return result
 
@@ -126,8 +126,7 @@ class ModelState:
             result["id"] = self._public(known[1]) if known[1] else str(given)
             result["duplicate"] = True
             return result
-        x = orjson.dumps(self.features_of(body))
-        number = self.waiting.add(Waiting(self.time, x, result["label"]))
+        number = self.waiting.add(Waiting(self.time, _stored(body), result["label"]))
         if given is not None:
             self._remember(str(given), number)
         result["id"] = self._public(number)
@@ -143,7 +142,7 @@ class ModelState:
     def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         instance = self.waiting[number]
-        x = orjson.loads(instance.x)
+        x = self._kept_features(instance.x)
         result: dict[str, Any] = {"seq": self.seq}
         if body.get("predict"):
             result = {**learners.answer(self.learner, x), "seq": self.seq}
@@ -177,7 +176,7 @@ class ModelState:
         x = self.features_of(body)
         result = {**learners.answer(self.learner, x), "seq": self.seq}
         self.last = x
-        self.monitor.saw(x)
+        self._saw(x)
         return result
 
     def features_of(self, body: dict[str, Any]) -> Mapping[str, Any]:
@@ -191,6 +190,17 @@ class ModelState:
                 f"the model {self.name!r} has no learners by key; leave out the key or make one with key"
             )
         return {**x, field: body["key"]}
+
+    def _kept_features(self, stored: bytes) -> Mapping[str, Any]:
+        found = orjson.loads(stored)
+        return self.features_of({"x": found[0], "key": found[1]}) if isinstance(found, list) else found
+
+    def _saw(self, x: Mapping[str, Any]) -> None:
+        """Count an instance. The monitor is kept as JSON, so the name of a learner's key is counted as text."""
+        field = getattr(self.learner, "key", None)
+        if field in x and not isinstance(field, str):
+            x = {str(name): value for name, value in x.items()}
+        self.monitor.saw(x)
 
     def _public(self, number: int) -> str:
         return f"{self.name}.{self.incarnation}.{number}"
@@ -248,3 +258,9 @@ class ModelState:
         state.monitor.fill(found["monitor"])
         state._ids = OrderedDict((given, [seq, number]) for given, seq, number in found["ids"])
         return state
+
+
+def _stored(body: dict[str, Any]) -> bytes:
+    """The instance of a body as JSON; a key stands beside it, because the name of its field may be a number."""
+    key = body.get("key")
+    return orjson.dumps(body["x"] if key is None else [body["x"], key])

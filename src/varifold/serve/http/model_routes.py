@@ -99,8 +99,8 @@ def summary(writer: Writer) -> dict[str, Any]:
 
 
 async def list_models(app: App, request: Request) -> Response:
-    """All models."""
-    return answer({"models": [summary(writer) for writer in app.models]})
+    """All models, and why some could not be recovered."""
+    return answer({"models": [summary(writer) for writer in app.models], "unrecovered": app.models.unrecovered})
 
 
 async def show(app: App, request: Request) -> Response:
