@@ -110,3 +110,11 @@ def test_one_learner_per_key() -> None:
 def test_fields_must_differ(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["follow", "--target", "a", "--id", "a"]) == 2
     assert "different fields" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../x", "", "a/b", ".part"])
+def test_a_name_that_is_no_name_of_a_folder(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a" / "b"
+    assert main(["follow", "--target", "a", "--model", "arow", "--state", str(folder), "--name", name]) == 2
+    assert "1 to 64 letters" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

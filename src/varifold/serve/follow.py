@@ -9,9 +9,9 @@ from typing import Any
 
 from varifold.errors import ParameterError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import RequestError
+from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.core.journal import ROWS, Record
-from varifold.serve.core.models import lock_folder
+from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
 from varifold.serve.extra import orjson
@@ -39,6 +39,10 @@ class Follower:
         cls, folder: Path | None, name: str, learner: Any, target: str, id_field: str | None, limits: Limits
     ) -> Follower:
         """Go on with the state in a folder, or start with the learner; without a folder nothing is kept."""
+        try:
+            check_name(name)
+        except RefusedError as error:
+            raise ParameterError(f"--name: {error}") from error
         if folder is None:
             return cls(ModelState(name, learner, limits), None, target, id_field)
         lock_folder(folder)

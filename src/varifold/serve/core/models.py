@@ -34,6 +34,14 @@ _THREADS = 8
 MOST_MODELS = 1_000
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that could not be that of a folder and a part of a path."""
+    if not _NAME.fullmatch(name):
+        raise RefusedError(
+            f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
+        )
+
+
 def lock_folder(folder: Path) -> int:
     """Hold a folder of models for this process; the lock ends with the file descriptor or the process."""
     (folder / "models").mkdir(parents=True, exist_ok=True)
@@ -126,10 +134,7 @@ class Models:
         """A new model, on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
-        if not _NAME.fullmatch(name):
-            raise RefusedError(
-                f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
-            )
+        check_name(name)
         if name in self:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
         if len(self._writers) >= MOST_MODELS:
