@@ -208,6 +208,20 @@ def test_waiting_instances_are_bounded_by_count_and_age() -> None:
         state.apply(LABEL, {"id": ids[3], "y": "up"})
 
 
+@pytest.mark.parametrize("kind", [LABEL, LEARN])
+def test_a_label_that_comes_too_late_is_not_learned(kind: int) -> None:
+    state = ModelState("m", learners.make("arow", {}), Limits(waiting_ms=1_000))
+    for given in ("early", "late"):
+        state.apply(KEEP, {"x": {"a": 1.0}, "keep": True, "id": given})
+    state.tick(1_000)
+    state.apply(kind, {"x": {"a": 1.0}, "y": "up", "id": "early"})
+    assert state.learner.steps == 1
+    state.tick(1_001)
+    with pytest.raises(ExpiredError, match="'late' waits no longer"):
+        state.apply(kind, {"x": {"a": 1.0}, "y": "up", "id": "late"})
+    assert (state.learner.steps, len(state.waiting)) == (1, 0)
+
+
 def test_ids_are_remembered_in_bounded_memory() -> None:
     state = ModelState("m", learners.make("arow", {}), Limits(ids=3))
     for i in range(4):

@@ -46,9 +46,10 @@ class WaitingInstances:
     def __getitem__(self, number: int) -> Waiting:
         return self._held[number]
 
-    def get(self, number: int) -> Waiting | None:
-        """The instance, if it waits."""
-        return self._held.get(number)
+    def get(self, number: int, now: int = 0) -> Waiting | None:
+        """The instance, if it waits and is not too old at the time given."""
+        found = self._held.get(number)
+        return None if found is None or now - found.time > self.oldest_ms else found
 
     def remove(self, number: int) -> None:
         """The label came."""

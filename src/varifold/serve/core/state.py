@@ -56,7 +56,10 @@ class ModelState:
     # ------------------------------------------------------------------ changes
 
     def apply(self, kind: int, body: Any) -> Any:
-        """Apply one record; the answer, or an error of ours with the state unchanged but for the sequence number."""
+        """Apply one record; the answer, or an error of ours with the state unchanged.
+
+        Only the sequence number goes on, and instances that waited too long are dropped.
+        """
         if kind == ROWS:
             return [self._row(row) for row in body]
         self.seq += 1
@@ -99,9 +102,7 @@ class ModelState:
     def _learn(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
         if given is not None and (known := self._ids.get(str(given))) is not None:
-            if self.waiting.get(known[1]) is not None:
-                return self._learn_kept(known[1], body)
-            return {"seq": known[0], "duplicate": True}
+            return self._learn_again(known, body)
         x, y = self.features_of(body), body["y"]
         result: dict[str, Any] = {"seq": self.seq}
         scored = None
@@ -118,6 +119,17 @@ class ModelState:
         self._count_label(scored, y)
         return result
 
+    def _learn_again(self, known: list[int], body: dict[str, Any]) -> dict[str, Any]:
+        """A labelled instance whose id is known: the label of one that waits, or a duplicate."""
+        self.waiting.expire(self.time)
+        seq, number = known
+        fate = self.waiting.fate(number)
+        if fate == "waiting":
+            return self._learn_kept(number, body)
+        if fate == "expired":
+            raise self.why_not(number, body["id"])
+        return {"seq": seq, "duplicate": True}
+
     def _keep(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
         known = self._ids.get(str(given)) if given is not None else None
@@ -133,9 +145,9 @@ class ModelState:
         return result
 
     def _label(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.waiting.expire(self.time)
         number = self.number_of(str(body["id"]))
-        instance = self.waiting.get(number)
-        if instance is None:
+        if self.waiting.get(number) is None:
             raise self.why_not(number, body["id"])
         return self._learn_kept(number, body)
 
@@ -222,7 +234,7 @@ class ModelState:
         fate = self.waiting.fate(number)
         if fate == "labelled":
             return ConflictError(f"the instance {given!r} has its label already")
-        if fate == "expired":
+        if fate in ("expired", "waiting"):  # one that waits is too old, and dropped with the next change
             hours = self.limits.waiting_ms / 3_600_000
             return ExpiredError(
                 f"the instance {given!r} waits no longer: {self.limits.waiting:,} are kept, for {hours:g} hours"
