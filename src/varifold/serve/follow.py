@@ -33,6 +33,7 @@ class Follower:
         self.id_field = id_field
         self.lines = 0
         self.refused = 0
+        self._whole = True  # whether everything in the journal is applied
 
     @classmethod
     def open(
@@ -89,9 +90,11 @@ class Follower:
             found: list[dict[str, Any]] = self.state.apply(ROWS, rows)
         elif changed:
             record = Record(ROWS, b"\n".join(changed), len(changed))
+            self._whole = False
             self.store.journal.write(self.store.frame([record]))
             self.store.committed()
             found = self.store.apply(ROWS, rows, len(record.payload))
+            self._whole = True
             if self.store.due:
                 self.store.snapshot_now()
         else:
@@ -102,9 +105,13 @@ class Follower:
         ]
 
     def close(self) -> None:
-        """Leave a snapshot, so that the next start has nothing to replay."""
+        """Leave a snapshot, so that the next start has nothing to replay.
+
+        After an error within a group only the journal has all of it: it stays, and is replayed.
+        """
         if self.store is not None:
-            self.store.snapshot_now()
+            if self._whole:
+                self.store.snapshot_now()
             self.store.close()
 
 
