@@ -11,7 +11,7 @@ Fate = Literal["unknown", "waiting", "labelled", "expired"]
 
 
 class Waiting(NamedTuple):
-    """One instance as it was predicted: when (milliseconds), its features as JSON (of the caller's form), and the answer that was given."""
+    """One instance as it was predicted: when (milliseconds), its features as JSON, and the answer that was given."""
 
     time: int
     x: bytes
