@@ -17,10 +17,7 @@ from tests.serve.server import instance
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.errors import (
     BusyError,
-    ConflictError,
-    ExpiredError,
     JournalError,
-    NotFoundError,
     RefusedError,
     StateError,
     StoppedError,
@@ -188,26 +185,6 @@ def test_a_label_that_is_refused_leaves_the_instance_waiting(tmp_path: Path) -> 
     run(tmp_path, work)
 
 
-def test_waiting_instances_are_bounded_by_count_and_age() -> None:
-    state = ModelState("m", learners.make("arow", {}), Limits(waiting=3, waiting_ms=1_000), "abcdef")
-    ids = []
-    for i in range(5):
-        state.tick(10 * i)
-        ids.append(state.apply(KEEP, {"x": {"a": float(i)}, "keep": True})["id"])
-    assert len(state.waiting) == 3
-    for given, error in ((ids[0], ExpiredError), ("m.abcdef.6", NotFoundError), ("m.abcdef.0", NotFoundError)):
-        with pytest.raises(error):
-            state.apply(LABEL, {"id": given, "y": "up"})
-    state.apply(LABEL, {"id": ids[4], "y": "up"})
-    with pytest.raises(ConflictError):
-        state.apply(LABEL, {"id": ids[4], "y": "up"})
-    state.tick(2_000)
-    state.apply(KEEP, {"x": {"a": 1.0}, "keep": True})
-    assert len(state.waiting) == 1
-    with pytest.raises(ExpiredError):
-        state.apply(LABEL, {"id": ids[3], "y": "up"})
-
-
 def test_ids_are_remembered_in_bounded_memory() -> None:
     state = ModelState("m", learners.make("arow", {}), Limits(ids=3))
     for i in range(4):
@@ -216,6 +193,20 @@ def test_ids_are_remembered_in_bounded_memory() -> None:
     assert state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": "i3"}) == {"seq": 4, "duplicate": True}
     assert state.learner.steps == 4
     assert state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": "i0"}) == {"seq": 6}
+
+
+def test_a_kept_instance_is_learned_when_it_comes_again_with_its_label(tmp_path: Path) -> None:
+    async def work(models: Models, writer: Writer) -> None:
+        await send(writer, KEEP, {"x": {"a": 1.0}, "keep": True, "id": "i"})
+        body = {"x": {"a": 1.0}, "y": "up", "id": "i", "w": 2.0}
+        assert await send(writer, LEARN, body) == {"seq": 2}
+        assert (await send(writer, LEARN, body))["duplicate"]
+
+    state = run(tmp_path, work)
+    plain = learners.make("arow", {})
+    plain.learn_one({"a": 1.0}, "up", 2.0)
+    assert (learners.digest(state.learner), len(state.waiting)) == (learners.digest(plain), 0)
+    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
 
 
 def test_two_changes_with_one_id_in_one_group_are_learned_once(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from tests.serve.server import instance
 from varifold import AROW
 from varifold.cli import main
 from varifold.serve.core import learners
-from varifold.serve.core.state import Limits
+from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
+from varifold.serve.follow import Follower
 
 
 def line(i: int, **more: Any) -> bytes:
@@ -68,6 +69,19 @@ def test_labels_that_come_later() -> None:
     assert b"1 learned in all, 0 wait" in errors
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_label_that_comes_with_the_features_again(together: bool) -> None:
+    lines = [b'{"n": 1, "f": 2}\n', b'{"n": 1, "f": 2, "state": "up"}\n']
+    follower = Follower.open(None, "m", AROW(), "state", "n", Limits())
+    groups = [lines] if together else [[line] for line in lines]
+    found = [orjson.loads(answer) for group in groups for answer in follower.answer(group)]
+    assert [answer["seq"] for answer in found] == [1, 2]
+    assert "duplicate" not in found[1]
+    assert "label" in found[1]
+    assert (follower.state.learner.steps, len(follower.state.waiting)) == (1, 0)
+    assert orjson.loads(follower.answer(lines[1:])[0]) == {"seq": 1, "duplicate": True, "id": 1}
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_a_state_goes_on_after_a_stop(tmp_path: Path, sign: int) -> None:
     plain = AROW()
@@ -96,3 +110,52 @@ def test_one_learner_per_key() -> None:
 def test_fields_must_differ(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["follow", "--target", "a", "--id", "a"]) == 2
     assert "different fields" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../x", "", "a/b", ".part"])
+def test_a_name_that_is_no_name_of_a_folder(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a" / "b"
+    assert main(["follow", "--target", "a", "--model", "arow", "--state", str(folder), "--name", name]) == 2
+    assert "1 to 64 letters" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_group_is_learned_waits_for_its_end(
+    tmp_path: Path, sign: int, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    learn = ModelState._learn
+
+    def signalled(state: ModelState, body: dict[str, Any]) -> dict[str, Any]:
+        if state.seq == 2:
+            os.kill(os.getpid(), sign)
+        return learn(state, body)
+
+    monkeypatch.setattr(ModelState, "_learn", signalled)
+    (tmp_path / "lines").write_bytes(b"".join(line(i) for i in range(1_500)))
+    options = ["--target", "state", "--model", "arow", "--state", str(tmp_path / "s")]
+    with (tmp_path / "lines").open("rb") as source:
+        monkeypatch.setattr(sys, "stdin", source)
+        assert main(["follow", *options]) == 0
+    assert capfdbinary.readouterr().out.count(b"\n") == 1_000
+    store = Store.open(tmp_path / "s" / "models" / "follow", Limits(), Policy())
+    assert (store.state.seq, store.state.learner.steps) == (1_000, 1_000)
+
+
+def test_a_group_that_is_half_applied_is_replayed_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = ModelState._learn
+
+    def interrupted(state: ModelState, body: dict[str, Any]) -> dict[str, Any]:
+        if state.seq == 2:
+            raise KeyboardInterrupt
+        return learn(state, body)
+
+    follower = Follower.open(tmp_path, "m", AROW(), "state", None, Limits())
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelState, "_learn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            follower.answer([line(i) for i in range(4)])
+        follower.close()
+    assert Store.open(tmp_path / "models" / "m", Limits(), Policy()).state.learner.steps == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -319,3 +320,14 @@ def test_models_by_key(client: httpx.Client) -> None:
     shown = client.get("/models/devices").json()
     assert (shown["key"], shown["steps"]) == ("device", 20)
     client.delete("/models/devices")
+
+
+def test_a_label_after_the_time_limit_is_refused_and_takes_no_number(make_server: Callable[..., Server]) -> None:
+    server = make_server("--max-wait", "0.00003").start()  # hours: about 0.1 s
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        kept = client.post("/models/m/predict", json={"x": {"a": 1.0}, "keep": True}).json()
+        time.sleep(0.2)
+        late = client.post(f"/labels/{kept['id']}", json={"y": "up"})
+        assert (late.status_code, "waits no longer" in late.json()["error"]) == (410, True)
+        assert client.get("/models/m").json()["seq"] == kept["seq"]

@@ -17,27 +17,46 @@ import pytest
 from tests.serve.conftest import mosquitto
 from tests.serve.server import Server
 from varifold.errors import ParameterError
-from varifold.serve.mqtt import Topics, key_in
+from varifold.serve.mqtt import Bridge, Topics, key_in
+from varifold.serve.server import Settings, serve
+
+
+class Broker:
+    """A broker on a free port of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self._config = folder / "mosquitto.conf"
+        self._config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence false\n")
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen([str(mosquitto()), "-c", str(self._config)], stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[int]:
-    """A broker on a free port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    config = tmp_path / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n")
-    process = subprocess.Popen([str(mosquitto()), "-c", str(config)], stderr=subprocess.DEVNULL)
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            break
-        except OSError:
-            time.sleep(0.02)
-    yield port
-    process.terminate()
-    process.wait()
+def running(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def broker(running: Broker) -> int:
+    """The port of a broker."""
+    return running.port
 
 
 def options(port: int) -> list[str]:
@@ -109,6 +128,48 @@ def test_a_broker_that_comes_later(make_server: Callable[..., Server], tmp_path:
     server.wait_for_line("trying again")
     with server.client() as client:
         assert client.get("/readyz").status_code == 200
+
+
+async def _ask(port: int, given: int) -> dict[str, Any]:
+    async with aiomqtt.Client("127.0.0.1", port) as client:
+        await client.subscribe("plant/+/answer", qos=1)
+        await client.publish("plant/a/reading", orjson.dumps({"load": 1.0, "id": given}), qos=1)
+        return await asyncio.wait_for(anext(_answers(client)), 10)
+
+
+@pytest.mark.mosquitto
+def test_a_broker_that_is_started_again(make_server: Callable[..., Server], running: Broker) -> None:
+    server = make_server(*options(running.port)).start()
+    server.wait_for_line("connected to the broker")
+    running.stop()
+    server.wait_for_line("trying again in 0.5 s")
+    running.start()
+    end = time.monotonic() + 15
+    while time.monotonic() < end and server.log().count("connected to the broker") < 2:
+        time.sleep(0.02)
+    assert asyncio.run(_ask(running.port, 1))["id"] == 1
+
+
+@pytest.mark.mosquitto
+def test_a_model_that_is_deleted_and_made_again(make_server: Callable[..., Server], broker: int) -> None:
+    server = make_server(*options(broker)).start()
+    server.wait_for_line("connected to the broker")
+    with server.client() as client:
+        assert client.delete("/models/mqtt").status_code == 200
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(_ask(broker, 1), 1))
+        server.wait_for_line("was refused: there is no model 'mqtt'")
+        assert client.put("/models/mqtt", json={"method": "arow", "key": "key"}).status_code == 201
+    assert asyncio.run(_ask(broker, 2))["id"] == 2
+    assert server.stop() == 0
+
+
+def test_a_bridge_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(bridge: Bridge) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Bridge, "run", fail)
+    assert serve(Settings(tmp_path, port=0, topics=Topics("localhost:9", "plant/reading"))) == 1
 
 
 def test_topics() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,22 +54,51 @@ def run(args: argparse.Namespace) -> int:
         learner = PerKey(learner, key=args.key)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, args.target, args.id, limits)
-    signal.signal(signal.SIGTERM, _interrupt)
+    stop = _Stop()
+    before = {number: signal.signal(number, stop.asked) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         for lines in groups_of_lines(sys.stdin.fileno()):
-            sys.stdout.buffer.write(b"\n".join(follower.answer(lines)) + b"\n")
+            with stop.later():
+                answers = follower.answer(lines)
+            sys.stdout.buffer.write(b"\n".join(answers) + b"\n")
             sys.stdout.buffer.flush()
+            stop.check()
     except KeyboardInterrupt:
         print("varifold: stopped", file=sys.stderr)
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         follower.close()
         _say(follower)
     return 0
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+class _Stop:
+    """A signal to stop: at once while waiting for input or output, after the group while one is learned."""
+
+    def __init__(self) -> None:
+        self._came = False
+        self._learning = False
+
+    def asked(self, number: int, frame: object) -> None:
+        """The handler of the signal."""
+        self._came = True
+        if not self._learning:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def later(self) -> Iterator[None]:
+        """Within it a signal only leaves a note."""
+        self._learning = True
+        try:
+            yield
+        finally:
+            self._learning = False
+
+    def check(self) -> None:
+        """Stop if a signal came while a group was learned."""
+        if self._came:
+            raise KeyboardInterrupt
 
 
 def _say(follower: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Literal, NamedTuple
 
+from varifold.base.files import pack_label, unpack_label
+
 Fate = Literal["unknown", "waiting", "labelled", "expired"]
 
 
@@ -41,9 +43,13 @@ class WaitingInstances:
         self.expire(instance.time)
         return self.last
 
-    def get(self, number: int) -> Waiting | None:
-        """The instance, if it waits."""
-        return self._held.get(number)
+    def __getitem__(self, number: int) -> Waiting:
+        return self._held[number]
+
+    def get(self, number: int, now: int = 0) -> Waiting | None:
+        """The instance, if it waits and is not too old at the time given."""
+        found = self._held.get(number)
+        return None if found is None or now - found.time > self.oldest_ms else found
 
     def remove(self, number: int) -> None:
         """The label came."""
@@ -69,10 +75,17 @@ class WaitingInstances:
 
     def dump(self) -> dict[str, Any]:
         """All of it as JSON."""
-        held = [[k, v.time, v.x.decode(), v.answer] for k, v in self._held.items()]
+        held = [[k, v.time, v.x.decode(), _packed(v.answer)] for k, v in self._held.items()]
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "held": held}
 
     def fill(self, found: dict[str, Any]) -> None:
         """Take what dump() gave."""
         self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
-        self._held = OrderedDict((k, Waiting(time, x.encode(), answer)) for k, time, x, answer in found["held"])
+        self._held = OrderedDict(
+            (k, Waiting(time, x.encode(), unpack_label(answer))) for k, time, x, answer in found["held"]
+        )
+
+
+def _packed(answer: Any) -> Any:
+    """An answer as JSON that keeps its type; None before any label is known."""
+    return None if answer is None else pack_label(answer)

@@ -9,9 +9,9 @@ from typing import Any
 
 from varifold.errors import ParameterError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import RequestError
+from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.core.journal import ROWS, Record
-from varifold.serve.core.models import lock_folder
+from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
 from varifold.serve.extra import orjson
@@ -33,12 +33,17 @@ class Follower:
         self.id_field = id_field
         self.lines = 0
         self.refused = 0
+        self._whole = True  # whether everything in the journal is applied
 
     @classmethod
     def open(
         cls, folder: Path | None, name: str, learner: Any, target: str, id_field: str | None, limits: Limits
     ) -> Follower:
         """Go on with the state in a folder, or start with the learner; without a folder nothing is kept."""
+        try:
+            check_name(name)
+        except RefusedError as error:
+            raise ParameterError(f"--name: {error}") from error
         if folder is None:
             return cls(ModelState(name, learner, limits), None, target, id_field)
         lock_folder(folder)
@@ -75,7 +80,7 @@ class Follower:
         more = {} if given is None else {"id": given}
         if y is None:
             return {"x": found, **more, **({"keep": True} if more else {})}
-        if more and (not found or self.state.waits(str(given))):
+        if more and not found:
             return {"y": y, **more}
         return {"x": found, "y": y, "predict": True, **more}
 
@@ -85,9 +90,11 @@ class Follower:
             found: list[dict[str, Any]] = self.state.apply(ROWS, rows)
         elif changed:
             record = Record(ROWS, b"\n".join(changed), len(changed))
+            self._whole = False
             self.store.journal.write(self.store.frame([record]))
             self.store.committed()
             found = self.store.apply(ROWS, rows, len(record.payload))
+            self._whole = True
             if self.store.due:
                 self.store.snapshot_now()
         else:
@@ -98,9 +105,13 @@ class Follower:
         ]
 
     def close(self) -> None:
-        """Leave a snapshot, so that the next start has nothing to replay."""
+        """Leave a snapshot, so that the next start has nothing to replay.
+
+        After an error within a group only the journal has all of it: it stays, and is replayed.
+        """
         if self.store is not None:
-            self.store.snapshot_now()
+            if self._whole:
+                self.store.snapshot_now()
             self.store.close()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import BusyError, RefusedError
+from varifold.serve.core.errors import BusyError, NotFoundError, RefusedError, StoppedError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import KEEP, LABEL
 from varifold.serve.core.models import Models
@@ -73,21 +73,21 @@ class Bridge:
     def __init__(self, models: Models, topics: Topics) -> None:
         self.models = models
         self.topics = topics
+        self._pause = _FIRST_PAUSE
 
     async def run(self) -> None:
         """Until cancelled."""
-        topics, pause = self.topics, _FIRST_PAUSE
+        topics = self.topics
         if topics.model not in self.models:
             self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
         while True:
             try:
                 await self._connected()
-            except aiomqtt.MqttError as error:
-                self._say("mqtt", f"the connection to the broker failed ({error}); trying again in {pause:g} s")
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-            else:
-                pause = _FIRST_PAUSE
+            except* aiomqtt.MqttError as group:  # a task group is open while the connection lives
+                error = _first(group)
+                self._say("mqtt", f"the connection to the broker failed ({error}); trying again in {self._pause:g} s")
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
     async def _connected(self) -> None:
         host, port = self.topics.address()
@@ -105,6 +105,7 @@ class Bridge:
             if self.topics.labels:
                 await client.subscribe(self.topics.labels, qos=1)
             self._say("mqtt", "connected to the broker")
+            self._pause = _FIRST_PAUSE
             window = asyncio.Semaphore(_WINDOW)
             async with asyncio.TaskGroup() as tasks:
                 async for message in client.messages:
@@ -115,8 +116,8 @@ class Bridge:
 
     async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
         """Queue the change of a message, in the order in which messages come; or why it is refused."""
-        writer = self.models[self.topics.model]
         try:
+            writer = self.models[self.topics.model]
             kind, body = self._change(writer, message)
         except VarifoldError as error:
             return error
@@ -161,7 +162,7 @@ class Bridge:
                 raise done
             found = await done
         except VarifoldError as error:
-            if self.models[self.topics.model].stopped is not None:
+            if self._model_stopped():
                 return  # not acknowledged: the broker keeps it for the next start
             self._say("mqtt-refused", f"a message to {topic} was refused: {error}")
         else:
@@ -176,9 +177,25 @@ class Bridge:
         target = str(self.topics.answers).replace("{key}", key or "")
         await client.publish(target, orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str), qos=1)
 
+    def _model_stopped(self) -> bool:
+        """Whether the model is there but takes no changes; one that was deleted refuses them for good."""
+        try:
+            return self.models[self.topics.model].stopped is not None
+        except StoppedError:
+            return True
+        except NotFoundError:
+            return False
+
     def _say(self, kind: str, text: str) -> None:
         self.models.events.add(self.topics.model, kind, text)
         print(f"varifold serve: mqtt: {text}", file=sys.stderr, flush=True)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first single error of a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _own(key: str | None, given: Any) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,10 +102,19 @@ class _Process:
 
     def _beside(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(Alerts(models, self.settings.alerts).run())]
+        tasks = [loop.create_task(Alerts(models, self.settings.alerts).run(), name="the check for alerts")]
         if self.settings.topics is not None:
-            tasks.append(loop.create_task(Bridge(models, self.settings.topics).run()))
+            tasks.append(loop.create_task(Bridge(models, self.settings.topics).run(), name="the MQTT bridge"))
+        for task in tasks:
+            task.add_done_callback(self._ended)
         return tasks
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Alerts or the bridge failed: a server that goes on without them would hide it."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            traceback.print_exception(error, file=sys.stderr)
+            self._fatal(f"{task.get_name()} failed ({error!r}); the server stops")
 
     def _fatal(self, reason: str) -> None:
         """Memory must not run ahead of the disk: refuse what is under way, and end."""
@@ -145,6 +155,8 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
 
 
 def _say_recovered(models: Models) -> None:
+    for reason in models.unrecovered.values():
+        print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
     for writer in models:
         found = writer.store.recovery
         if found is not None and (found.replayed or found.cut):

@@ -72,6 +72,9 @@ class Writer:
 
     def _start(self) -> None:
         """Write what is pending: all of it, or one record where every change has an fsync of its own."""
+        if self.stopped is not None:
+            self._after()
+            return
         if self.store.policy.fsync == "always":
             group, self._pending = self._pending[:1], self._pending[1:]
         else:
@@ -83,6 +86,7 @@ class Writer:
                 self.store.journal.write(frame)
             except JournalError as error:
                 self._fail(group, str(error))
+                self._after()
                 return
             self._written(group)
             return
@@ -93,6 +97,7 @@ class Writer:
         error = future.exception()
         if error is not None:
             self._fail(group, str(error))
+            self._after()
         else:
             self._written(group)
 
@@ -117,6 +122,7 @@ class Writer:
         self._after()
 
     def _after(self) -> None:
+        """Go on with what is pending; a model that has stopped refuses it."""
         if self._snapshotting is None and self.stopped is None:
             if self.store.due:
                 self._begin_snapshot()
@@ -125,17 +131,17 @@ class Writer:
         if self._pending and self.stopped is None:
             self._loop.call_soon(self._start)
             return
+        for pending in self._pending:
+            _refuse(pending.done, StoppedError(str(self.stopped)))
+        self._pending, self._bytes = [], 0
         self._busy = False
         self._idle.set()
 
     def _fail(self, group: list[_Pending], reason: str) -> None:
         """The journal cannot be written: refuse everything from now on, and say so."""
         self._stop(reason)
-        for pending in [*group, *self._pending]:
+        for pending in group:
             _refuse(pending.done, StoppedError(reason))
-        self._pending = []
-        self._busy = False
-        self._idle.set()
         self._on_fatal(reason)
 
     def _stop(self, reason: str) -> None:
@@ -150,10 +156,13 @@ class Writer:
         started = self._loop.time()
         try:
             path = self.store.rotate()
+            write = self._loop.run_in_executor(None, snapshot.begin(self.store.state, path))
         except JournalError as error:
             self._fail([], str(error))
             return
-        write = self._loop.run_in_executor(None, snapshot.begin(self.store.state, path))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the model goes on
+            self._no_snapshot(error)
+            return
         self.snapshot_pause = self._loop.time() - started
         finishing = self._finish_snapshot(write, path, self.store.journal.path.name)
         self._snapshotting = self._loop.create_task(finishing)
@@ -163,10 +172,13 @@ class Writer:
             part = await write
             await self._loop.run_in_executor(None, self.store.finish, part, path, first_kept)
             self.snapshots += 1
-        except OSError as error:
-            self._on_event("snapshot", f"a snapshot could not be written ({error}); the journal is kept and grows")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the model goes on
+            self._no_snapshot(error)
         finally:
             self._snapshotting = None
+
+    def _no_snapshot(self, error: Exception) -> None:
+        self._on_event("snapshot", f"a snapshot could not be written ({error}); the journal is kept and grows")
 
     async def _prepare(self) -> None:
         """Make the next journal ready before it is needed."""
@@ -200,7 +212,7 @@ class Writer:
     async def _leave_snapshot(self) -> None:
         try:
             await self._loop.run_in_executor(self._disk, self.store.snapshot_now)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the stop goes on
             self._on_event("snapshot", f"no snapshot at the stop ({error}); the journal holds everything")
 
 

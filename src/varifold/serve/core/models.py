@@ -13,8 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.errors import VarifoldError
 from varifold.serve.core import learners
-from varifold.serve.core.errors import ConflictError, NotFoundError, RefusedError, StateError, StoppedError
+from varifold.serve.core.errors import (
+    ConflictError,
+    JournalError,
+    NotFoundError,
+    RefusedError,
+    StateError,
+    StoppedError,
+)
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import sync_folder
@@ -24,6 +32,14 @@ from varifold.serve.core.store import Policy, Store
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _THREADS = 8
 MOST_MODELS = 1_000
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could not be that of a folder and a part of a path."""
+    if not _NAME.fullmatch(name):
+        raise RefusedError(
+            f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
+        )
 
 
 def lock_folder(folder: Path) -> int:
@@ -41,6 +57,7 @@ def lock_folder(folder: Path) -> int:
 class Models:
     """Every model of a server; `open` recovers them, `stop` leaves them clean.
 
+    A model that cannot be recovered is refused with the reason, in `unrecovered`; the others are served.
     If a journal cannot be written, ``on_fatal`` is called with the reason; whoever runs the server ends it then.
     """
 
@@ -52,6 +69,7 @@ class Models:
         self.stopped: str | None = None
         self._on_fatal = on_fatal
         self._disk = ThreadPoolExecutor(_THREADS, thread_name_prefix="journal")
+        self.unrecovered: dict[str, str] = {}
         self._writers: dict[str, Writer] = {}
         self._leaving: set[str] = set()
         self._lock = lock_folder(folder)
@@ -62,7 +80,18 @@ class Models:
             if place.suffix in (".part", ".deleted"):
                 shutil.rmtree(place)
             elif place.is_dir():
-                self._add(Store.open(place, self.limits, self.policy))
+                self._recover(place)
+
+    def _recover(self, place: Path) -> None:
+        try:
+            self._add(Store.open(place, self.limits, self.policy))
+        except JournalError:  # nothing can be written here: no model would do better
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one model, the others are served
+            shown = str(error) if isinstance(error, VarifoldError) else repr(error)
+            reason = f"the model {place.name!r} could not be recovered: {shown}. Mend it and start again, or delete it"
+            self.unrecovered[place.name] = reason
+            self.events.add(place.name, "stopped", reason)
 
     def _add(self, store: Store) -> Writer:
         name = store.state.name
@@ -91,10 +120,12 @@ class Models:
         return len(self._writers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._writers
+        return name in self._writers or name in self.unrecovered
 
     def __getitem__(self, name: str) -> Writer:
         found = self._writers.get(name)
+        if name in self.unrecovered:
+            raise StoppedError(self.unrecovered[name])
         if found is None:
             raise NotFoundError(f"there is no model {name!r}{nearest(name, sorted(self._writers))}")
         return found
@@ -103,11 +134,8 @@ class Models:
         """A new model, on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
-        if not _NAME.fullmatch(name):
-            raise RefusedError(
-                f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
-            )
-        if name in self._writers:
+        check_name(name)
+        if name in self:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
         if len(self._writers) >= MOST_MODELS:
             raise RefusedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
@@ -118,24 +146,29 @@ class Models:
 
     async def delete(self, name: str) -> None:
         """Remove a model for good."""
-        writer = self[name]
+        writer = None if name in self.unrecovered else self[name]
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         if name in self._leaving:
             raise NotFoundError(f"the model {name!r} is being deleted")
         self._leaving.add(name)
-        await writer.stop(clean=False)
-        place = writer.store.folder
+        if writer is not None:
+            await writer.stop(clean=False)
+        place = self.folder / "models" / name
         gone = place.with_suffix(".deleted")
         shutil.rmtree(gone, ignore_errors=True)
         place.rename(gone)
-        del self._writers[name]
+        self._writers.pop(name, None)
+        self.unrecovered.pop(name, None)
         self._leaving.discard(name)
         sync_folder(place.parent)
         shutil.rmtree(gone)
 
     async def stop(self) -> None:
-        """Finish what was taken, and leave snapshots."""
-        await asyncio.gather(*(writer.stop() for writer in self))
+        """Finish what was taken, and leave snapshots; an error in one model does not keep the others from it."""
+        ended = await asyncio.gather(*(writer.stop() for writer in self), return_exceptions=True)
         self._disk.shutdown()
         os.close(self._lock)
+        for error in ended:
+            if error is not None:
+                raise error

@@ -56,7 +56,10 @@ class ModelState:
     # ------------------------------------------------------------------ changes
 
     def apply(self, kind: int, body: Any) -> Any:
-        """Apply one record; the answer, or an error of ours with the state unchanged but for the sequence number."""
+        """Apply one record; the answer, or an error of ours with the state unchanged.
+
+        Only the sequence number goes on, and instances that waited too long are dropped.
+        """
         if kind == ROWS:
             return [self._row(row) for row in body]
         self.seq += 1
@@ -99,7 +102,7 @@ class ModelState:
     def _learn(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
         if given is not None and (known := self._ids.get(str(given))) is not None:
-            return {"seq": known[0], "duplicate": True}
+            return self._learn_again(known, body)
         x, y = self.features_of(body), body["y"]
         result: dict[str, Any] = {"seq": self.seq}
         scored = None
@@ -112,9 +115,20 @@ class ModelState:
         self.learner.learn_one(x, y, body.get("w", 1.0))
         if given is not None:
             self._remember(str(given), 0)
-        self.monitor.saw(x)
+        self._saw(x)
         self._count_label(scored, y)
         return result
+
+    def _learn_again(self, known: list[int], body: dict[str, Any]) -> dict[str, Any]:
+        """A labelled instance whose id is known: the label of one that waits, or a duplicate."""
+        self.waiting.expire(self.time)
+        seq, number = known
+        fate = self.waiting.fate(number)
+        if fate == "waiting":
+            return self._learn_kept(number, body)
+        if fate == "expired":
+            raise self.why_not(number, body["id"])
+        return {"seq": seq, "duplicate": True}
 
     def _keep(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
@@ -124,22 +138,30 @@ class ModelState:
             result["id"] = self._public(known[1]) if known[1] else str(given)
             result["duplicate"] = True
             return result
-        x = orjson.dumps(self.features_of(body))
-        number = self.waiting.add(Waiting(self.time, x, result["label"]))
+        number = self.waiting.add(Waiting(self.time, _stored(body), result["label"]))
         if given is not None:
             self._remember(str(given), number)
         result["id"] = self._public(number)
         return result
 
     def _label(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.waiting.expire(self.time)
         number = self.number_of(str(body["id"]))
-        instance = self.waiting.get(number)
-        if instance is None:
+        if self.waiting.get(number) is None:
             raise self.why_not(number, body["id"])
-        self.learner.learn_one(orjson.loads(instance.x), body["y"])
+        return self._learn_kept(number, body)
+
+    def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
+        """Learn a waiting instance, as it was when it was kept, with the label of the body."""
+        instance = self.waiting[number]
+        x = self._kept_features(instance.x)
+        result: dict[str, Any] = {"seq": self.seq}
+        if body.get("predict"):
+            result = {**learners.answer(self.learner, x), "seq": self.seq}
+        self.learner.learn_one(x, body["y"], body.get("w", 1.0))
         self.waiting.remove(number)
         self._count_label(instance.answer, body["y"])
-        return {"seq": self.seq}
+        return result
 
     def _count_label(self, given: Any, y: Any) -> None:
         self.learned += 1
@@ -166,7 +188,7 @@ class ModelState:
         x = self.features_of(body)
         result = {**learners.answer(self.learner, x), "seq": self.seq}
         self.last = x
-        self.monitor.saw(x)
+        self._saw(x)
         return result
 
     def features_of(self, body: dict[str, Any]) -> Mapping[str, Any]:
@@ -180,6 +202,17 @@ class ModelState:
                 f"the model {self.name!r} has no learners by key; leave out the key or make one with key"
             )
         return {**x, field: body["key"]}
+
+    def _kept_features(self, stored: bytes) -> Mapping[str, Any]:
+        found = orjson.loads(stored)
+        return self.features_of({"x": found[0], "key": found[1]}) if isinstance(found, list) else found
+
+    def _saw(self, x: Mapping[str, Any]) -> None:
+        """Count an instance. The monitor is kept as JSON, so the name of a learner's key is counted as text."""
+        field = getattr(self.learner, "key", None)
+        if field in x and not isinstance(field, str):
+            x = {str(name): value for name, value in x.items()}
+        self.monitor.saw(x)
 
     def _public(self, number: int) -> str:
         return f"{self.name}.{self.incarnation}.{number}"
@@ -196,17 +229,12 @@ class ModelState:
             raise ConflictError(f"the instance {given!r} was learned with its label")
         raise NotFoundError(f"no instance with the id {given!r} waits for a label")
 
-    def waits(self, given: str) -> bool:
-        """Whether an instance kept under the client's id waits for its label."""
-        known = self._ids.get(given)
-        return known is not None and self.waiting.get(known[1]) is not None
-
     def why_not(self, number: int, given: Any) -> RequestError:
         """Why an instance does not wait."""
         fate = self.waiting.fate(number)
         if fate == "labelled":
             return ConflictError(f"the instance {given!r} has its label already")
-        if fate == "expired":
+        if fate in ("expired", "waiting"):  # one that waits is too old, and dropped with the next change
             hours = self.limits.waiting_ms / 3_600_000
             return ExpiredError(
                 f"the instance {given!r} waits no longer: {self.limits.waiting:,} are kept, for {hours:g} hours"
@@ -242,3 +270,9 @@ class ModelState:
         state.monitor.fill(found["monitor"])
         state._ids = OrderedDict((given, [seq, number]) for given, seq, number in found["ids"])
         return state
+
+
+def _stored(body: dict[str, Any]) -> bytes:
+    """The instance of a body as JSON; a key stands beside it, because the name of its field may be a number."""
+    key = body.get("key")
+    return orjson.dumps(body["x"] if key is None else [body["x"], key])

@@ -166,7 +166,10 @@ class App:
                 {"type": "websocket.close", "code": 1008, "reason": "not allowed" if refused else "no such path"}
             )
             return
-        if parts[2] not in self.models:
-            await send({"type": "websocket.close", "code": 1008, "reason": "no such model"})
+        try:
+            writer = self.models[parts[2]]
+        except RequestError as error:
+            reason = "no such model" if isinstance(error, NotFoundError) else "the model could not be recovered"
+            await send({"type": "websocket.close", "code": 1008, "reason": reason})
             return
-        await rows.stream(self.models[parts[2]], receive, send, self.limits.body)
+        await rows.stream(writer, receive, send, self.limits.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from varifold.errors import VarifoldError
@@ -67,7 +68,7 @@ async def model_label(app: App, request: Request) -> Response:
 async def _labelled(writer: Writer, body: dict[str, Any]) -> Response:
     state = writer.store.state
     number = state.number_of(str(body["id"]))
-    if state.waiting.get(number) is None:
+    if state.waiting.get(number, int(time.time() * 1000)) is None:
         raise state.why_not(number, body["id"])
     return Response(encode(await writer.submit(LABEL, encode(body), body)))
 
@@ -99,8 +100,8 @@ def summary(writer: Writer) -> dict[str, Any]:
 
 
 async def list_models(app: App, request: Request) -> Response:
-    """All models."""
-    return answer({"models": [summary(writer) for writer in app.models]})
+    """All models, and why some could not be recovered."""
+    return answer({"models": [summary(writer) for writer in app.models], "unrecovered": app.models.unrecovered})
 
 
 async def show(app: App, request: Request) -> Response:
