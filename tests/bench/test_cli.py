@@ -160,6 +160,7 @@ def test_a_changed_learner_is_run_again(own, capsys):
     assert ran() == ("1", "1")
 
 
+@pytest.mark.real_data
 def test_a_learner_beside_those_of_a_table(own, capsys):
     command = ["bench", "run", "olvf-5", "--only", "wpbc", "--repeats", "1"]
     assert main([*command, "--models", "bench_learners:Mine"]) == 0
@@ -177,6 +178,7 @@ def test_a_learner_beside_those_of_a_table(own, capsys):
     assert "| bench_learners:Mine |" in (own / "r.md").read_text()
 
 
+@pytest.mark.real_data
 def test_a_table_is_printed_at_the_end(own, capsys):
     assert main(["bench", "run", "olvf-2", "--only", "wpbc", "--repeats", "1"]) == 0
     out = capsys.readouterr().out

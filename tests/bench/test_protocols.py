@@ -28,6 +28,7 @@ def test_string_columns_as_codes():
     assert [x["a"] for x in in_file_order.rows()] == [0.0, 1.0, 2.0, 0.0]
 
 
+@pytest.mark.real_data
 def test_values_are_coded_in_the_order_that_the_file_declares():
     rows = list(coded(datasets.load("credit-g").block, alphabetical=False).rows())
     strings = list(datasets.load("credit-g").block.rows())
@@ -35,6 +36,7 @@ def test_values_are_coded_in_the_order_that_the_file_declares():
     assert codes == {"<0": 0.0, "0<=X<200": 1.0, ">=200": 2.0, "no checking": 3.0}
 
 
+@pytest.mark.real_data
 def test_the_label_of_the_f_measure():
     cell = Cell("diabetes", "none", True, "none", "nb3", "", 0)
     usual, other = measure(cell), measure(replace(cell, scale="positive=0"))
