@@ -51,6 +51,7 @@ from varifold.linear.olids import OLIDS as OLIDS
 from varifold.linear.olsf import OLSF as OLSF
 from varifold.linear.olvf import OLVF as OLVF
 from varifold.linear.pa import PA as PA
+from varifold.naive_bayes.fae import FAE as FAE
 from varifold.naive_bayes.gaussiannb import GaussianNB as GaussianNB
 from varifold.naive_bayes.nb3 import NB3 as NB3
 from varifold.neighbours.neighbours import Neighbours as Neighbours

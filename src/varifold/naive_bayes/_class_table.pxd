@@ -14,6 +14,11 @@ cdef class ClassTable(Model):
     cdef double log_prior(self, int c, double total) noexcept nogil
 
 
+cdef class PresenceTable(ClassTable):
+    cdef double presence(self, int32_t slot) noexcept nogil
+    cdef double chi2(self, int32_t slot) noexcept nogil
+
+
 cdef inline double* row_of(ClassTable t, int32_t slot) noexcept nogil:
     """The numbers of a slot, class after class."""
     return t.table + slot * t.stride

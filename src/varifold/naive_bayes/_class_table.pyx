@@ -1,9 +1,11 @@
 """What the naive Bayes models share: numbers per slot and class, the weight per class and the prior from it."""
 
 from libc.math cimport log
+from libc.stdint cimport int32_t
 
 from varifold._engine.model cimport Model
 from varifold._engine.state cimport CLASS, FLOAT64, SLOT_CLASS
+from varifold._engine.view cimport View
 
 cdef double ANY = 1e999
 
@@ -41,3 +43,40 @@ cdef class ClassTable(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         Model.fill(self, arrays, capacity)
         self.stride = self.arrays.classes * self.width
+
+
+cdef class PresenceTable(ClassTable):
+    """Per slot and class the weight of the instances that had the feature, with ``declare_table(1, ...)``."""
+
+    cdef double presence(self, int32_t slot) noexcept nogil:
+        """The weight of the instances of all classes that had the feature."""
+        cdef double* n = row_of(self, slot)
+        cdef double total = 0.0
+        cdef int c
+        for c in range(self.classes):
+            total += n[c]
+        return total
+
+    cdef double chi2(self, int32_t slot) noexcept nogil:
+        """Chi-square of presence and class: how far they are from independent."""
+        cdef double* n = row_of(self, slot)
+        cdef double present = self.presence(slot), total = self.total_weight(), expected, d, found = 0.0
+        cdef int c
+        for c in range(self.classes):
+            expected = present * self.counts[c] / total if total > 0.0 else 0.0
+            d = n[c] - expected
+            if expected > 0.0:
+                found += d * d / expected
+            if self.counts[c] - expected > 0.0:
+                found += d * d / (self.counts[c] - expected)
+        return found
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef Py_ssize_t i
+        self.counts[y] += w
+        for i in range(v.n):
+            if v.slot[i] != 0:
+                row_of(self, v.slot[i])[y] += w
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.chi2(slot)

@@ -1,5 +1,5 @@
-from varifold.naive_bayes._class_table import ClassTable
+from varifold.naive_bayes._class_table import PresenceTable
 
-class NB3Model(ClassTable):
+class NB3Model(PresenceTable):
     M: float
     def __init__(self, prior: float, M: float) -> None: ...

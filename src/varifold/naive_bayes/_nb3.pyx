@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from varifold._engine.state cimport CLASS, SLOT, STRUCT
 from varifold._engine.view cimport View
-from varifold.naive_bayes._class_table cimport ClassTable, row_of
+from varifold.naive_bayes._class_table cimport PresenceTable, row_of
 
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
@@ -23,7 +23,7 @@ cdef int by_chi2(const void* a, const void* b) noexcept nogil:
     return -1 if p.i < q.i else 1
 
 
-cdef class NB3Model(ClassTable):
+cdef class NB3Model(PresenceTable):
     """Per slot and class: the weight of the instances that had the feature."""
 
     def __cinit__(self, double prior, double M):
@@ -31,29 +31,6 @@ cdef class NB3Model(ClassTable):
         self.M = M
         self.arrays.scratch(<void**> &self.ranked, SLOT, sizeof(Ranked), STRUCT)
         self.arrays.scratch(<void**> &self.product, CLASS)
-
-    cdef double presence(self, int32_t slot) noexcept nogil:
-        """The weight of the instances of all classes that had the feature."""
-        cdef double* n = row_of(self, slot)
-        cdef double total = 0.0
-        cdef int c
-        for c in range(self.classes):
-            total += n[c]
-        return total
-
-    cdef double chi2(self, int32_t slot) noexcept nogil:
-        """Chi-square of presence and class: how far they are from independent."""
-        cdef double* n = row_of(self, slot)
-        cdef double present = self.presence(slot), total = self.total_weight(), expected, d, found = 0.0
-        cdef int c
-        for c in range(self.classes):
-            expected = present * self.counts[c] / total if total > 0.0 else 0.0
-            d = n[c] - expected
-            if expected > 0.0:
-                found += d * d / expected
-            if self.counts[c] - expected > 0.0:
-                found += d * d / (self.counts[c] - expected)
-        return found
 
     cdef Py_ssize_t select(self, View* v) noexcept nogil:
         """Rank the entries of the view by chi-square; returns how many of the first ones are used."""
@@ -96,16 +73,6 @@ cdef class NB3Model(ClassTable):
                     product[c] = 1.0
         for c in range(k):
             out[c] += log(product[c]) + n * log((total + 2.0 * self.prior) / (self.counts[c] + 2.0 * self.prior))
-
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Py_ssize_t i
-        self.counts[y] += w
-        for i in range(v.n):
-            if v.slot[i] != 0:
-                row_of(self, v.slot[i])[y] += w
-
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.chi2(slot)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i, n = self.select(v)

@@ -1,0 +1,392 @@
+"""FAE (Wenerstrom, Giraud-Carrier 2006): naive Bayes classifiers on the features that were the best when they began.
+
+All features are ranked by chi-square of presence and class after every instance. A member of the ensemble keeps the
+features that led the ranking when it was made; one is added when the ranking or the accuracy has changed.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, log
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport qsort
+from libc.string cimport memset
+
+from varifold._engine.model cimport Model
+from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, STRUCT, UINT8
+from varifold._engine.view cimport View
+from varifold._numeric.activation cimport argmax, softmax
+from varifold.naive_bayes._class_table cimport PresenceTable
+from varifold.naive_bayes._members cimport Members
+
+from varifold._engine.state import checked_array
+
+cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no answer
+cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing by itself
+
+
+cdef inline int answer_of(int k, const double* chance) noexcept nogil:
+    """The likeliest class, the first among equals."""
+    cdef int c, best = argmax(k, chance)
+    for c in range(best):
+        if chance[c] > chance[best] - TIE:
+            return c
+    return best
+
+
+cdef inline bint better(Worth* a, Worth* b) noexcept nogil:
+    """Larger chi-square; among equals the smaller slot."""
+    return a.chi2 > b.chi2 or (a.chi2 == b.chi2 and a.slot < b.slot)
+
+
+cdef void bring_best(Worth* worth, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """Move the k best of n to the front, in any order (Hoare's selection)."""
+    cdef Py_ssize_t low = 0, high = n - 1, i, j
+    cdef Worth pivot, kept
+    while low < high:
+        pivot = worth[(low + high) >> 1]
+        i = low
+        j = high
+        while i <= j:
+            while better(&worth[i], &pivot):
+                i += 1
+            while better(&pivot, &worth[j]):
+                j -= 1
+            if i <= j:
+                kept = worth[i]
+                worth[i] = worth[j]
+                worth[j] = kept
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            return
+
+
+cdef int by_slot(const void* a, const void* b) noexcept nogil:
+    return -1 if (<const int32_t*> a)[0] < (<const int32_t*> b)[0] else 1
+
+
+cdef class FAEModel(PresenceTable):
+    """The counts of NB3 over all instances, which rank the features, and the members, which answer."""
+
+    def __cinit__(self, double prior, Py_ssize_t best, Py_ssize_t maturity, Py_ssize_t patience, double change,
+                  Py_ssize_t growth, Py_ssize_t span, Py_ssize_t most, bint hard):
+        self.declare_table(1, prior)
+        self.best = best
+        self.maturity = maturity
+        self.patience = patience
+        self.change = change
+        self.growth = growth
+        self.hard = hard
+        self.prepares = True
+        self.members = Members(most, span)
+        self.arrays.declare("recent", <void**> &self.recent, FIXED, 1, UINT8, True, 2 * span, 0.0, 0.0, 1.0)
+        self.arrays.scratch(<void**> &self.worth, SLOT, sizeof(Worth), STRUCT)
+        self.arrays.scratch(<void**> &self.chosen, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.here, SLOT, 1, UINT8)
+        self.arrays.scratch(<void**> &self.evidence, SLOT)
+        self.arrays.scratch(<void**> &self.part, SLOT)
+        self.arrays.scratch(<void**> &self.product, CLASS)
+        self.arrays.scratch(<void**> &self.chance, CLASS)
+        self.arrays.scratch(<void**> &self.mean, CLASS)
+        self.arrays.scratch(<void**> &self.answer, FIXED, 1, INT32, most)
+        self.arrays.scratch(<void**> &self.say, FIXED, 1, FLOAT64, most)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int reserve_class(self) except -1:
+        PresenceTable.reserve_class(self)
+        return self.members.reserve_classes(self.classes + 1)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        """Room for one more member."""
+        with gil:
+            self.members.reserve(min(self.best, self.space.features + n_new))
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        PresenceTable.forget(self, slot)
+        self.members.forget(slot)
+
+    # ---------------------------------------------------------------- answering
+
+    cdef void mark(self, View* v, bint on) noexcept nogil:
+        """Mark the slots of the instance, or take the marks off."""
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            self.here[v.slot[i]] = on
+
+    cdef void posterior(self, Py_ssize_t j, Py_ssize_t start, double* out) noexcept nogil:
+        """Probability by class that member j, whose entries begin at `start`, gives to the instance marked."""
+        cdef Py_ssize_t e, found = 0
+        cdef int c
+        cdef double total = 0.0
+        cdef double* row
+        cdef double* counts = self.members.counts + j * self.members.records.classes
+        for c in range(self.classes):
+            total += counts[c]
+            self.product[c] = 1.0
+            out[c] = 0.0
+        for e in range(start, start + self.members.size[j]):
+            if not self.here[self.members.slot[e]]:
+                continue
+            found += 1
+            row = self.members.present + e * self.members.entries.classes
+            for c in range(self.classes):
+                self.product[c] *= row[c] + self.prior
+                if not 1e-200 < self.product[c] < 1e200:
+                    out[c] += log(self.product[c])
+                    self.product[c] = 1.0
+        for c in range(self.classes):
+            out[c] += (log(self.product[c]) - found * log(counts[c] + 2.0 * self.prior)
+                       + log((counts[c] + self.prior) / (total + self.classes * self.prior)))
+        softmax(self.classes, out, out)
+
+    cdef bint mature(self, Py_ssize_t j) noexcept nogil:
+        """Whether a member is old enough to vote, and not on probation."""
+        return self.members.age[j] >= self.maturity and self.members.marks[j] == 0
+
+    cdef double weigh(self) noexcept nogil:
+        """Weight of every member's vote, in `say`, and their sum: the accuracies of the mature ones.
+
+        Without such a member all vote by their age; if all of them were always wrong, they vote alike.
+        """
+        cdef Py_ssize_t j, ripe = 0
+        cdef double sum = 0.0
+        for j in range(self.members.n):
+            ripe += self.mature(j)
+        for j in range(self.members.n):
+            if ripe:
+                self.say[j] = self.members.accuracy(j) if self.mature(j) else 0.0
+            else:
+                self.say[j] = <double> self.members.age[j]
+            sum += self.say[j]
+        if sum > 0.0:
+            return sum
+        for j in range(self.members.n):
+            self.say[j] = 1.0 if self.mature(j) else 0.0
+        return <double> ripe
+
+    cdef void vote(self, double* out) noexcept nogil:
+        """Weighted mean of the members' votes by class; their own answers are left in `answer`."""
+        cdef Py_ssize_t j, start = 0
+        cdef int c
+        cdef double sum = self.weigh()
+        memset(out, 0, self.classes * sizeof(double))
+        for j in range(self.members.n):
+            self.posterior(j, start, self.chance)
+            self.answer[j] = answer_of(self.classes, self.chance)
+            start += self.members.size[j]
+            if self.say[j] <= 0.0:
+                continue
+            if self.hard:
+                out[self.answer[j]] += self.say[j] / sum
+                continue
+            for c in range(self.classes):
+                out[c] += self.say[j] / sum * self.chance[c]
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        self.mark(v, True)
+        self.vote(out)
+        self.mark(v, False)
+
+    cdef void proba(self, double* scores, double* out) noexcept nogil:
+        """The votes themselves, which sum to one; all labels alike when there is none."""
+        cdef int c
+        cdef double sum = 0.0
+        for c in range(self.classes):
+            sum += scores[c]
+        for c in range(self.classes):
+            out[c] = scores[c] / sum if sum > 0.0 else 1.0 / self.classes
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.absorb(v, y, w, self.mean)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        self.absorb(v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
+
+    cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
+        """Score the instance, judge members and ensemble, count, rank the features, add a member if one is due."""
+        cdef Py_ssize_t j, n
+        self.mark(v, True)
+        self.vote(out)
+        if self.members.n:
+            self.recent[self.answered % (2 * self.members.span)] = answer_of(self.classes, out) == y
+            self.answered += 1
+        for j in range(self.members.n):
+            self.members.judge(j, self.answer[j] == y)
+        PresenceTable.learn(self, v, y, w)
+        self.members.absorb(self.here, y, w)
+        n = self.choose()
+        if self.members.n == 0 or self.renewal_due(n):
+            self.make_way()
+            self.members.add(self.chosen, n, self.here, y, w)
+        self.mark(v, False)
+
+    cdef double recent_accuracy(self, Py_ssize_t span) noexcept nogil:
+        """Share of the ensemble's last `span` answers that were right, or of all if there are fewer."""
+        cdef Py_ssize_t i, room = 2 * self.members.span, n = <Py_ssize_t> min(self.answered, <int64_t> span)
+        cdef Py_ssize_t right = 0
+        for i in range(n):
+            right += self.recent[(self.answered - 1 - i) % room]
+        return <double> right / n if n else 1.0
+
+    cdef Py_ssize_t choose(self) noexcept nogil:
+        """The best features of all, ascending, in `chosen`; how many. Chi-square is compared in single precision."""
+        cdef Py_ssize_t n = 0, i, k
+        cdef int32_t slot
+        for slot in range(1, <int32_t> self.space.size):
+            if self.presence(slot) > 0.0:
+                self.worth[n].chi2 = <float> self.chi2(slot)
+                self.worth[n].slot = slot
+                n += 1
+        k = min(n, self.best)
+        if k < n:
+            bring_best(self.worth, n, k)
+        for i in range(k):
+            self.chosen[i] = self.worth[i].slot
+        if k < n:
+            qsort(self.chosen, k, sizeof(int32_t), by_slot)
+        return k
+
+    cdef bint renewal_due(self, Py_ssize_t n) noexcept nogil:
+        """Whether the best features differ too much from the youngest member's, or accuracy falls."""
+        cdef Py_ssize_t youngest = self.members.n - 1, size = self.members.size[youngest], common = 0, i = 0, e
+        for e in range(self.members.used - size, self.members.used):
+            while i < n and self.chosen[i] < self.members.slot[e]:
+                i += 1
+            common += i < n and self.chosen[i] == self.members.slot[e]
+        if n + size - 2 * common > self.change * n:
+            return True
+        return (self.members.age[youngest] > self.growth
+                and self.recent_accuracy(self.members.span) < self.recent_accuracy(2 * self.members.span))
+
+    cdef void make_way(self) noexcept nogil:
+        """Mark the members below the middle of the accuracies, remove those marked too often, and one if it is full."""
+        cdef Py_ssize_t j, worst = 0
+        cdef double least = 1.0, most = 0.0, threshold
+        for j in range(self.members.n):
+            least = min(least, self.members.accuracy(j))
+            most = max(most, self.members.accuracy(j))
+        threshold = (least + most) / 2.0
+        for j in range(self.members.n - 1, -1, -1):
+            if self.members.accuracy(j) >= threshold:
+                self.members.marks[j] = 0
+                continue
+            self.members.marks[j] = self.members.marks[j] + 1
+            if self.members.marks[j] >= self.patience:
+                self.members.remove(j)
+        if self.members.n == self.members.most:
+            for j in range(1, self.members.n):
+                if self.members.accuracy(j) < self.members.accuracy(worst):
+                    worst = j
+            self.members.remove(worst)
+
+    # ---------------------------------------------------------------- explaining
+
+    cdef double gather_evidence(self, Py_ssize_t j, Py_ssize_t start, int label) noexcept nogil:
+        """What prior (slot 0) and features of member j say for a label, in `evidence`; their sum, 0 if they cancel.
+
+        It is log P(class) and log P(present | class), each less its mean over the classes.
+        """
+        cdef Py_ssize_t e
+        cdef int c, k = self.classes
+        cdef double rate, own, sum, size
+        cdef double* row
+        cdef double* counts = self.members.counts + j * self.members.records.classes
+        own = log(counts[label] + self.prior)
+        rate = log(counts[label] + 2.0 * self.prior)
+        for c in range(k):
+            own -= log(counts[c] + self.prior) / k
+            rate -= log(counts[c] + 2.0 * self.prior) / k
+        self.evidence[0] = sum = own
+        size = fabs(own)
+        for e in range(start, start + self.members.size[j]):
+            own = 0.0
+            if self.here[self.members.slot[e]]:
+                row = self.members.present + e * self.members.entries.classes
+                own = log(row[label] + self.prior) - rate
+                for c in range(k):
+                    own -= log(row[c] + self.prior) / k
+            self.evidence[self.members.slot[e]] = own
+            sum += own
+            size += fabs(own)
+        return sum if fabs(sum) > CANCELLED * size else 0.0
+
+    cdef void explain_member(self, Py_ssize_t j, Py_ssize_t start, int label, double weight) noexcept nogil:
+        """Share out, in `part`, what a member's vote is above 1 / labels in proportion to the evidence.
+
+        Where evidence cancels, nothing is shared out: the rest of a score is the intercept's.
+        """
+        cdef Py_ssize_t e
+        cdef double above, sum = self.gather_evidence(j, start, label)
+        self.posterior(j, start, self.chance)
+        above = self.chance[label]
+        if self.hard:
+            above = 1.0 if answer_of(self.classes, self.chance) == label else 0.0
+        above = weight * (above - 1.0 / self.classes)
+        for e in range(start, start + self.members.size[j]):
+            if sum != 0.0:
+                self.part[self.members.slot[e]] += above * self.evidence[self.members.slot[e]] / sum
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i, j, start = 0
+        cdef double sum = self.weigh(), rest
+        memset(self.part, 0, self.space.size * sizeof(double))
+        self.mark(v, True)
+        self.vote(self.mean)
+        for j in range(self.members.n):
+            if self.say[j] > 0.0:
+                self.explain_member(j, start, label, self.say[j] / sum)
+            start += self.members.size[j]
+        self.mark(v, False)
+        rest = self.mean[label]
+        for i in range(v.n):
+            out[i] = self.part[v.slot[i]]
+            rest -= out[i] if v.slot[i] else 0.0
+        for i in range(v.n):
+            if v.slot[i] == 0:
+                out[i] = rest
+
+    # ---------------------------------------------------------------- looking inside
+
+    def role(self, Py_ssize_t slot):
+        """'chosen' when a member of the ensemble has the feature."""
+        cdef Py_ssize_t e
+        for e in range(self.members.used):
+            if self.members.slot[e] == slot:
+                return "chosen"
+        return ""
+
+    def portraits(self):
+        """(age, accuracy, marks, weight of its vote, slots of its features) by member, oldest first."""
+        cdef Py_ssize_t j, e, start = 0
+        cdef double sum = self.weigh()
+        found = []
+        for j in range(self.members.n):
+            slots = [self.members.slot[e] for e in range(start, start + self.members.size[j])]
+            found.append((self.members.age[j], self.members.accuracy(j), self.members.marks[j],
+                          max(0.0, self.say[j]) / sum, slots))
+            start += self.members.size[j]
+        return found
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        return {**PresenceTable.dump(self, size), **self.members.dump(self.classes),
+                "answered": np.array([self.answered], dtype=np.int64)}
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        PresenceTable.fill(self, arrays, capacity)
+        self.members.fill(arrays, self.space.size, self.classes)
+        self.answered = int(checked_array(arrays, "answered", "i", (1,), 0, 1 << 53)[0])
+
+    def nbytes(self):
+        return PresenceTable.nbytes(self) + self.members.nbytes()

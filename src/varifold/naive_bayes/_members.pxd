@@ -1,0 +1,30 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from varifold._engine.state cimport State
+
+cdef class Members:
+    cdef State records                # one entry per member, oldest first
+    cdef State entries                # one entry per member and feature of it, member after member
+    cdef readonly Py_ssize_t most     # members at the most
+    cdef readonly Py_ssize_t span     # answers over which accuracy is measured
+    cdef readonly Py_ssize_t n        # members there are
+    cdef readonly Py_ssize_t used     # entries there are
+    # by member
+    cdef int32_t* size                # features
+    cdef int64_t* age                 # instances learned
+    cdef int32_t* marks               # rounds of judgement in a row below the threshold
+    cdef uint8_t* right               # [member][span]: ring of its last answers
+    cdef int32_t* rights              # ones in that ring
+    cdef double* counts               # [member][class]: weight learned
+    # by entry
+    cdef int32_t* slot                # of the feature, ascending within a member
+    cdef double* present              # [entry][class]: weight of the class's instances that had the feature
+
+    cdef int reserve(self, Py_ssize_t features) except -1
+    cdef int reserve_classes(self, Py_ssize_t classes) except -1
+    cdef double accuracy(self, Py_ssize_t j) noexcept nogil
+    cdef void judge(self, Py_ssize_t j, bint right) noexcept nogil
+    cdef void absorb(self, const uint8_t* here, int y, double w) noexcept nogil
+    cdef void add(self, const int32_t* slots, Py_ssize_t size, const uint8_t* here, int y, double w) noexcept nogil
+    cdef void remove(self, Py_ssize_t j) noexcept nogil
+    cdef void forget(self, int32_t slot) noexcept nogil

@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+class Members:
+    most: int
+    span: int
+    n: int
+    used: int
+    def __init__(self, most: int, span: int) -> None: ...
+    def dump(self, classes: int) -> dict[str, NDArray[Any]]: ...
+    def fill(self, arrays: dict[str, NDArray[Any]], capacity: int, classes: int) -> None: ...
+    def nbytes(self) -> int: ...
