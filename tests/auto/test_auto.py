@@ -158,7 +158,7 @@ def test_a_costly_expert_without_weight_sleeps_and_says_so():
     model = varifold.AutoClassifier()
     model.learn_many(rows, y)
     report = model.report()
-    assert report.experts["additive"] + report.experts["additive, recent"] + report.experts["stack"] > 0.8
+    assert report.experts["window forest"] + report.experts["stack"] > 0.8
     assert abs(sum(report.experts.values()) - 1) < 1e-9
     assert any("now and then" in note for note in report.notes)
     assert next(iter(report.features)) == "f0"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
+from varifold.auto.first_edition import Expert, first_experts, made
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
-from varifold.base.registry import models
 from varifold.copula._gaussian import GaussianModel
 from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
+from varifold.forest._windowforest import WindowForestModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 from varifold.naive_bayes._frequency import FrequencyModel
@@ -20,21 +22,23 @@ from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
 from varifold.neighbours._neighbours import NeighboursModel
 
-Expert = tuple[str, Any, bool, bool, int, float, float, float]
+EDITION = 2
+"""Of the list of experts: 1 is that of files and pickles that name none."""
 
 
 class AutoClassifier(VaryingClassifier):
     """The default learner: several kinds of learner at once, each trusted as far as it has earned.
 
-    No tuning, any varying stream. Linear, additive and generative learners, one that only looks at which features
-    are there, and one that remembers recent instances all learn the same stream; their probabilities are calibrated
-    online and mixed by their log loss. Ask `report()` what it found.
+    No tuning, any varying stream. Linear, additive and generative learners, trees, one that only looks at which
+    features are there, and one that remembers recent instances all learn the same stream; their probabilities are
+    calibrated online and mixed by their log loss. Ask `report()` what it found.
 
     Parameters
     ----------
     budget
         ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
-        feature forests and Gaussians; ``"best"`` also more neighbours and a bolder additive learner.
+        feature forests, Gaussians and a window forest; ``"best"`` also more neighbours and trees, and a bolder additive
+        learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are.
@@ -45,8 +49,8 @@ class AutoClassifier(VaryingClassifier):
     of a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048);
     the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
     becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
-    `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation). With
-    ``"best"`` the 10 nearest of 1,000 and `Additive` with r = 10.
+    `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
+    `WindowForest` with 10 trees. With ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
@@ -87,6 +91,9 @@ class AutoClassifier(VaryingClassifier):
     _cost = "O(present); budget='balanced': O(500 present + min(known, 128)^2)"
     _native_multiclass = True
     _uses_absence = True
+    _edition = 1
+    _names: list[str] | None = None
+    """The experts held, if not all of the edition's."""
 
     def __init__(
         self,
@@ -100,10 +107,27 @@ class AutoClassifier(VaryingClassifier):
     ) -> None:
         self.budget = budget
         self.threshold = threshold
+        self._edition = EDITION
         super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> AutoModel:
-        return AutoModel(_experts(self.budget), threshold=self.threshold)
+        known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget)
+        names = self._names or [name for name, *_ in known]
+        return AutoModel([expert for expert in known if expert[0] in names], threshold=self.threshold)
+
+    def _header(self) -> dict[str, Any]:
+        model = cast(AutoModel, self._engine.model)
+        return {**super()._header(), "edition": self._edition, "experts": model.names}
+
+    def _apply_header(self, header: Mapping[str, Any]) -> None:
+        """The edition and the experts of a file; one that names no edition is of the first."""
+        edition, names = header.get("edition", 1), header.get("experts")
+        if edition not in range(1, EDITION + 1):
+            raise ValueError(f"experts of edition {edition!r}; this version knows 1 to {EDITION}")
+        self._edition, self._names = edition, names
+        self._engine = self._make_engine()
+        if names is not None and names != cast(AutoModel, self._engine.model).names:
+            raise ValueError(f"experts that edition {edition} does not have: {names!r}")
 
     @undisturbed
     def report(self, most: int = 8) -> AutoReport:
@@ -156,9 +180,10 @@ def _experts(budget: str) -> list[Expert]:
         ("linear, full", AROWRule(10.0, 128), False, True, 0, 2.0, 0.2, 0.8),
         ("neighbours", NeighboursModel(5, 500), False, True, 0, 1.0, 0.1, 0.06),
         ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),
-        ("evolving map", _made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
-        ("forest", _made("orf3v"), False, True, 1_024, 1.0, 0.2, 0.2),
+        ("evolving map", made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
+        ("forest", made("orf3v"), False, True, 1_024, 1.0, 0.2, 0.2),
         ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
+        ("window forest", _trees(30 if budget == "best" else 10), False, True, 0, 1.5, 0.6, 0.5),
     ]
     if budget == "best":
         experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 0, 1.0, 0.1, 0.06))
@@ -166,7 +191,5 @@ def _experts(budget: str) -> list[Expert]:
     return experts
 
 
-def _made(name: str, **parameters: Any) -> Any:
-    """The compiled model of a method of another family."""
-    method: Any = models[name]
-    return method(**parameters)._model()
+def _trees(count: int) -> WindowForestModel:
+    return WindowForestModel(trees=count, window=10_000, columns=2.0, cuts=16, min_leaf=2, smoothing=1.0, seed=0)

@@ -124,6 +124,9 @@ class Estimator(river_base.Estimator):
         name = models.name_of(cls) or transformers.name_of(cls) or f"{cls.__module__}:{cls.__qualname__}"
         return {"method": name, "params": pack_params(self)}
 
+    def _apply_header(self, header: Mapping[str, Any]) -> None:
+        """Become the form of the method that a header describes beyond its parameters; called before any learning."""
+
     def to_bytes(self) -> bytes:
         """The content of the file that `save` would write.
 
@@ -214,4 +217,6 @@ def _made_from(header: dict[str, Any], cls: type[Any], source: files.Source) -> 
             f"{source} holds a {found.__name__}, not a {cls.__name__}; load it with the class {found.__name__}"
         )
     params = current_names(found, unpack_params(header["params"]))
-    return found(**{**found._before, **params})
+    made = found(**{**found._before, **params})
+    made._apply_header(header)
+    return made

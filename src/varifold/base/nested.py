@@ -103,4 +103,6 @@ def _unpacked(header: Mapping[str, Any]) -> Any:
     if header["method"] not in models:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
     cls = models[header["method"]]
-    return cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})
+    made = cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})
+    made._apply_header(header)
+    return made
