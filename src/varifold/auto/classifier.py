@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.registry import models
@@ -37,7 +39,10 @@ class AutoClassifier(VaryingClassifier):
         feature forests and Gaussians; ``"best"`` also more neighbours and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
-        the rare label costs more than a false alarm. Probabilities stay as they are.
+        the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
+        `objective` work with any number of labels.
+    scale, clip, max_features, evict, objective, costs
+        See `VaryingClassifier`. ``objective="log_loss"`` answers by the mixture alone, without the guard.
 
     Notes
     -----
@@ -97,13 +102,30 @@ class AutoClassifier(VaryingClassifier):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.budget = budget
         self.threshold = threshold
-        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+        self._check_rules(objective, costs)
+        super().__init__(
+            scale=scale,
+            fit_intercept=True,
+            clip=clip,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
+
+    def _check_rules(self, objective: str, costs: Mapping[Any, Any] | None) -> None:
+        """Refuse a threshold beside an objective or costs."""
+        given = {"objective": objective != "accuracy", "costs": costs is not None, "threshold": self.threshold != 0.5}
+        check_one_rule(type(self).__name__, given)
 
     def _model(self) -> AutoModel:
-        return AutoModel(_experts(self.budget), threshold=self.threshold)
+        guard = 0.0 if self.objective == "log_loss" else 1.0
+        return AutoModel(_experts(self.budget), threshold=self.threshold, guard=guard)
 
     @undisturbed
     def report(self, most: int = 8) -> AutoReport:
