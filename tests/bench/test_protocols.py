@@ -130,7 +130,7 @@ def test_the_survey_beside_ours():
     assert [m.name for m in table.methods if m.gap] == ["DynFo", "AuxNet", "AuxDrop"]
     places = list(table.places())
     assert len([s for s, d in places if s.scenario != "none"]) == 39
-    best = {"auto": 0.999, "varifold.bench.balanced:Balanced:base=auto": 1.0}
+    best = {"auto": 0.999, "auto:objective=balanced": 1.0}
     found = {c: replace(o, balanced_accuracy=best.get(c.model, 0.0)) for c, o in outcomes("survey").items()}
     found |= {
         c: replace(next(iter(found.values())), balanced_accuracy=0.999)

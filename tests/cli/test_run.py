@@ -213,3 +213,38 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
     varied = run_json(capsys, *argv, "--scenario", "vfs:0.5", "--repeats", "2")
     assert varied["cer"]["std"] > 0
     assert np.isclose(run_json(capsys, *argv, "--repeats", "2")["cer"]["mean"], expected.cer)
+
+
+def test_costs_and_objective(capsys, tmp_path):
+    path = tmp_path / "s.csv"
+    rng = np.random.default_rng(0)
+    rows = [(rng.normal(y), y) for y in (rng.random(600) < 0.1).astype(int)]
+    path.write_text("a,label\n" + "".join(f"{a},{y}\n" for a, y in rows))
+    saved = tmp_path / "m.safetensors"
+    model = ("--target", "label", "--model", "gaussiannb")
+    plain = run_json(capsys, str(path), *model)
+    costly = run_json(capsys, str(path), *model, "--costs", "1=9,0=1", "--save", str(saved))
+    balanced = run_json(capsys, str(path), *model, "--objective", "balanced")
+    for found in (costly, balanced):
+        assert found["balanced_accuracy"]["mean"] > plain["balanced_accuracy"]["mean"] + 0.05
+        assert found["log_loss"] == plain["log_loss"]
+    assert varifold.load(saved).costs == {1: 9.0, 0: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--costs", "1"], "write LABEL=COST"),
+        (["--costs", "a=b"], "write LABEL=COST"),
+        (["--costs", "1=2,1=3"], "given twice"),
+        (["--costs", ","], "no LABEL=COST"),
+        (["--costs", "1=0"], "'costs' parameter of OLVF"),
+        (["--costs", "fault=2"], "'fault' is not in the stream"),
+        (["--costs", "1=2", "--objective", "balanced"], "'objective' and 'costs'"),
+        (["--model", "river.tree:HoeffdingTreeClassifier", "--costs", "1=2"], "has no parameter 'costs'"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused(capsys, options, message):
+    model = [] if "--model" in options else ["--model", "olvf"]
+    assert main(["run", "--data", "synthetic", *model, *options]) == 2
+    assert message in capsys.readouterr().err

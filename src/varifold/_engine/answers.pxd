@@ -1,4 +1,5 @@
 from varifold._engine.core cimport Core
+from varifold._engine.decision cimport Decision
 
 
 cdef class Answers(Core):
@@ -9,12 +10,15 @@ cdef class Answers(Core):
     cdef double* out             # scores by label
     cdef double* probs
     cdef Py_ssize_t label_room
+    cdef Decision decision       # how the answer follows from the probabilities
 
     cdef int reserve_labels(self, Py_ssize_t labels) except -1
     cdef int add_label(self, object y) except -1
     cdef int raise_pending(self) except -1 with gil
     cdef void learn_view(self, int y, double w) noexcept nogil
     cdef void count(self, int y, double w) noexcept nogil
+    cdef void score(self) noexcept nogil
+    cdef void to_probabilities(self) noexcept nogil
     cdef int answer(self) noexcept nogil
     cdef int decide(self) noexcept nogil
     cdef int take(self, names, list labels, dict arrays) except -1

@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
 from varifold._engine.core cimport Core
+from varifold._engine.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.guard cimport claim, release
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.order cimport sort_unique
@@ -23,6 +24,7 @@ cdef class Answers(Core):
     def __cinit__(self):
         self.labels = []
         self.label_index = {}
+        self.decision = Decision()
         self.calls_python = self.model.calls_python()
         self.reserve_labels(2)
 
@@ -38,6 +40,7 @@ cdef class Answers(Core):
         cdef Py_ssize_t room = 2 * labels
         if labels <= self.label_room:
             return 0
+        self.decision.reserve(self.labels, room)
         if (resize(<void**> &self.out, room * sizeof(double)) < 0
                 or resize(<void**> &self.probs, room * sizeof(double)) < 0
                 or resize(<void**> &self.counts, room * sizeof(double)) < 0):
@@ -51,8 +54,18 @@ cdef class Answers(Core):
         self.label_index[y] = k
         self.labels.append(y)
         self.counts[k] = 0.0
+        self.decision.add(self.labels, k)
         self.model.add_class()
         return <int> k
+
+    def answer_by(self, Decision decision not None):
+        """Let the answers follow from the probabilities in this way."""
+        claim(self)
+        try:
+            decision.reserve(self.labels, self.label_room)
+            self.decision = decision
+        finally:
+            release(self)
 
     # ---------------------------------------------------------------- one instance
 
@@ -84,24 +97,19 @@ cdef class Answers(Core):
         self.counts[y] += w
         self.step = now
 
-    cdef int answer(self) noexcept nogil:
-        """Scores of the presented instance into `out`; returns the class index, -1 before any label."""
-        cdef int c, k = self.model.classes
-        if k == 0:
-            return -1
+    cdef void score(self) noexcept nogil:
+        """Scores of the presented instance into `out`; an instance without features has those of the label counts."""
+        cdef int c
         if self.n == 0 and not self.model.sees_empty:
-            for c in range(k):
+            for c in range(self.model.classes):
                 self.out[c] = log(self.counts[c] + 1e-300)
         else:
             self.model.scores(&self.view, self.out)
-        return argmax(k, self.out) if k > 1 else 0
 
-    cdef int decide(self) noexcept nogil:
-        """As answer(), with probabilities into `probs`."""
-        cdef int c, best = self.answer(), k = self.model.classes
+    cdef void to_probabilities(self) noexcept nogil:
+        """Probabilities into `probs`, from the scores in `out`."""
+        cdef int c, k = self.model.classes
         cdef double total = 0.0
-        if k == 0:
-            return best
         if self.n == 0 and not self.model.sees_empty:
             for c in range(k):
                 total += self.counts[c]
@@ -111,7 +119,27 @@ cdef class Answers(Core):
             self.probs[0] = 1.0
         else:
             self.model.proba(self.out, self.probs)
-        return best
+
+    cdef int answer(self) noexcept nogil:
+        """The class index of the presented instance, -1 before any label; its scores are in `out`."""
+        cdef int k = self.model.classes
+        if k == 0:
+            return -1
+        if self.decision.kind != MOST_PROBABLE:
+            return self.decide()
+        self.score()
+        return argmax(k, self.out) if k > 1 else 0
+
+    cdef int decide(self) noexcept nogil:
+        """As answer(), with probabilities into `probs`."""
+        cdef int k = self.model.classes
+        if k == 0:
+            return -1
+        self.score()
+        self.to_probabilities()
+        if self.decision.kind != MOST_PROBABLE:
+            return self.decision.choose(k, self.probs, self.counts)
+        return argmax(k, self.out) if k > 1 else 0
 
     cdef int raise_pending(self) except -1 with gil:
         """Raise what Python code raised that the model called."""
@@ -161,6 +189,8 @@ cdef class Answers(Core):
             self.counts[i] = arrays["counts"][i]
         self.labels = labels
         self.label_index = {y: i for i, y in enumerate(labels)}
+        for i in range(k):
+            self.decision.add(labels, i)
         self.take_model(arrays)
         if self.model.classes != k:
             raise ValueError(f"{k} labels for {self.model.classes} classes of the model")

@@ -9,6 +9,7 @@ from libc.string cimport memcpy
 
 from varifold._engine.answers cimport Answers
 from varifold._engine.block cimport LARGEST_WEIGHT, Block
+from varifold._engine.decision cimport MOST_PROBABLE
 from varifold._engine.guard cimport claim, release
 from varifold._numeric.activation cimport argmax
 
@@ -129,21 +130,28 @@ cdef class Engine(Answers):
             release(self)
 
     def margins_one(self, x):
-        """Scores by label."""
+        """Scores by label, or what the decision makes of them."""
         cdef int c
         claim(self)
         try:
             if self.ask(x, False) < 0:
                 return {}
+            if self.decision.kind != MOST_PROBABLE:
+                return {self.labels[c]: self.decision.margin[c] for c in range(self.model.classes)}
             return {self.labels[c]: self.out[c] for c in range(self.model.classes)}
         finally:
             release(self)
 
     def explain_one(self, x, int c=-1):
-        """(label, contributions by name, what is left); c = -1 explains the answer."""
+        """(label, contributions by name, what is left, parts of the decision by name); c = -1 explains the answer."""
         claim(self)
         try:
-            return self.explain(x, c)
+            label, parts, rest = self.explain(x, c)
+            if label is None or self.decision.kind == MOST_PROBABLE:
+                return label, parts, rest, {}
+            c = self.label_index[label]
+            shift, decided = self.decision.parts(c, self.out[c], self.probs[c])
+            return label, parts, rest + shift, decided
         finally:
             release(self)
 
@@ -218,6 +226,7 @@ cdef class Engine(Answers):
         cdef bint weighted = block.weights is not None
         cdef bint fused = predict and learn and not planned
         cdef bint learns, shared
+        cdef bint by_cost = self.decision.kind != MOST_PROBABLE
         cdef const int32_t* row_idx
         cdef const double* row_val
         cdef int64_t code
@@ -251,8 +260,10 @@ cdef class Engine(Answers):
                 if fused and c >= 0 and unknown == 0 and w == 1.0 and self.n > 0 and self.model.classes > 1:
                     # known names, a known label: the model scores and learns in one pass
                     self.present(1.0, True, self.step == 0)
-                    self.model.learn_scored(&self.view, c, 1.0, self.out, self.probs if probabilities else NULL)
-                    out_label[row] = argmax(self.model.classes, self.out)
+                    self.model.learn_scored(&self.view, c, 1.0, self.out,
+                                            self.probs if probabilities or by_cost else NULL)
+                    out_label[row] = (self.decision.choose(self.model.classes, self.probs, self.counts) if by_cost
+                                      else argmax(self.model.classes, self.out))
                     if probabilities:
                         memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
                     self.count(c, 1.0)

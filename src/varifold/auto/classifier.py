@@ -9,6 +9,7 @@ from varifold.auto._auto import AutoModel
 from varifold.auto.first_edition import Expert, first_experts, made
 from varifold.auto.report import AutoReport, changes
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.copula._gaussian import GaussianModel
@@ -41,7 +42,10 @@ class AutoClassifier(VaryingClassifier):
         learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
-        the rare label costs more than a false alarm. Probabilities stay as they are.
+        the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
+        `objective` work with any number of labels.
+    scale, clip, max_features, evict, objective, costs
+        See `VaryingClassifier`. ``objective="log_loss"`` answers by the mixture alone, without the guard.
 
     Notes
     -----
@@ -104,16 +108,34 @@ class AutoClassifier(VaryingClassifier):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.budget = budget
         self.threshold = threshold
         self._edition = EDITION
-        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+        self._check_rules(objective, costs)
+        super().__init__(
+            scale=scale,
+            fit_intercept=True,
+            clip=clip,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
+
+    def _check_rules(self, objective: str, costs: Mapping[Any, Any] | None) -> None:
+        """Refuse a threshold beside an objective or costs."""
+        given = {"objective": objective != "accuracy", "costs": costs is not None, "threshold": self.threshold != 0.5}
+        check_one_rule(type(self).__name__, given)
 
     def _model(self) -> AutoModel:
         known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget)
         names = self._names or [name for name, *_ in known]
-        return AutoModel([expert for expert in known if expert[0] in names], threshold=self.threshold)
+        guard = 0.0 if self.objective == "log_loss" else 1.0
+        chosen = [expert for expert in known if expert[0] in names]
+        return AutoModel(chosen, threshold=self.threshold, guard=guard)
 
     def _header(self) -> dict[str, Any]:
         model = cast(AutoModel, self._engine.model)

@@ -13,18 +13,22 @@ from river import base as river_base
 
 from varifold._engine.block import Block
 from varifold._engine.classify import Engine
+from varifold._engine.decision import Decision
 from varifold._engine.model import Model
 from varifold.base import frames
 from varifold.base.blocks import to_block
+from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError, UnknownNameError
 
-__all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier", "from_bytes", "load"]
+__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier", "from_bytes", "load"]
 
 Instance = Mapping[Any, Any]
 INTERCEPT = "(intercept)"
+NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
+"""Names in explanations that stand for no feature."""
 
 
 class VaryingClassifier(Estimator, river_base.Classifier):
@@ -52,6 +56,16 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+    objective
+        Which label is answered; probabilities stay as they are. ``"accuracy"``: that of the largest score.
+        ``"balanced"``: that of the largest probability over its frequency so far, for measures in which every label
+        counts the same. ``"log_loss"``: the most probable one, without what a method does to stay near the majority
+        class while it knows little (a majority bias; here the probabilities are without it, too).
+    costs
+        What errors cost, instead of an objective; None for no costs. ``{label: cost}``: missing an instance of this
+        label costs so much (> 0), and the answer maximises cost times probability. ``{true label: {answer: cost}}``: a
+        matrix, and the answer has the smallest expected cost; an entry that is not given costs 0 where the answer is
+        right and 1 where it is wrong. A label without a cost costs 1. `margins_one` and `explain_one` follow.
 
     """
 
@@ -61,7 +75,11 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         "clip": Real(0, open_low=True),
         "max_features": AnyOf(Integer(1), None),
         "evict": OneOf("oldest", "lightest"),
+        "objective": OneOf(*OBJECTIVES),
+        "costs": AnyOf(Costs(), None),
     }
+    objective: str = "accuracy"
+    costs: Mapping[Any, Any] | None = None
     _cost: ClassVar[str] = "O(present)"
     _native_multiclass: ClassVar[bool] = False
     _uses_absence: ClassVar[bool] = False
@@ -77,13 +95,19 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.max_features = max_features
         self.evict = evict
+        self.objective = objective
+        self.costs = costs
         validate(type(self).__name__, self._constraints(), self.__dict__)
+        self.costs = plain_costs(costs)
+        check_one_rule(type(self).__name__, {"objective": objective != "accuracy", "costs": costs is not None})
         self._engine = self._make_engine()
 
     @classmethod
@@ -107,7 +131,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         raise NotImplementedError(f"{type(self).__name__} must define _model()")
 
     def _make_engine(self) -> Engine:
-        return Engine(
+        engine = Engine(
             self._model(),
             scale=self.scale,
             clip=self.clip,
@@ -115,6 +139,12 @@ class VaryingClassifier(Estimator, river_base.Classifier):
             max_features=self.max_features,
             evict=self.evict,
         )
+        engine.answer_by(self._decision())
+        return engine
+
+    def _decision(self) -> Decision:
+        """How the answer follows from the probabilities."""
+        return Decision(self.objective, plain_costs(self.costs))
 
     # ------------------------------------------------------------------ one instance
 
@@ -131,23 +161,30 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         return self._engine.predict_proba_one(x)
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
-        """Signed score by label; the label of the largest is predicted. Changes nothing."""
+        """Score by label; the label of the largest is predicted. Changes nothing.
+
+        With ``objective="balanced"`` or costs by label: the logarithm of probability times cost. With a cost matrix:
+        minus the expected cost.
+        """
         return self._engine.margins_one(x)
 
     def explain_one(self, x: Instance, label: Hashable = None) -> dict[Name, float]:
         """Contribution of each present feature to a label's score, largest first.
 
         The contributions sum to ``margins_one(x)[label]``; the default label is the predicted one. What no feature
-        contributes is listed as ``"(intercept)"``.
+        contributes is listed as ``"(intercept)"``. With ``objective="balanced"`` or costs by label, the logarithm of
+        the label's cost is listed as ``"(decision)"`` and the intercept takes the score to the log-probability. With
+        a cost matrix the margin, minus an expected cost, is no sum over features: it is listed as
+        ``"(minus expected cost)"``, and ``"(decision)"`` is minus the score that the features explain.
         """
         index = -1
         if label is not None:
             index = self._class_index(label)
-        _, parts, rest = self._engine.explain_one(x, index)
+        _, parts, rest, decided = self._engine.explain_one(x, index)
         ordered: dict[Name, float] = dict(sorted(parts.items(), key=lambda item: -abs(item[1])))
         if rest != 0.0:
             ordered[INTERCEPT] = ordered.get(INTERCEPT, 0.0) + rest
-        return ordered
+        return {**ordered, **decided}
 
     def _class_index(self, label: Hashable) -> int:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -50,6 +50,8 @@ class DeclaredClassifier(VaryingClassifier):
     clip: float = 3.0
     max_features: int | None = None
     evict: str = "oldest"
+    objective: str = "accuracy"
+    costs: Mapping[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         super().__init__(
@@ -58,4 +60,6 @@ class DeclaredClassifier(VaryingClassifier):
             clip=self.clip,
             max_features=self.max_features,
             evict=self.evict,
+            objective=self.objective,
+            costs=self.costs,
         )

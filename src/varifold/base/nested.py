@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.files import pack_label, unpack_label
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
 from varifold.base.registry import models
@@ -16,6 +17,7 @@ from varifold.base.spec import paper_params, parameters, parse_value, split_name
 from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"
+_PAIRS = "pairs"
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -78,8 +80,15 @@ def pack_params(learner: Any) -> dict[str, Any]:
                 "hold; pickle the learner instead"
             )
         else:
-            packed[name] = _plain_number(value)
+            packed[name] = _packed(value)
     return packed
+
+
+def _packed(value: Any) -> Any:
+    """A parameter as JSON; a mapping, whose keys are labels, as pairs that keep their types."""
+    if isinstance(value, Mapping):
+        return {_PAIRS: [[pack_label(label), _packed(part)] for label, part in value.items()]}
+    return _plain_number(value)
 
 
 def _plain_number(value: Any) -> Any:
@@ -93,13 +102,18 @@ def _plain_number(value: Any) -> Any:
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
     """What pack_params() packed; only registered learners are made."""
-    return {
-        name: _unpacked(value[_KEY]) if isinstance(value, dict) and _KEY in value else value
-        for name, value in packed.items()
-    }
+    return {name: _unpacked(value) for name, value in packed.items()}
 
 
-def _unpacked(header: Mapping[str, Any]) -> Any:
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if _PAIRS in value:
+        return {unpack_label(label): _unpacked(part) for label, part in value[_PAIRS]}
+    return _unpacked_learner(value[_KEY]) if _KEY in value else value
+
+
+def _unpacked_learner(header: Mapping[str, Any]) -> Any:
     if header["method"] not in models:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
     cls = models[header["method"]]

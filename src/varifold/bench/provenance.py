@@ -20,7 +20,7 @@ __all__ = ["cell_code", "code_version", "environment"]
 
 _ABOVE = {"report", "cli", "checks"}
 """Parts of the package that no learner's number depends on."""
-_BENCH = {"bench/balanced.py", "bench/crowd.py", "bench/sources.py", "bench/work.py"}
+_BENCH = {"bench/crowd.py", "bench/sources.py", "bench/work.py"}
 """Of the bench, the modules that make streams and outcomes."""
 _INSIDE = {"varifold", "builtins", "abc", "typing"}
 _SOURCES = (".py", ".pyx", ".pxd", ".toml")

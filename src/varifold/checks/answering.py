@@ -6,6 +6,7 @@ import contextlib
 import math
 from typing import Any
 
+from varifold.base import NO_FEATURES
 from varifold.checks.material import (
     answers,
     arrays,
@@ -167,7 +168,7 @@ def check_explanation(learner: Any) -> None:
         for label, margin in model.margins_one(x).items():
             total = math.fsum(model.explain_one(x, label).values())
             assert math.isclose(total, margin, rel_tol=1e-9, abs_tol=1e-9), f"{total} explains a score of {margin}"
-        named = {k for k in model.explain_one(x) if k != "(intercept)"}
+        named = {k for k in model.explain_one(x) if k not in NO_FEATURES}
         known = {*x, *model.features}  # a learner may use what it infers about an absent feature
         if getattr(getattr(model, "traits", None), "uses_absence", False):
             named = {k for k in named if not str(k).endswith((" (absent)", " (present)"))}

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from varifold.base import INTERCEPT, VaryingClassifier, load
+from varifold.base import NO_FEATURES, VaryingClassifier, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.errors import DataError, ParameterError
@@ -95,7 +95,7 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any])
     shares = [learner.explain_one(x, label) for label in labels]
     names = dict.fromkeys(name for part in shares for name in part)
     rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
-    rows.sort(key=lambda row: (row["feature"] == INTERCEPT, -max(abs(v) for v in row["parts"])))
+    rows.sort(key=lambda row: (row["feature"] in NO_FEATURES, -max(abs(v) for v in row["parts"])))
     margins = learner.margins_one(x)
     known = learner.features
     return {
@@ -115,9 +115,9 @@ def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
     if found["unknown"]:
         print("not known    " + ", ".join(str(n) for n in found["unknown"]))
     rows = found["features"]
-    held = [row for row in rows if row["feature"] != INTERCEPT]
+    held = [row for row in rows if row["feature"] not in NO_FEATURES]
     cells = [_cells(row, x) for row in held[:top]]
-    cells += [_cells(row, x) for row in rows if row["feature"] == INTERCEPT]
+    cells += [_cells(row, x) for row in rows if row["feature"] in NO_FEATURES]
     cells.append(["score", "", *(f"{s:+.4f}" for s in found["scores"])])
     print()
     print(table(["feature", "value", *(shorten(str(label), 16) for label in found["labels"])], cells))

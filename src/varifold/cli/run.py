@@ -11,7 +11,7 @@ from typing import Any
 from varifold import perkey
 from varifold.base import models
 from varifold.base.spec import ModelSpec, parse_model
-from varifold.cli import remembered, source
+from varifold.cli import costs, remembered, source
 from varifold.cli.numbers import natural, positive
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
@@ -68,6 +68,7 @@ def add_parser(subparsers: Any) -> None:
     )
     how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
+    costs.add_options(how)
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     loaded = _loaded(args)
     default = "auto" if "auto" in models else "olvf"
     args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
-    spec = ModelSpec(args.model, args.model) if loaded is not None else _scaled(parse_model(args.model), args.scale)
+    spec = ModelSpec(args.model, args.model) if loaded is not None else _specified(args)
     _check(args, spec if loaded is None else type(loaded))
     given = source.open_input(args)
     summary, stopped = _evaluate(args, spec, given, loaded)
@@ -123,6 +124,8 @@ def _loaded(args: argparse.Namespace) -> Any:
         ("data", args.data),
         ("scale", args.scale),
         ("shuffle", args.shuffle),
+        ("objective", args.objective),
+        ("costs", args.costs),
         ("repeats", args.repeats > 1),
     ):
         if given:
@@ -168,6 +171,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
             f"none of the {first.instances:,} instances of {given.name} that count has a label; `varifold predict` "
             "answers rows without labels"
         )
+    costs.check_labels(args.costs, first.labels)
     if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
@@ -176,6 +180,11 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         print(f"skipped: {problem}", file=sys.stderr)
     if given.skipped > 3:
         print(f"skipped: {given.skipped - 3:,} more", file=sys.stderr)
+
+
+def _specified(args: argparse.Namespace) -> ModelSpec:
+    """The learner that the options describe."""
+    return costs.with_rule(_scaled(parse_model(args.model), args.scale), args)
 
 
 def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:

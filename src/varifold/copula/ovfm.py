@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold._engine.one_vs_rest import BinaryRule
@@ -55,7 +56,7 @@ class OVFM(VaryingClassifier):
     max_dense
         Most features under the copula; when there are more, it covers the recently most active ones, and the others
         are known to the raw and presence learners only (`features` shows the role of each).
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, objective, costs
         See `VaryingClassifier`; the scaler serves the raw learner, the copula takes the values as given.
 
     Notes
@@ -149,6 +150,8 @@ class OVFM(VaryingClassifier):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.window = window
         self.batch = batch
@@ -167,7 +170,15 @@ class OVFM(VaryingClassifier):
         self.latent_only = latent_only
         self.presence = presence
         self.max_dense = max_dense
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+        super().__init__(
+            scale=scale,
+            fit_intercept=fit_intercept,
+            clip=clip,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
 
     def _model(self) -> OVFMModel:
         rate, eta = "anytime", 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -74,7 +74,7 @@ class ORF3V(VaryingClassifier):
         many are on trial. 0: none. They need ``vote="prior"``.
     seed
         Of the thresholds, and of the pairs tried.
-    max_features, evict
+    max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     Notes
@@ -172,6 +172,8 @@ class ORF3V(VaryingClassifier):
         *,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.J = J
         self.K = K
@@ -190,7 +192,14 @@ class ORF3V(VaryingClassifier):
         self.compression = compression
         self.pairs = pairs
         self.seed = seed
-        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+        super().__init__(
+            scale="none",
+            fit_intercept=True,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
         if pairs and vote == "paper":
             raise ParameterError(
                 "The 'pairs' parameter of ORF3V must be 0 with vote='paper'; the paper's vote has none."

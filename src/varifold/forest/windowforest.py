@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from varifold.base.classifier import VaryingClassifier
@@ -33,7 +33,7 @@ class WindowForest(VaryingClassifier):
         Instances' worth of the parent's probabilities mixed into every node.
     seed
         Of the columns and values drawn.
-    max_features, evict
+    max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     Notes
@@ -96,6 +96,8 @@ class WindowForest(VaryingClassifier):
         *,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.trees = trees
         self.window = window
@@ -104,7 +106,14 @@ class WindowForest(VaryingClassifier):
         self.min_leaf = min_leaf
         self.smoothing = smoothing
         self.seed = seed
-        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+        super().__init__(
+            scale="none",
+            fit_intercept=True,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -20,9 +20,10 @@ class LinearClassifier(DeclaredClassifier):
     majority_bias
         Whether a bias towards the majority class is added to the scores while always answering that class would be
         right more often than the scores are. Not in any of the papers. It changes scores, never weights, and is off
-        without intercept. On small or noisy sets it keeps the error near that of the majority class or below.
+        without intercept and with ``objective="log_loss"``. On small or noisy sets it keeps the error near that of
+        the majority class or below.
         `lean`, its name in earlier versions, is accepted by the constructor, in specifications and in model files.
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     """
@@ -40,4 +41,5 @@ class LinearClassifier(DeclaredClassifier):
 
     def _model(self) -> Model:
         rule = self._rule()
-        return MajorityBias(rule) if self.majority_bias and self.fit_intercept else rule
+        is_biased = self.majority_bias and self.fit_intercept and self.objective != "log_loss"
+        return MajorityBias(rule) if is_biased else rule

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import Constraint, Integer
@@ -22,7 +23,7 @@ class Neighbours(VaryingClassifier):
         Neighbours that vote.
     window
         Instances remembered.
-    scale, clip, max_features, evict
+    scale, clip, max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     Notes
@@ -61,10 +62,20 @@ class Neighbours(VaryingClassifier):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.k = k
         self.window = window
-        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+        super().__init__(
+            scale=scale,
+            fit_intercept=True,
+            clip=clip,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
 
     def _model(self) -> NeighboursModel:
         return NeighboursModel(self.k, self.window)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from varifold._engine.classify import Engine
@@ -55,7 +55,7 @@ class OVFIV(VaryingClassifier):
         with absence.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
-    max_features, evict
+    max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     Notes
@@ -130,6 +130,8 @@ class OVFIV(VaryingClassifier):
         clip: float | None = None,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.base = base
         self.eta = eta
@@ -146,6 +148,8 @@ class OVFIV(VaryingClassifier):
             clip=clip,  # type: ignore[arg-type]
             max_features=max_features,
             evict=evict,
+            objective=objective,
+            costs=costs,
         )
 
     @classmethod
@@ -165,6 +169,8 @@ class OVFIV(VaryingClassifier):
         native = isinstance(base, VaryingClassifier) and not isinstance(base, PythonRule)
         if native and base.max_features is not None:
             raise ParameterError("the base learner shares the features of OVFIV: give max_features to OVFIV itself")
+        if native and (base.objective != "accuracy" or base.costs is not None):
+            raise ParameterError("the answers are those of OVFIV: give objective or costs to OVFIV itself")
         inherited: dict[str, tuple[Any, Any]] = {
             "scale": (self.scale, base.scale if native else "none"),
             "intercept": (self.fit_intercept, base.fit_intercept if native else False),
@@ -173,12 +179,14 @@ class OVFIV(VaryingClassifier):
         used = {name: theirs if own is None else own for name, (own, theirs) in inherited.items()}
         if native:  # a rule may look at how its values are scaled
             base.scale, base.clip = used["scale"], used["clip"]
-        return Engine(
+        engine = Engine(
             self._around(_without_majority_bias(base._model()) if native else PythonModel(base)),
             max_features=self.max_features,
             evict=self.evict,
             **used,
         )
+        engine.answer_by(self._decision())
+        return engine
 
     def _around(self, base: Model) -> OVFIVModel:
         if isinstance(self.eta, str):

@@ -1,0 +1,58 @@
+"""``--objective`` and ``--costs``: which label a learner answers."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from varifold.base.costs import OBJECTIVES
+from varifold.base.spec import ModelSpec, split_pairs
+from varifold.errors import ParameterError, UnknownNameError
+from varifold.streams.readers._numbers import label_of
+
+
+def add_options(parser: Any) -> None:
+    """Declare both options."""
+    parser.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        help="what the answers are for; balanced: every label counts the same (default accuracy)",
+    )
+    parser.add_argument("--costs", metavar="LABEL=COST,...", help="what missing a label costs, 1 for those not named")
+
+
+def with_rule(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
+    """The learner with the objective or costs of the options."""
+    given = {"objective": args.objective, "costs": None if args.costs is None else parse_costs(args.costs)}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if not spec.takes(name):
+            raise ParameterError(f"--{name}: {spec.cls.__name__} has no parameter {name!r}")
+        spec = spec.having(**{name: value})
+    spec()
+    return spec
+
+
+def parse_costs(text: str) -> dict[Any, float]:
+    """Cost by label; a label is read as the label column of a file is."""
+    costs: dict[Any, float] = {}
+    for label, cost in split_pairs(text, last=True):
+        try:
+            number = float(cost or "")
+        except ValueError:
+            raise ParameterError(f"--costs: {label!r} has no cost in {text!r}; write LABEL=COST,LABEL=COST") from None
+        known = label_of(label.strip().encode())
+        if known in costs:
+            raise ParameterError(f"--costs: {label.strip()!r} is given twice in {text!r}")
+        costs[known] = number
+    if not costs:
+        raise ParameterError("--costs: no LABEL=COST is given")
+    return costs
+
+
+def check_labels(text: str | None, labels: list[Any]) -> None:
+    """Refuse costs of labels that the stream turned out not to have."""
+    unknown = [label for label in parse_costs(text) if label not in labels] if text is not None else []
+    if unknown:
+        raise UnknownNameError(f"--costs: the label {unknown[0]!r} is not in the stream; it has {labels!r}")
