@@ -146,14 +146,16 @@ sys.meta_path.insert(0, Missing())
 import varifold
 """
 EXTRAS = ("rich", "pooch", "polars", "pyarrow", "sklearn", "zstandard", "matplotlib", "joblib", "scikit_posthocs")
-EXTRAS += ("orjson", "uvicorn", "uvloop", "httptools", "httpx", "aiomqtt", "prometheus_client")
+EXTRAS += ("orjson", "uvicorn", "uvloop", "httptools", "httpx", "aiomqtt", "prometheus_client", "mlflow")
 USES = {
-    "from varifold.report.copula import plot_correlation; plot_correlation(['a'], [[1.0]], 'a.png')": "varifold[plot]",
-    "varifold.evaluate.repeat(varifold.OLVF, lambda seed: [({'a': 1.0}, 1)], repeats=2, jobs=2)": "varifold[bench]",
-    "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": "varifold[bench]",
-    "from varifold.serve import server; server.serve(server.Settings(None))": "varifold[serve]",
-    "varifold.client.RemoteClassifier('http://127.0.0.1:9', 'm')": "varifold[serve]",
-    "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": "varifold[serve]",
+    "from varifold.report.copula import plot_correlation; plot_correlation(['a'], [[1.0]], 'a.png')": ".[plot]",
+    "varifold.evaluate.repeat(varifold.OLVF, lambda seed: [({'a': 1.0}, 1)], repeats=2, jobs=2)": ".[bench]",
+    "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": ".[bench]",
+    "from varifold.serve import server; server.serve(server.Settings(None))": ".[serve]",
+    "varifold.client.RemoteClassifier('http://127.0.0.1:9', 'm')": ".[serve]",
+    "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": ".[serve]",
+    "varifold.sklearn.VarifoldClassifier('arow')": ".[sklearn]",
+    "varifold.mlflow.save_model(varifold.OLVF(), 'model')": ".[mlflow]",
 }
 
 
@@ -172,7 +174,9 @@ def test_every_module_is_imported_without_the_extras() -> None:
 
 
 @pytest.mark.parametrize(
-    ("use", "line"), USES.items(), ids=["report", "evaluate", "bench", "serve", "client", "journal"]
+    ("use", "line"),
+    USES.items(),
+    ids=["report", "evaluate", "bench", "serve", "client", "journal", "sklearn", "mlflow"],
 )
 def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
     done = without_extras(use)

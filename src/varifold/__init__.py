@@ -36,11 +36,13 @@ _MODULES = (
     "evolving",
     "forest",
     "linear",
+    "mlflow",
     "naive_bayes",
     "neighbours",
     "perkey",
     "report",
     "serve",
+    "sklearn",
     "streams",
     "variation",
 )

@@ -9,11 +9,13 @@ from varifold import evaluate as evaluate
 from varifold import evolving as evolving
 from varifold import forest as forest
 from varifold import linear as linear
+from varifold import mlflow as mlflow
 from varifold import naive_bayes as naive_bayes
 from varifold import neighbours as neighbours
 from varifold import perkey as perkey
 from varifold import report as report
 from varifold import serve as serve
+from varifold import sklearn as sklearn
 from varifold import streams as streams
 from varifold import variation as variation
 from varifold._version import __version__ as __version__

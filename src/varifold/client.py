@@ -14,10 +14,10 @@ from river import base as river_base
 from varifold.errors import (
     DataError,
     FeatureValueError,
-    MissingExtraError,
     ParameterError,
     UnknownNameError,
     VarifoldError,
+    missing_extra,
 )
 
 if TYPE_CHECKING:
@@ -256,5 +256,5 @@ def _httpx() -> Any:
         import httpx
         import orjson  # noqa: F401 - needed at the first request; better said now
     except ImportError as error:
-        raise MissingExtraError(f"varifold.client needs {error.name}: pip install 'varifold[serve]'") from error
+        raise missing_extra(f"varifold.client needs {error.name}", "serve") from error
     return httpx

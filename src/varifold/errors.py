@@ -14,6 +14,7 @@ __all__ = [
     "UnknownNameError",
     "VarifoldError",
     "VarifoldWarning",
+    "missing_extra",
 ]
 
 
@@ -58,6 +59,11 @@ class EntryPointError(VarifoldError, ImportError):
 
 class MissingExtraError(VarifoldError, ImportError):
     """An optional dependency is not installed; the message holds the install line."""
+
+
+def missing_extra(what: str, extra: str) -> MissingExtraError:
+    """The error that says what needs which extra, and how it is installed: from a checkout, while no index has us."""
+    return MissingExtraError(f"{what}; in a checkout of varifold: pip install '.[{extra}]'")
 
 
 class VarifoldWarning(UserWarning):

@@ -39,12 +39,12 @@ def test_demo_prints_its_table(capsys):
     assert main(["demo", "--model", "arow"]) == 0
     out, err = capsys.readouterr()
     assert "zeros filled in" in out
-    assert "pip install 'varifold[plot]'" in err
+    assert "pip install '.[plot]'" in err
 
 
 def test_what_needs_an_extra_says_so(capsys):
     assert main(["run", "--data", "synthetic", "--model", "olvf", "--repeats", "2", "--jobs", "2"]) == 1
-    assert "pip install 'varifold[bench]'" in capsys.readouterr().err
+    assert "pip install '.[bench]'" in capsys.readouterr().err
 
 
 def test_json_alone_on_standard_output(capsys):

@@ -26,7 +26,7 @@ def test_absence_beats_filling(capsys, tmp_path, monkeypatch, model, seed):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--model", model, "--seed", seed, "--format", "json"]) == 0
     out, err = capsys.readouterr()
-    assert "pip install 'varifold[plot]'" in err
+    assert "pip install '.[plot]'" in err
     ours, zeros, fixed, growing = json.loads(out)
     for key in ("cer", "cer_last_quarter"):
         assert ours[key] < 0.8 * zeros[key]

@@ -153,7 +153,7 @@ def test_a_learner_within_is_spelled_as_a_model(capsys, tmp_path):
 def test_plot_without_matplotlib_says_how_to_get_it(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     assert main(["run", "--data", "synthetic", "--plot", str(tmp_path / "x.png")]) == 1
-    assert "pip install 'varifold[plot]'" in capsys.readouterr().err
+    assert "pip install '.[plot]'" in capsys.readouterr().err
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
+import numpy as np
 from river import base as river_base
 
 from varifold._engine.classify import Engine
@@ -112,7 +113,9 @@ class Estimator(river_base.Estimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(current_names(type(self), state["attributes"]))
         self._engine = self._make_engine()
-        self._engine.fill(*state["engine"])
+        names, labels, arrays = state["engine"]
+        # a pickle mapped into memory (joblib's mmap_mode) holds arrays that cannot be written to
+        self._engine.fill(names, labels, {name: np.require(array, requirements="W") for name, array in arrays.items()})
         for rule, learner in zip(_python_rules(self._engine.model), state.get("python", []), strict=True):
             rule.replace(learner)
 

@@ -33,7 +33,7 @@ def each(
     out of memory, a crash), the items that may have been its are tried one at a time; for one that kills its process
     again there is what `died` makes of it, and the others go on.
     """
-    joblib = _imported("joblib", "pip install 'varifold[bench]'")
+    joblib = _imported("joblib", "in a checkout of varifold: pip install '.[bench]'")
     broken = importlib.import_module("joblib.externals.loky.process_executor").BrokenProcessPool
     numbered = partial(_numbered, function)
     with ExitStack() as stack:

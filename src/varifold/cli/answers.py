@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from varifold.errors import MissingExtraError, ParameterError
+from varifold.errors import ParameterError, missing_extra
 
 FORMATS = ("csv", "jsonl", "parquet")
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
@@ -61,7 +61,7 @@ def _parquet(path: str) -> Iterator[Write]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise MissingExtraError('Parquet needs pyarrow: pip install "varifold[data]"') from error
+        raise missing_extra("Parquet needs pyarrow", "data") from error
     writer: Any = None
 
     def write(records: list[dict[str, Any]]) -> None:

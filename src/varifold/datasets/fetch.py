@@ -7,7 +7,7 @@ from typing import Any
 
 from varifold.datasets.files import cache_directory, directories, locate
 from varifold.datasets.registry import Entry, File, find
-from varifold.errors import DataError, MissingExtraError
+from varifold.errors import DataError, missing_extra
 
 __all__ = ["fetch", "fetch_file"]
 
@@ -41,7 +41,7 @@ def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
         import pooch
         import requests
     except ImportError as error:
-        raise MissingExtraError('downloads need pooch: pip install "varifold[data]"') from error
+        raise missing_extra("downloads need pooch", "data") from error
     place = cache_directory() / file.path.removesuffix(".gz")
     place.parent.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("WARNING")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from varifold.base.params import AnyOf, Integer, validate
-from varifold.errors import MissingExtraError, ParameterError
+from varifold.errors import ParameterError, missing_extra
 from varifold.evaluate.delayed_labels import Delay
 from varifold.evaluate.prequential import prequential
 from varifold.evaluate.result import Result, Summary
@@ -87,5 +87,5 @@ def _parallel(one: Callable[[int], tuple[Result, Any]], seeds: list[int], jobs: 
     try:
         import joblib
     except ImportError as error:
-        raise MissingExtraError("jobs > 1 needs joblib; install it with: pip install 'varifold[bench]'") from error
+        raise missing_extra("jobs > 1 needs joblib", "bench") from error
     return joblib.Parallel(n_jobs=jobs, return_as="generator")(joblib.delayed(one)(number) for number in seeds)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.errors import MissingExtraError, ParameterError
+from varifold.errors import ParameterError, missing_extra
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#B2182B"
 LINES = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
@@ -21,7 +21,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise MissingExtraError("pictures need matplotlib; install it with: pip install 'varifold[plot]'") from error
+        raise missing_extra("pictures need matplotlib", "plot") from error
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from varifold.errors import MissingExtraError
+from varifold.errors import missing_extra
 
 __all__ = ["aiomqtt", "httpx", "orjson", "prometheus_client", "uvicorn", "uvloop"]
 
@@ -19,7 +19,7 @@ class _Missing:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise MissingExtraError(f"this needs {self._name}: pip install 'varifold[serve]'")
+        raise missing_extra(f"this needs {self._name}", "serve")
 
 
 def _optional(name: str) -> Any:

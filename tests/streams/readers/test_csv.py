@@ -59,7 +59,7 @@ for what in ("t.parquet", "t.csv.zst"):
     try:
         list(streams.read({str(tmp_path)!r} + "/" + what).blocks())
     except MissingExtraError as error:
-        print("varifold[data]" in str(error))
+        print(".[data]" in str(error))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[[{'x': 1.0, 'c': 'red'}, {'c': 'blue'}]]", "2000", "True", "True"]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from varifold.errors import DataError, MissingExtraError, VarifoldError
+from varifold.errors import DataError, VarifoldError, missing_extra
 
 __all__ = ["FORMATS", "Source", "open_source"]
 
@@ -126,7 +126,7 @@ def _unpacked(stream: BinaryIO, suffix: str, name: str) -> BinaryIO:
         try:
             import zstandard
         except ImportError as error:
-            raise MissingExtraError(f'{name} needs zstandard: pip install "varifold[data]"') from error
+            raise missing_extra(f"{name} needs zstandard", "data") from error
         return cast("BinaryIO", _Zstandard(stream, zstandard))
     return stream
 

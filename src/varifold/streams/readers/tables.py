@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 
 from varifold.base.blocks import to_block
-from varifold.errors import DataError, LabelError, MissingExtraError, VarifoldError
+from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers.context import SAMPLE, Context
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.rows import Record, batches_of, rows_of
@@ -25,7 +25,7 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
     try:
         import pyarrow as arrow
     except ImportError as error:
-        raise MissingExtraError(f'{source.name} needs pyarrow: pip install "varifold[data]"') from error
+        raise missing_extra(f"{source.name} needs pyarrow", "data") from error
     if source.path is None:
         raise DataError(f"{source.name}: {source.format} is read from a file, not from a pipe")
     source.close()

@@ -1,0 +1,142 @@
+"""An MLflow flavour: learners are logged as their own model files and served as pyfunc, without a column signature.
+
+A signature would refuse or drop columns that the learner has not seen when it was saved; taking them is what it is for.
+So `input_example` and `signature` are not offered. Needs the extra ``mlflow`` (mlflow-skinny is enough).
+
+>>> import mlflow, varifold.mlflow                                                      # doctest: +SKIP
+>>> info = varifold.mlflow.log_model(learner, name="pump")                              # doctest: +SKIP
+>>> varifold.mlflow.load_model(info.model_uri).learn_one({"load": 0.7}, "ok")           # doctest: +SKIP
+>>> mlflow.pyfunc.load_model(info.model_uri).predict(frame)                             # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from varifold._version import __version__
+from varifold.errors import ModelFileError, ParameterError, missing_extra
+from varifold.perkey import load
+
+__all__ = ["FLAVOR_NAME", "load_model", "log_model", "save_model"]
+
+FLAVOR_NAME = "varifold"
+_FILE = "model.varifold"
+_ANSWERS = ("labels", "probabilities")
+
+
+def save_model(
+    learner: Any,
+    path: str | os.PathLike[str],
+    *,
+    answers: str = "labels",
+    pip_requirements: Sequence[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    mlflow_model: Any = None,
+) -> None:
+    """Write a folder that MLflow takes for a model.
+
+    Parameters
+    ----------
+    learner
+        A learner of this library, or a `PerKey`.
+    path
+        The folder, which must not hold anything yet.
+    answers
+        What pyfunc's `predict` gives: ``"labels"`` or ``"probabilities"`` (one column per label). Whoever loads it may
+        choose again: ``mlflow.pyfunc.load_model(uri, model_config={"answers": "probabilities"})``.
+    pip_requirements
+        What MLflow installs before it serves the model; this version of varifold when not given.
+    metadata
+        Kept with the model.
+    mlflow_model
+        The model's description so far; `log_model` passes it.
+
+    """
+    pyfunc, model_class = _mlflow()
+    _checked_answers(answers)
+    if not callable(getattr(learner, "to_bytes", None)):
+        raise ParameterError(
+            f"save_model and log_model take a learner of varifold. Got a {type(learner).__name__} instead; "
+            "an estimator of varifold.sklearn is logged by mlflow.sklearn, its learner (model_) by this module"
+        )
+    description = model_class() if mlflow_model is None else mlflow_model
+    description.add_flavor(FLAVOR_NAME, version=__version__, data=f"data/{_FILE}")
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / _FILE
+        learner.save(data)
+        pyfunc.save_model(
+            os.fspath(path),
+            loader_module="varifold.mlflow",
+            data_path=str(data),
+            mlflow_model=description,
+            pip_requirements=[f"varifold=={__version__}"] if pip_requirements is None else list(pip_requirements),
+            model_config={"answers": answers},
+            metadata=None if metadata is None else dict(metadata),
+        )
+
+
+def log_model(learner: Any, name: str, **options: Any) -> Any:
+    """Log a learner to the current run; returns MLflow's `ModelInfo`.
+
+    `options` are those of `save_model` and of ``mlflow.models.Model.log``, such as ``registered_model_name``.
+    """
+    import sys
+
+    _, model_class = _mlflow()
+    return model_class.log(None, name=name, flavor=sys.modules[__name__], learner=learner, **options)
+
+
+def load_model(model_uri: str, dst_path: str | None = None) -> Any:
+    """The learner itself, which continues to learn, from any URI that MLflow knows."""
+    _mlflow()
+    from mlflow.artifacts import download_artifacts
+
+    return _load(Path(download_artifacts(artifact_uri=model_uri, dst_path=dst_path)) / "data" / _FILE)
+
+
+def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Any:
+    """What ``mlflow.pyfunc.load_model`` calls."""
+    return _Answering(_load(Path(path)), (model_config or {}).get("answers", "labels"))
+
+
+class _Answering:
+    """A learner as pyfunc wants it: predict for a frame with whatever columns it has."""
+
+    def __init__(self, learner: Any, answers: str) -> None:
+        self.learner = learner
+        self.answers = _checked_answers(answers)
+
+    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
+        """Labels or probabilities; nothing is learned."""
+        if self.answers == "labels":
+            return self.learner.predict_many(model_input)
+        return self.learner.predict_proba_many(model_input)
+
+    def get_raw_model(self) -> Any:
+        """The learner."""
+        return self.learner
+
+
+def _load(file: Path) -> Any:
+    if not file.is_file():
+        raise ModelFileError(f"{file.parent.parent} is no model that varifold.mlflow saved: it has no data/{_FILE}")
+    return load(file)
+
+
+def _checked_answers(answers: str) -> str:
+    if answers not in _ANSWERS:
+        raise ParameterError(f"The 'answers' parameter must be one of {', '.join(_ANSWERS)}. Got {answers!r} instead.")
+    return answers
+
+
+def _mlflow() -> tuple[Any, Any]:
+    try:
+        import mlflow.pyfunc
+        from mlflow.models import Model
+    except ImportError as error:
+        raise missing_extra("varifold.mlflow needs mlflow or mlflow-skinny, and pandas", "mlflow") from error
+    return mlflow.pyfunc, Model

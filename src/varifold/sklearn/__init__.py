@@ -1,0 +1,15 @@
+"""The learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``."""
+
+from varifold.sklearn.classifier import VarifoldClassifier
+
+__all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier"]
+
+_ORDER = (
+    "the learners learn one row after the other: a row of weight 2 is one larger step, which is not the same as two "
+    "steps with the same row"
+)
+EXPECTED_FAILED_CHECKS = {
+    "check_sample_weight_equivalence_on_dense_data": _ORDER,
+    "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+}
+"""Checks of scikit-learn's `check_estimator` that must fail, and why: its argument ``expected_failed_checks``."""

@@ -1,0 +1,135 @@
+"""What the estimators share: which learner they hold, its parameters as ``model__...``, and X keyed by column name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold.base import Block, to_block
+from varifold.base.nearest import nearest
+from varifold.base.spec import parse_model
+from varifold.errors import ParameterError, VarifoldError
+from varifold.sklearn.extra import BaseEstimator, check_is_fitted, check_sample_weight
+from varifold.sklearn.inputs import Names, named_columns
+
+_NESTED = "model__"
+_NEEDED = ("clone", "learn_many", "run_block")
+
+
+class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator of scikit-learn around a learner: see `VarifoldClassifier`."""
+
+    model: Any
+    omitted: str
+
+    # ------------------------------------------------------------------ parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep` also those of the learner, as ``model__NAME``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        return {**params, **self._nested_params()} if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``model__NAME`` makes a learner of the same kind with that parameter changed."""
+        nested = {name.removeprefix(_NESTED): params.pop(name) for name in list(params) if name.startswith(_NESTED)}
+        known = self._get_param_names()
+        for name in params:
+            if name not in known:
+                raise ParameterError(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}{nearest(name, known)} "
+                    f"Valid parameters are: {known!r}; those of the learner are written {_NESTED}NAME."
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        if nested:
+            self.model = self._with(nested)
+        return self
+
+    def _with(self, nested: Mapping[str, Any]) -> Any:
+        learner = self._new_learner()
+        known = list(learner._get_params())
+        for name in nested:
+            if name not in known:
+                raise ParameterError(
+                    f"Invalid parameter {_NESTED + name!r}: {type(learner).__name__} has no {name!r}"
+                    f"{nearest(name, known)} It has: {', '.join(known)}."
+                )
+        return learner.clone(dict(nested))
+
+    def _nested_params(self) -> dict[str, Any]:
+        """The learner's parameters; none while `model` names no learner, which `fit` reports."""
+        try:
+            learner = self._new_learner()
+        except VarifoldError:
+            return {}
+        return {_NESTED + name: getattr(learner, name) for name in learner._get_params()}
+
+    def _new_learner(self) -> Any:
+        """A learner of the kind that `model` names, without state."""
+        if isinstance(self.model, str):
+            return parse_model(self.model)()
+        if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
+            raise ParameterError(
+                "The 'model' parameter must be a learner of varifold or the text of one, such as 'auto' or "
+                f"'arow:r=1'. Got {self.model!r} instead."
+            )
+        return self.model.clone()
+
+    # ------------------------------------------------------------------ data
+
+    def _read(self, X: Any, known: Names | None = None) -> tuple[Any, Names | None]:
+        """X as `to_block` takes it, and the names of its columns (None for dicts); `known`: those learned last."""
+        if self.omitted not in ("absent", "zero"):
+            raise ParameterError(
+                f"The 'omitted' parameter of {type(self).__name__} must be one of 'absent', 'zero'. "
+                f"Got {self.omitted!r} instead."
+            )
+        return named_columns(X, self, omitted=self.omitted, known=known)
+
+    def _keep_names(self, names: Names | None) -> None:
+        """Set `n_features_in_` and `feature_names_in_`, from the data learned last."""
+        self._columns = names
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(attribute, None)
+        if names is None:
+            return
+        self.n_features_in_ = len(names)
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def _answers(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The learner's own answers and probabilities for each row; nothing is learned."""
+        check_is_fitted(self, "model_")
+        block = block_of(*self._read(X, self._columns))
+        return self.model_.run_block(block, np.arange(1, len(block) + 1))  # type: ignore[no-any-return]
+
+    @property
+    def features_(self) -> dict[str | int, Any]:
+        """What the learner knows of every feature: first and last seen, count, weight."""
+        check_is_fitted(self, "model_")
+        return dict(self.model_.features)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def block_of(X: Any, names: Names | None, y: NDArray[Any] | None = None, sample_weight: Any = None) -> Block:
+    """What `_read` gave as a block, with labels and weights."""
+    weights = None
+    if sample_weight is not None:
+        weights = check_sample_weight(sample_weight, np.empty((rows_of(X), 1)), dtype=np.float64)
+    has_own_names = not (isinstance(X, np.ndarray) or hasattr(X, "tocsr"))
+    return to_block(X, None if y is None else y.tolist(), weights, names=None if has_own_names else names)
+
+
+def rows_of(X: Any) -> int:
+    """Number of instances."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -1,0 +1,158 @@
+"""VarifoldClassifier: any classifier of the library as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold.errors import DataError, LabelError
+from varifold.sklearn.base import VaryingEstimator, block_of, rows_of
+from varifold.sklearn.extra import (
+    ClassifierMixin,
+    assert_all_finite,
+    check_classification_targets,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+
+class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[misc]
+    """A classifier for scikit-learn whose columns are known by name and may change from call to call.
+
+    NaN, None and a column that is not there mean *absent*; strings and categoricals are taken as they are, each value
+    an indicator. No imputer, encoder or scaler is needed before it. `fit` starts a new learner and goes through the
+    rows once, in their order; `partial_fit` continues with more rows, which may have other columns and other labels.
+
+    Parameters
+    ----------
+    model
+        What learns: a text such as ``"auto"`` or ``"arow:r=1"`` (`varifold models` lists them), or a learner such as
+        ``varifold.OLVF(C=0.1)``, which is copied without what it has learned. Its parameters are set and searched as
+        ``model__C``.
+    omitted
+        What the cells are that a sparse matrix does not store: ``"absent"``, as everywhere in this library, or
+        ``"zero"``, as scikit-learn's own estimators read them (the matrix is then made dense).
+
+    Attributes
+    ----------
+    model_
+        The learner: `explain_one`, `features`, `save` and the rest of its methods.
+    classes_
+        Labels, sorted: those of `classes` if `partial_fit` was given them, else those learned so far.
+    n_features_in_, feature_names_in_
+        Columns of the data that was learned last.
+
+    Notes
+    -----
+    *Arrays* have no names: their columns are 0, 1, 2, ... or, after a data frame was learned, its columns by position,
+    with scikit-learn's warning; their number cannot change. *Order matters*: the learners are for streams, and permuted
+    rows or a row of weight 2 instead of two rows give another state. `varifold.sklearn.EXPECTED_FAILED_CHECKS` names
+    the checks of `check_estimator` that fail for it, with the reason.
+
+    `predict` is the learner's own answer, which may differ from the most probable class where the learner has a
+    threshold or a bias to the majority class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from varifold.sklearn import VarifoldClassifier
+    >>> clf = VarifoldClassifier("arow")
+    >>> january = pd.DataFrame({"load": [1.0, 9.0, 2.0, 8.0], "fan": ["on", "off", None, "off"]})
+    >>> february = pd.DataFrame({"load": [1.5, None], "heat": [20.0, 70.0]})
+    >>> clf.fit(january, ["ok", "fault", "ok", "fault"]).partial_fit(february, ["ok", "fault"])
+    VarifoldClassifier(model='arow')
+    >>> clf.predict(pd.DataFrame({"heat": [65.0], "fan": ["off"]}))
+    array(['fault'], dtype='<U5')
+
+    """
+
+    def __init__(self, model: Any = "auto", *, omitted: str = "absent") -> None:
+        self.model = model
+        self.omitted = omitted
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from nothing: one pass over the rows, in their order."""
+        X, names = self._read(X)
+        labels = self._labels(X, y)
+        learner = self._new_learner()
+        learner.learn_many(block_of(X, names, labels, sample_weight))
+        self._keep_names(names)
+        self.model_ = learner
+        self.classes_ = np.unique(labels)
+        self._declared = False
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Continue with more rows, whose columns may be others.
+
+        `classes`, all labels that may come, fixes the columns of `predict_proba` from the start. Without it labels are
+        added to `classes_` as they come.
+        """
+        X, names = self._read(X, getattr(self, "_columns", None))
+        labels = self._labels(X, y)
+        known = self._known_labels(labels, classes)
+        learner = self.model_ if hasattr(self, "model_") else self._new_learner()
+        learner.learn_many(block_of(X, names, labels, sample_weight))
+        self._keep_names(names)
+        self._declared = getattr(self, "_declared", False) or classes is not None
+        self.model_ = learner
+        self.classes_ = known
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        answers, _ = self._answers(X)
+        return self.classes_[self._places()[answers]]  # type: ignore[no-any-return]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each label, in the order of `classes_`; 0 for a label that has not come yet."""
+        _, probabilities = self._answers(X)
+        found = np.zeros((len(probabilities), len(self.classes_)))
+        found[:, self._places()] = probabilities
+        return found
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _places(self) -> NDArray[np.int64]:
+        """Place in `classes_` of each label of the learner."""
+        check_is_fitted(self, "model_")
+        place = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([place[label] for label in self.model_.classes], dtype=np.int64)
+
+    def _labels(self, X: Any, y: Any) -> NDArray[Any]:
+        """One label per row, as an array."""
+        if y is None:
+            raise LabelError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_consistent_length(np.empty(rows_of(X)), labels)
+        if not len(labels):
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        check_classification_targets(labels)
+        return labels
+
+    def _known_labels(self, labels: NDArray[Any], classes: Any) -> NDArray[Any]:
+        """The labels after this call; refuses labels that were not declared and declarations that change."""
+        before = getattr(self, "classes_", None)
+        if classes is not None:
+            given = np.unique(column_or_1d(classes))
+            if before is not None and not np.array_equal(given, before):
+                raise LabelError(
+                    f"`classes={given.tolist()!r}` is not the same as on last call to partial_fit, was: "
+                    f"{before.tolist()!r}"
+                )
+        elif before is None:
+            return np.unique(labels)
+        elif not self._declared:
+            return np.unique(np.concatenate([before, labels]))
+        known: NDArray[Any] = before if classes is None and before is not None else given
+        unknown = sorted(set(labels.tolist()) - set(known.tolist()), key=str)
+        if unknown:
+            raise LabelError(f"the label {unknown[0]!r} is not among the declared classes {known.tolist()!r}")
+        return known

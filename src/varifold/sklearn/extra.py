@@ -1,0 +1,42 @@
+"""What is used of scikit-learn: the estimators here import without it, and making one says how to install it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from varifold.errors import missing_extra
+
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "assert_all_finite",
+    "check_array",
+    "check_classification_targets",
+    "check_consistent_length",
+    "check_is_fitted",
+    "check_sample_weight",
+    "column_or_1d",
+]
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+    from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: F401  (validate_data: 1.6 or newer)
+except ImportError:
+
+    def _missing(*args: Any, **params: Any) -> Any:
+        """Stands for a function of scikit-learn; no estimator is ever made that calls it."""
+        raise missing_extra("varifold.sklearn needs scikit-learn 1.6 or newer", "sklearn")
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """Stands for scikit-learn's class of this name."""
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Stands for scikit-learn's class of this name: nothing can be made of it."""
+
+        __new__ = _missing
+
+    assert_all_finite = check_array = check_classification_targets = check_consistent_length = _missing
+    check_is_fitted = check_sample_weight = column_or_1d = _missing

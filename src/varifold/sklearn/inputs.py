@@ -1,0 +1,68 @@
+"""X as scikit-learn's users pass it, keyed by column name: frames, arrays, sparse matrices, lists."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from varifold.base.frames import is_frame
+from varifold.errors import DataError
+from varifold.sklearn.extra import check_array
+
+Names = list[str | int]
+
+__all__ = ["Names", "named_columns"]
+
+
+def named_columns(X: Any, estimator: Any, *, omitted: str, known: Names | None) -> tuple[Any, Names | None]:
+    """X ready for `to_block`, and the names of its columns: None for dicts, which name their own.
+
+    Parameters
+    ----------
+    X
+        A data frame, a list of dicts, or anything that scikit-learn takes for a 2-D array.
+    estimator
+        Named in scikit-learn's messages.
+    omitted
+        ``"absent"`` or ``"zero"``: what the cells are that a sparse matrix does not store.
+    known
+        Names of the columns that were learned last: an array's columns take them by position, and must be as many.
+
+    """
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return X, None
+    if is_frame(X):
+        return X, _frame_columns(X)
+    X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite="allow-nan", estimator=estimator)
+    if hasattr(X, "tocsr") and omitted == "zero":
+        X = X.toarray()
+    if known is None:
+        return X, list(range(X.shape[1]))
+    _check_width(X.shape[1], known, estimator)
+    return X, known
+
+
+def _frame_columns(X: Any) -> Names:
+    import narwhals.stable.v1 as nw
+
+    if nw.dependencies.is_pandas_dataframe(X):
+        return list(X.columns)
+    return list(nw.from_native(X, eager_only=True).columns)
+
+
+def _check_width(width: int, known: Names, estimator: Any) -> None:
+    """Refuse an array of another width: without names nobody knows which columns came or went."""
+    name = type(estimator).__name__
+    if width != len(known):
+        raise DataError(
+            f"X has {width} features, but {name} is expecting {len(known)} features as input: the columns of an array "
+            "have no names. Pass a data frame, whose columns may come and go"
+        )
+    if any(isinstance(column, str) for column in known):
+        warnings.warn(
+            f"X does not have valid feature names, but {name} was fitted with feature names; its columns are taken in "
+            "the order of the last data frame",
+            UserWarning,
+            stacklevel=5,
+        )
