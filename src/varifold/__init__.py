@@ -21,7 +21,7 @@ if "t" in getattr(sys, "abiflags", ""):
 
 from varifold import errors
 from varifold._version import __version__
-from varifold.base import Block, PythonRule, VaryingClassifier, Vocabulary, models, to_block
+from varifold.base import Block, PythonRule, VaryingClassifier, VaryingRegressor, Vocabulary, models, to_block
 from varifold.base.nearest import nearest
 from varifold.base.registry import transformers
 
@@ -52,6 +52,7 @@ __all__ = [
     "Block",
     "PythonRule",
     "VaryingClassifier",
+    "VaryingRegressor",
     "Vocabulary",
     "__version__",
     "errors",

@@ -23,6 +23,7 @@ from varifold.auto.classifier import AutoClassifier as AutoClassifier
 from varifold.base import Block as Block
 from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
+from varifold.base import VaryingRegressor as VaryingRegressor
 from varifold.base import Vocabulary as Vocabulary
 from varifold.base import models as models
 from varifold.base import to_block as to_block
@@ -44,9 +45,11 @@ from varifold.forest.orf3v import ORF3V as ORF3V
 from varifold.forest.windowforest import WindowForest as WindowForest
 from varifold.linear.additive import Additive as Additive
 from varifold.linear.arow import AROW as AROW
+from varifold.linear.arowregressor import AROWRegressor as AROWRegressor
 from varifold.linear.fobos import FOBOS as FOBOS
 from varifold.linear.ftrladp import FTRLADP as FTRLADP
 from varifold.linear.ftrlproximal import FTRLProximal as FTRLProximal
+from varifold.linear.meanregressor import MeanRegressor as MeanRegressor
 from varifold.linear.ocds import OCDS as OCDS
 from varifold.linear.ogd import OGD as OGD
 from varifold.linear.olids import OLIDS as OLIDS

@@ -11,6 +11,7 @@ __all__ = [
     "ModelFileError",
     "OutOfMemoryError",
     "ParameterError",
+    "TargetError",
     "UnknownNameError",
     "VarifoldError",
     "VarifoldWarning",
@@ -32,6 +33,10 @@ class FeatureValueError(VarifoldError, ValueError):
 
 class LabelError(VarifoldError, ValueError):
     """A label is missing or cannot be hashed."""
+
+
+class TargetError(VarifoldError, ValueError):
+    """A number to predict is missing, infinite, or no number."""
 
 
 class ParameterError(VarifoldError, ValueError):

@@ -16,6 +16,7 @@ from river import base as river_base
 
 from varifold.base import Block, files
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.learner import VaryingLearner
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
 from varifold.errors import FeatureValueError, ModelFileError, ParameterError
@@ -353,5 +354,5 @@ def from_bytes(data: bytes) -> Any:
 
 
 def _opened(header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Any:
-    cls = PerKey if header["method"] == METHOD else VaryingClassifier
+    cls = PerKey if header["method"] == METHOD else VaryingLearner
     return cls._restored(header, arrays, source)

@@ -11,9 +11,10 @@ import pytest
 
 import varifold
 from varifold._numeric.memory import fail_at
+from varifold.checks.material import is_regressor
 from varifold.errors import OutOfMemoryError
 
-Instance = tuple[dict[Any, Any], str]
+Instance = tuple[dict[Any, Any], Any]
 
 
 def forms() -> list[Any]:
@@ -25,8 +26,8 @@ def forms() -> list[Any]:
     return found
 
 
-def instances(count: int, seed: int) -> list[Instance]:
-    """Numbers and strings whose names and labels grow: a few at a time, then many at once."""
+def instances(count: int, seed: int, numeric: bool = False) -> list[Instance]:
+    """Numbers and strings whose names and labels (or numbers) grow: a few at a time, then many at once."""
     rng = random.Random(seed)
     found = []
     for step in range(count):
@@ -35,7 +36,7 @@ def instances(count: int, seed: int) -> list[Instance]:
         x: dict[Any, Any] = {f"n{rng.randrange(names)}": rng.gauss(len(y), 1.0) for _ in range(8)}
         x[rng.randrange(names)] = rng.random()
         x["word"] = f"w{rng.randrange(1 + step // 2)}"
-        found.append((x, y))
+        found.append((x, float(y[1:]) if numeric else y))
     return found
 
 
@@ -73,13 +74,13 @@ def failing(call: Any, k: int) -> OutOfMemoryError | None:
 def test_learn_one_leaves_the_learner_as_it_was(cls: Any, params: dict[str, Any]) -> None:
     learner, twin = cls(**params), cls(**params)
     failures = 0
-    for x, y in instances(24, seed=3):
+    for x, y in instances(24, 3, is_regressor(learner)):
         before = state(learner)
         k = 1
         while (error := failing(lambda x=x, y=y: learner.learn_one(x, y), k)) is not None:
             assert error.learned == 0
             assert_same(state(learner), before)
-            learner.predict_proba_one(x)
+            learner.predict_one(x)
             k += 1
             failures += 1
         twin.learn_one(x, y)
@@ -90,8 +91,8 @@ def test_learn_one_leaves_the_learner_as_it_was(cls: Any, params: dict[str, Any]
 @pytest.mark.parametrize(("cls", "params"), forms())
 def test_learn_many_stops_after_a_whole_row(cls: Any, params: dict[str, Any]) -> None:
     learner, twin = cls(**params), cls(**params)
-    rows = instances(24, seed=4)
-    block = varifold.Block.from_dicts([x for x, _ in rows], [y for _, y in rows])
+    rows = instances(24, 4, is_regressor(learner))
+    block = varifold.to_block([x for x, _ in rows], [y for _, y in rows], numeric=is_regressor(learner))
     at, k, failures = 0, 1, 0
     while at < len(block):
         error = failing(lambda at=at: learner.learn_many(block[at:]), k)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import varifold
+from varifold.checks.material import answers, is_regressor
 from varifold.errors import DataError
 
 WEIGHTS = [1e-300, 1e-9, 1.0, 1e12, 1e100, 1e140, 1e300, 1.7e308]
@@ -20,8 +21,10 @@ def test_any_weight_leaves_finite_numbers(name: str) -> None:
     learner = varifold.models[name]()
     for step in range(300):
         x = {f"f{rng.randrange(6)}": rng.choice([rng.gauss(0, 1), 1e150, -1e150, 0.0, 1e-200]) for _ in range(4)}
-        learner.learn_one(x, rng.choice("abc"), w=rng.choice(WEIGHTS))
-        assert all(np.isfinite(p) for p in learner.predict_proba_one(x).values()), step
+        y = rng.choice([0.0, 1.5, -1e150]) if is_regressor(learner) else rng.choice("abc")
+        learner.learn_one(x, y, w=rng.choice(WEIGHTS))
+        ((found, shares),) = answers(learner, [(x, y)])
+        assert all(np.isfinite(p) for p in ([found] if is_regressor(learner) else shares.values())), step
     for key, array in learner._engine.dump()[2].items():
         assert array.dtype.kind != "f" or np.isfinite(array).all(), key
 

@@ -19,6 +19,7 @@ import numpy as np
 
 import varifold
 from varifold.base import files
+from varifold.checks.material import answers, is_regressor
 from varifold.errors import ModelFileError
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,11 @@ def instances(n: int, seed: int) -> Iterator[tuple[dict[str, Any], str]]:
         if rng.random() < 0.6:
             x["colour"] = rng.choice(("red", "blue", "green"))
         yield x, rng.choice(("a", "b", "c"))
+
+
+def target(learner: Any, y: str) -> Any:
+    """The label, or a number for a regressor."""
+    return float(ord(y)) if is_regressor(learner) else y
 
 
 def misshapen(array: Array) -> Iterator[tuple[str, Array | None]]:
@@ -63,10 +69,10 @@ def outcome(path: Path) -> str:
     except ModelFileError:
         return "refused"
     for x, y in instances(6, 1):
-        proba = learner.predict_proba_one(x)
-        learner.learn_one(x, y)
-        if not all(math.isfinite(p) for p in proba.values()):
-            return f"taken, probabilities {proba}"
+        ((found, proba),) = answers(learner, [(x, y)])
+        learner.learn_one(x, target(learner, y))
+        if not all(math.isfinite(p) for p in ([found] if is_regressor(learner) else proba.values())):
+            return f"taken, predictions {found} {proba}"
     return "taken"
 
 
@@ -74,7 +80,7 @@ def try_all(name: str, params: dict[str, Any], path: Path, tried: set[str]) -> N
     """Spoil each array of the learner that was not tried under other parameters."""
     learner = varifold.models[name](**params)
     for x, y in instances(80, 0):
-        learner.learn_one(x, y)
+        learner.learn_one(x, target(learner, y))
     learner.save(path)
     header, arrays = files.read(path)
     assert outcome(path) == "taken"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import varifold
+from varifold.checks.material import is_regressor
 
 FOLDER = Path(__file__).parents[1] / "data" / "models"
 BEFORE, AFTER = 80, 60
@@ -26,6 +27,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},
+    "arowregressor-full": {"method": "arowregressor", "covariance": "full"},
 }
 
 
@@ -44,6 +46,11 @@ def stream(count: int, seed: int = 5) -> Iterator[tuple[dict[Any, Any], str]]:
         yield {name: value for name, value in x.items() if rng.random() > 0.3}, y
 
 
+def target(model: Any, x: dict[Any, Any], y: str) -> Any:
+    """The label, or a number that depends on it and on a value for a regressor."""
+    return {"a": -10.0, "b": 4.0, "c": 25.0}[y] + x.get("p", 0.0) if is_regressor(model) else y
+
+
 def made(form: str) -> Any:
     """A new learner of a method, or of one of its FORMS."""
     params = dict(FORMS.get(form, {"method": form}))
@@ -51,11 +58,12 @@ def made(form: str) -> Any:
 
 
 def answers(model: Any) -> list[dict[str, float]]:
-    """Probabilities of the rest of the stream, each predicted and then learned."""
+    """Probabilities (or numbers) for the rest of the stream, each predicted and then learned."""
     found = []
     for x, y in list(stream(BEFORE + AFTER))[BEFORE:]:
-        found.append({str(label): p for label, p in model.predict_proba_one(x).items()})
-        model.learn_one(x, y)
+        shares = {"": model.predict_one(x)} if is_regressor(model) else model.predict_proba_one(x)
+        found.append({str(label): p for label, p in shares.items()})
+        model.learn_one(x, target(model, x, y))
     return found
 
 
@@ -63,7 +71,7 @@ def write(form: str) -> None:
     """Learn the first part, save, go on and note the answers."""
     model = made(form)
     for x, y in stream(BEFORE):
-        model.learn_one(x, y)
+        model.learn_one(x, target(model, x, y))
     model.save(FOLDER / f"{form}.safetensors")
     (FOLDER / f"{form}.json").write_text(json.dumps(answers(model)) + "\n")
 

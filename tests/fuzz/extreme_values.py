@@ -12,7 +12,7 @@ import numpy as np
 
 import varifold
 from varifold._engine.vocabulary import Labels
-from varifold.checks.material import arrays, state
+from varifold.checks.material import arrays, is_regressor, state
 from varifold.errors import VarifoldError
 
 NAMES: list[Any] = [
@@ -35,6 +35,11 @@ BAD_VALUES: list[Any] = [
 ]  # fmt: skip
 LABELS: list[Any] = ["no", "yes", 0, 1, True, 1.0, np.int64(0), np.str_("no"), ("t", 1), b"y", "maybe"]
 BAD_LABELS: list[Any] = [None, math.nan, [], {}, np.float64("nan"), {1}]
+TARGETS: list[Any] = [
+    0.0, -0.0, 1, 3.5, -2.0, 1e308, -1e308, 1e150, 5e-324, 1e16, True, np.float32(0.1), np.int64(7), 2**70,
+    decimal.Decimal("0.1"),
+]  # fmt: skip
+BAD_TARGETS: list[Any] = [None, math.nan, math.inf, -math.inf, "3", b"1", [], {}, np.float64("nan"), 10**400]
 BAD_WEIGHTS: list[Any] = [-1.0, math.nan, math.inf, -math.inf]
 
 
@@ -55,8 +60,12 @@ def instance(rng: random.Random) -> dict[Any, Any]:
     return x
 
 
-def labelled(rng: random.Random, labels: int) -> tuple[dict[Any, Any], Any, float]:
-    y = rng.choice(LABELS[:labels]) if rng.random() < 0.99 else rng.choice(BAD_LABELS)
+def labelled(rng: random.Random, labels: int, numeric: bool = False) -> tuple[dict[Any, Any], Any, float]:
+    """An instance with one of the first labels, or with a number."""
+    good, bad = (TARGETS, BAD_TARGETS) if numeric else (LABELS[:labels], BAD_LABELS)
+    y = rng.choice(good) if rng.random() < 0.99 else rng.choice(bad)
+    if numeric and rng.random() < 0.5:
+        y = rng.gauss(0, 1)
     w = 1.0 if rng.random() < 0.8 else rng.choice([0.0, 0.5, 1e-12, 1e12, 7, np.float64(2)])
     return instance(rng), y, rng.choice(BAD_WEIGHTS) if rng.random() < 0.01 else w
 
@@ -78,9 +87,13 @@ def assert_whole(learner: Any) -> None:
 
 def assert_answers(learner: Any, x: dict[Any, Any]) -> None:
     try:
-        label, proba = learner.predict_one(x), learner.predict_proba_one(x)
-        parts = learner.explain_one(x)
+        label, parts = learner.predict_one(x), learner.explain_one(x)
+        proba = {} if is_regressor(learner) else learner.predict_proba_one(x)
     except VarifoldError:
+        return
+    if is_regressor(learner):
+        assert math.isfinite(label)
+        assert all(math.isfinite(part) for part in parts.values()), parts
         return
     assert (label is None) == (not proba)
     if proba:
@@ -112,7 +125,7 @@ def episode(learner: Any, seed: int, length: int) -> None:
     labels = rng.choice((1, 2, 2, 5, len(LABELS)))
     fresh, taken = learner.clone(), []
     for t in range(length):
-        row = labelled(rng, labels)
+        row = labelled(rng, labels, is_regressor(learner))
         if t % 3 == 0:
             assert_answers(learner, row[0])
         if accepted(learner.learn_one, *row):
@@ -148,6 +161,12 @@ def hostile_block(rng: np.random.Generator, rows: int, labels: int) -> varifold.
     )
 
 
+def assert_probabilities(codes: np.ndarray, probabilities: np.ndarray) -> None:
+    answered = probabilities[codes >= 0]
+    assert ((answered >= 0.0) & (answered <= 1.0)).all(), "probabilities outside 0 to 1"
+    assert np.allclose(answered.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
+
+
 def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
     """A life of `length` hostile instances through the second door, compared with the first when asked."""
     rng = np.random.default_rng(seed)
@@ -155,10 +174,12 @@ def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
     twin = learner.clone()
     for _ in range(4):
         block = hostile_block(rng, length // 4, labels)
-        codes, probabilities = learner.run_block(block)
-        answered = probabilities[codes >= 0]
-        assert ((answered >= 0.0) & (answered <= 1.0)).all(), "probabilities outside 0 to 1"
-        assert np.allclose(answered.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
+        if is_regressor(learner):
+            size = len(block)
+            block = block.with_targets(np.where(rng.random(size) < 0.7, rng.normal(size=size), rng.choice(PLAIN, size)))
+            assert np.isfinite(learner.run_block(block)).all(), "a prediction that is no finite number"
+        else:
+            assert_probabilities(*learner.run_block(block))
         assert_whole(learner)
         if compare:
             for x, y, w in zip(block.rows(), block.y, block.weights, strict=True):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import varifold
 from tests.fuzz import extreme_values
-from varifold.checks.material import state
+from varifold.checks.material import is_regressor, state
 from varifold.errors import VarifoldError
 
 LENGTH = 200
@@ -88,21 +88,23 @@ VALUE = st.one_of(
     known(extreme_values.NUMBERS, extreme_values.BAD_VALUES),
     st.sampled_from(extreme_values.ABSENT),
 )
-ROW = st.tuples(
-    st.dictionaries(NAME, VALUE, max_size=6),
-    known(extreme_values.LABELS, extreme_values.BAD_LABELS),
-    st.sampled_from([1.0, 0.5, 0.0]),
-)
+LABEL = known(extreme_values.LABELS, extreme_values.BAD_LABELS)
+TARGET = st.one_of(st.floats(), st.integers(), known(extreme_values.TARGETS, extreme_values.BAD_TARGETS))
+
+
+def row(target: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(st.dictionaries(NAME, VALUE, max_size=6), target, st.sampled_from([1.0, 0.5, 0.0]))
 
 
 @pytest.mark.parametrize("name", list(varifold.models))
 def test_hypothesis(name: str, request: pytest.FixtureRequest) -> None:
+    target = TARGET if is_regressor(varifold.models[name]()) else LABEL
     examples = min(500, max(10, request.config.getoption("--instances") // 1000))
 
     @settings(
         max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
-    @given(rows=st.lists(ROW, max_size=25), seed=st.integers(0, 50))
+    @given(rows=st.lists(row(target), max_size=25), seed=st.integers(0, 50))
     def lives(rows: list[Any], seed: int) -> None:
         learner = settings_of(name, seed)
         fresh, taken = learner.clone(), []
@@ -135,7 +137,7 @@ def test_a_long_life_under_a_small_bound(name: str) -> None:
         if rng.random() < 0.3:
             vocabulary = varifold.Vocabulary()
         if rng.random() < 0.7:
-            other.learn_many(varifold.to_block(rows, y, vocabulary=vocabulary))
+            other.learn_many(varifold.to_block(rows, y, vocabulary=vocabulary, numeric=is_regressor(one)))
         else:
             for x, label in zip(rows, y, strict=True):
                 other.learn_one(x, label)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.oracles.majority_bias import MajorityBias
 
@@ -291,6 +292,76 @@ def follow(learner: Any, twin: Any, rows: Iterable[Any], tolerance: float = 1e-9
             )
     assert compared > min(50, steps // 2)
     return around
+
+
+class NumberSurroundings(Surroundings):
+    """What surrounds a rule of regression: all targets are kept, and their mean answers where no feature is known.
+
+    The rule has ``score(x)``, the deviation from the mean; ``learn(x, y, w, fresh, mean, deviation)``, where mean and
+    deviation are those of all targets so far, y included; ``forget(name)`` and ``weight(name)``, which is not negative.
+    """
+
+    def __init__(self, rule: Any, learner: Any) -> None:
+        super().__init__(rule, learner)
+        self.targets: list[tuple[float, float]] = []
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and deviation of the targets learned."""
+        y, w = np.array(self.targets).T
+        mean = float(np.average(y, weights=w))
+        return mean, math.sqrt(np.average((y - mean) ** 2, weights=w))
+
+    def predict(self, x: dict[Any, Any]) -> float:
+        if not self.targets:
+            return 0.0
+        found = {n: v for n, v in self.names(x).items() if n in self.last}
+        return self.moments()[0] + (self.twin.score(self.presented(found, 1.0, False)) if found else 0.0)
+
+    def learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
+        if w == 0.0:
+            return
+        found = self.admit(self.names(x))
+        self.targets.append((y, w))
+        self.step += 1
+        if not found:
+            return
+        fresh = {n for n in found if n not in self.last} | (set() if self.started else {ONE})
+        self.started = True
+        scaled = self.presented(found, w, True)
+        for name in found:
+            self.last[name] = self.step
+        more = {"order": {n: self.slots.of[n] for n in self.last}} if getattr(self.twin, "takes_order", False) else {}
+        self.twin.learn(scaled, y, w, fresh, *self.moments(), **more)
+
+
+def numbered(rows: Iterable[Any]) -> list[Any]:
+    """Rows (x, label, w) with numbers that depend on label and values in place of the labels."""
+    found = []
+    for x, label, w in rows:
+        values = [v for v in x.values() if isinstance(v, float)]
+        found.append((x, 7.0 * float(label[6:]) - 30.0 + 2.0 * sum(values), w))
+    return found
+
+
+def follow_numbers(
+    learner: Any, rule: Any, rows: Iterable[Any], tolerance: float = 1e-9, around: Any = NumberSurroundings
+) -> Any:
+    """Walk the rows (x, y, w) with both and compare every prediction, before it is learned, and every weight."""
+    plain = around(rule, learner)
+    varied = 0
+    for step, (x, y, w) in enumerate(rows):
+        expected, found = plain.predict(x), learner.predict_one(x)
+        assert found == pytest.approx(expected, rel=tolerance, abs=tolerance), f"step {step}"
+        varied += expected not in (0.0, y)
+        learner.learn_one(x, y, w)
+        plain.learn(x, y, w)
+        held = {name: feature.weight for name, feature in learner.features.items()}
+        assert set(held) == set(plain.last), f"step {step}"
+        if hasattr(rule, "weight"):
+            weights = [rule.weight(name) for name in held]
+            np.testing.assert_allclose(list(held.values()), weights, rtol=tolerance, atol=tolerance)
+    assert varied > 20
+    return plain
 
 
 SETTINGS = [

@@ -5,7 +5,6 @@ from varifold._engine.decision cimport Decision
 cdef class Answers(Core):
     cdef readonly list labels
     cdef dict label_index
-    cdef bint calls_python       # the model calls Python code, which may raise
     cdef double* counts          # weight learned by label
     cdef double* out             # scores by label
     cdef double* probs
@@ -14,7 +13,6 @@ cdef class Answers(Core):
 
     cdef int reserve_labels(self, Py_ssize_t labels) except -1
     cdef int add_label(self, object y) except -1
-    cdef int raise_pending(self) except -1 with gil
     cdef void learn_view(self, int y, double w) noexcept nogil
     cdef void count(self, int y, double w) noexcept nogil
     cdef void score(self) noexcept nogil

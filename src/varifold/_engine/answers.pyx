@@ -3,15 +3,11 @@
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
 from varifold._engine.core cimport Core
 from varifold._engine.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.guard cimport claim, release
-from varifold._engine.names cimport NUMERIC
-from varifold._engine.order cimport sort_unique
-from varifold._engine.space cimport Seen, seen_again, seen_touch
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.memory cimport resize
 
@@ -25,7 +21,6 @@ cdef class Answers(Core):
         self.labels = []
         self.label_index = {}
         self.decision = Decision()
-        self.calls_python = self.model.calls_python()
         self.reserve_labels(2)
 
     def __dealloc__(self):
@@ -77,25 +72,8 @@ cdef class Answers(Core):
 
     cdef void count(self, int y, double w) noexcept nogil:
         """Count the instance that was just learned: when its features were seen, its label, the step."""
-        cdef Py_ssize_t i
-        cdef Seen* seen = self.space.seen
-        cdef int32_t* slots = self.slots
-        cdef int64_t now = self.step + 1
-        if self.n > 0 or self.model.sees_empty:
-            seen_touch(&seen[0], now)
-        if self.admitted:
-            for i in range(1, self.n + 1):
-                seen_touch(&seen[slots[i]], now)
-        else:
-            for i in range(1, self.n + 1):
-                seen_again(&seen[slots[i]], now)
-        if self.n_indicator_columns:
-            self.n_indicator_columns = sort_unique(self.n_indicator_columns, self.indicator_columns)
-            for i in range(self.n_indicator_columns):
-                if not self.space.kind[self.indicator_columns[i]] & NUMERIC:
-                    seen_touch(&seen[self.indicator_columns[i]], now)
+        self.mark_seen()
         self.counts[y] += w
-        self.step = now
 
     cdef void score(self) noexcept nogil:
         """Scores of the presented instance into `out`; an instance without features has those of the label counts."""
@@ -140,13 +118,6 @@ cdef class Answers(Core):
         if self.decision.kind != MOST_PROBABLE:
             return self.decision.choose(k, self.probs, self.counts)
         return argmax(k, self.out) if k > 1 else 0
-
-    cdef int raise_pending(self) except -1 with gil:
-        """Raise what Python code raised that the model called."""
-        error = self.model.pending_error()
-        if error is not None:
-            raise error
-        return 0
 
     # ---------------------------------------------------------------- looking inside
 

@@ -14,6 +14,7 @@ cdef class Block:
     cdef readonly object values      # float64[nnz], finite, clamped
     cdef readonly object codes       # int32[n], -1 without a label
     cdef readonly object weights     # float64[n] or None
+    cdef readonly object targets     # float64[n] of numbers to predict, NaN without one; or None: labels are predicted
 
 cdef int freeze(Block b) except -1
-cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights)
+cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights, targets)

@@ -4,20 +4,24 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from varifold._engine.names cimport INDICATOR
-from varifold._engine.reading cimport LARGEST, value_error
-from varifold._engine.vocabulary cimport Labels, Vocabulary
-from varifold.errors import DataError
+from cpython.object cimport PyObject
 
+from varifold._engine.names cimport INDICATOR
+from varifold._engine.reading cimport ABSENT, LARGEST, NUMBER, read_value, value_error
+from varifold._engine.vocabulary cimport Labels, Vocabulary
+from varifold.errors import DataError, TargetError
 
 
 cdef class Block:
-    """Instances in CSR form: ``indptr``, vocabulary ``indices``, ``values``, label ``codes``, ``weights``.
+    """Instances in CSR form: ``indptr``, vocabulary ``indices``, ``values``, label ``codes``, ``weights``, ``targets``.
 
-    Absent features are simply not stored; a stored 0.0 is an observed zero. Rows hold each id at most once.
+    Absent features are simply not stored; a stored 0.0 is an observed zero. Rows hold each id at most once. What is to
+    be predicted is a label, whose code is -1 where it is missing, or a number: then ``targets`` is no None, and NaN
+    where it is missing.
     """
 
-    def __init__(self, Vocabulary vocabulary, indptr, indices, values, codes=None, Labels labels=None, weights=None):
+    def __init__(self, Vocabulary vocabulary, indptr, indices, values, codes=None, Labels labels=None, weights=None,
+                 targets=None):
         if vocabulary is None:
             raise DataError("a block needs a vocabulary; make one with varifold.Vocabulary()")
         self.vocabulary = vocabulary
@@ -28,6 +32,7 @@ cdef class Block:
         n = len(self.indptr) - 1
         self.codes = np.full(n, -1, dtype=np.int32) if codes is None else own_copy("codes", codes, np.int32)
         self.weights = None if weights is None else checked_weights(weights, n)
+        self.targets = None if targets is None else checked_targets(targets, n)
         if n < 0 or self.indptr[0] != 0 or self.indptr[n] != len(self.indices) or len(self.values) != len(self.indices):
             raise DataError("indptr, indices and values do not fit together")
         if n and np.diff(self.indptr).min() < 0:
@@ -43,7 +48,7 @@ cdef class Block:
 
     @staticmethod
     def from_dicts(rows, y=None, w=None, Vocabulary vocabulary=None, Labels labels=None):
-        """From an iterable of instances, each a dict; y and w are sequences of the same length."""
+        """From an iterable of instances, each a dict; labels y and weights w are sequences of the same length."""
         if vocabulary is None:
             vocabulary = Vocabulary()
         from varifold._engine.builder import Builder
@@ -63,9 +68,26 @@ cdef class Block:
 
     @property
     def y(self):
-        """Labels as a list, None where there is none."""
+        """Labels, or the numbers to predict, as a list, None where there is none."""
+        if self.targets is not None:
+            return [None if y != y else y for y in self.targets.tolist()]
         values = self.labels.values
         return [values[c] if c >= 0 else None for c in self.codes.tolist()]
+
+    @property
+    def labelled(self):
+        """Whether each instance has a label, or a number to predict."""
+        return self.codes >= 0 if self.targets is None else ~np.isnan(self.targets)
+
+    def with_targets(self, targets):
+        """The same instances with these numbers to predict, NaN where there is none, instead of labels."""
+        n = len(self)
+        return trusted(self.vocabulary, self.indptr, self.indices, self.values, np.full(n, -1, dtype=np.int32), Labels(),
+                       self.weights, checked_targets(targets, n))
+
+    def with_values(self, values):
+        """The same instances with these values in their stored cells."""
+        return Block(self.vocabulary, self.indptr, self.indices, values, self.codes, self.labels, self.weights, self.targets)
 
     def row(self, Py_ssize_t i, bint indicators=False):
         """Instance i as a dict; string values as such, or as indicators 'column=level': 1.0."""
@@ -118,7 +140,8 @@ cdef class Block:
                 p += 1
         picked = np.asarray(pick)
         weights = None if self.weights is None else self.weights[picked]
-        return trusted(self.vocabulary, indptr, indices, values, self.codes[picked], self.labels, weights)
+        targets = None if self.targets is None else self.targets[picked]
+        return trusted(self.vocabulary, indptr, indices, values, self.codes[picked], self.labels, weights, targets)
 
     def __getitem__(self, rows):
         if not isinstance(rows, slice):
@@ -129,8 +152,9 @@ cdef class Block:
         stop = max(start, stop)
         lo, hi = self.indptr[start], self.indptr[stop]
         weights = None if self.weights is None else self.weights[start:stop]
+        targets = None if self.targets is None else self.targets[start:stop]
         return trusted(self.vocabulary, self.indptr[start:stop + 1] - lo, self.indices[lo:hi], self.values[lo:hi],
-                        self.codes[start:stop], self.labels, weights)
+                        self.codes[start:stop], self.labels, weights, targets)
 
     def keep(self, mask):
         """The same instances with only those stored cells where the mask (one bool per cell) is true."""
@@ -159,13 +183,15 @@ cdef class Block:
                 out_ptr[i + 1] = p
         if 2 * p < len(self.indices):
             indices, values = indices[:p].copy(), values[:p].copy()
-        return trusted(self.vocabulary, indptr, indices[:p], values[:p], self.codes, self.labels, self.weights)
+        return trusted(self.vocabulary, indptr, indices[:p], values[:p], self.codes, self.labels, self.weights,
+                       self.targets)
 
     def __reduce__(self):
-        return Block, (self.vocabulary, self.indptr, self.indices, self.values, self.codes, self.labels, self.weights)
+        return Block, (self.vocabulary, self.indptr, self.indices, self.values, self.codes, self.labels, self.weights,
+                       self.targets)
 
 
-cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights):
+cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights, targets):
     """A block whose parts come from a checked one."""
     cdef Block b = Block.__new__(Block)
     b.vocabulary = vocabulary
@@ -175,13 +201,14 @@ cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels label
     b.values = np.ascontiguousarray(values, dtype=np.float64)
     b.codes = np.ascontiguousarray(codes, dtype=np.int32)
     b.weights = weights
+    b.targets = targets
     freeze(b)
     return b
 
 
 cdef int freeze(Block b) except -1:
     """Make the arrays read-only: what was checked stays as it was checked."""
-    for array in (b.indptr, b.indices, b.values, b.codes, b.weights):
+    for array in (b.indptr, b.indices, b.values, b.codes, b.weights, b.targets):
         if array is not None:
             array.flags.writeable = False
     return 0
@@ -207,6 +234,8 @@ def concatenate(blocks):
     first = blocks[0]
     if any(b.vocabulary is not first.vocabulary or b.labels is not first.labels for b in blocks):
         raise DataError("only blocks of one stream (same vocabulary, same labels) can be joined")
+    if len({b.targets is None for b in blocks}) > 1:
+        raise DataError("blocks of labels and blocks of numbers to predict cannot be joined")
     indptr = [first.indptr]
     offset = int(first.indptr[len(first)])
     for b in blocks[1:]:
@@ -215,9 +244,10 @@ def concatenate(blocks):
     weights = None
     if any(b.weights is not None for b in blocks):
         weights = np.concatenate([np.ones(len(b)) if b.weights is None else b.weights for b in blocks])
+    targets = None if first.targets is None else np.concatenate([b.targets for b in blocks])
     return trusted(first.vocabulary, np.concatenate(indptr), np.concatenate([b.indices for b in blocks]),
                     np.concatenate([b.values for b in blocks]), np.concatenate([b.codes for b in blocks]),
-                    first.labels, weights)
+                    first.labels, weights, targets)
 
 
 cdef int check_values(Block b) except -1:
@@ -257,3 +287,36 @@ def checked_weights(given, Py_ssize_t n):
     if len(bad):
         raise DataError(f"the weight of instance {int(bad[0])} is {weights[bad[0]]!r}; weights are finite and >= 0")
     return np.minimum(weights, LARGEST_WEIGHT)
+
+
+def checked_targets(given, Py_ssize_t n):
+    """Numbers to predict as an array: as many as instances, NaN where missing; held within LARGEST."""
+    cdef double number
+    cdef double[::1] out
+    cdef Py_ssize_t i
+    if hasattr(given, "to_numpy") and not hasattr(given, "tolist"):
+        given = given.to_numpy()
+    if not (isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.ndim == 1):
+        values = given.tolist() if hasattr(given, "tolist") else list(given)
+        given = np.full(len(values), np.nan)
+        out = given
+        for i, value in enumerate(values):
+            number = np.nan
+            if read_value(<PyObject*> value, &number) not in (NUMBER, ABSENT):
+                raise target_error(value, f"of instance {i}")
+            out[i] = number
+    targets = given.astype(np.float64)
+    if len(targets) != n:
+        raise DataError(f"{len(targets)} numbers to predict for {n} instances")
+    bad = np.flatnonzero(np.isinf(targets))
+    if len(bad):
+        raise target_error(targets[bad[0]], f"of instance {int(bad[0])}")
+    return np.clip(targets, -LARGEST, LARGEST)
+
+
+def target_error(value, str where):
+    """The error for a target that is no finite number."""
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return TargetError(f"the target {where} is {shown} of type {type(value).__name__}; a regressor learns finite numbers, "
+                       "so leave out instances whose target is not known")

@@ -115,4 +115,5 @@ cdef class Builder:
         if w is not None:
             weights = checked_weights(w, rows)
         codes = encode_labels(y, labels, rows, weights)
-        return trusted(self.vocabulary, np.array(self.ends, dtype=np.int64), indices, values, codes, labels, weights)
+        return trusted(self.vocabulary, np.array(self.ends, dtype=np.int64), indices, values, codes, labels, weights,
+                       None)

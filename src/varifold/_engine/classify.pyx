@@ -23,6 +23,8 @@ cdef enum:
 def checked_schedule(Block block, schedule, bint learn):
     """The steps to take as an int64 array; refuses rows that are not there and labels that are missing."""
     n = len(block)
+    if learn and block.targets is not None:
+        raise DataError("the block holds numbers to predict, for a regressor; a classifier learns labels")
     if schedule is None:
         if learn and n and (block.codes < 0).any():
             raise DataError(f"instance {int(np.argmax(block.codes < 0))} has no label; give y, or call predict_many")

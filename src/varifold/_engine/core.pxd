@@ -4,6 +4,10 @@ from varifold._engine.admission cimport Admission
 
 
 cdef class Core(Admission):
+    cdef bint calls_python       # the model calls Python code, which may raise
+
+    cdef void mark_seen(self) noexcept nogil
+    cdef int raise_pending(self) except -1 with gil
     cdef int impute_rows(self, Py_ssize_t n, const int64_t* ptr, const int32_t* idx, const double* val, values) except -1
     cdef int check_slot(self, Py_ssize_t slot) except -1
     cdef tuple common_parts(self)

@@ -7,7 +7,10 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._engine.admission cimport Admission
 from varifold._engine.block cimport Block
 from varifold._engine.guard cimport claim, release
+from varifold._engine.names cimport NUMERIC
+from varifold._engine.order cimport sort_unique
 from varifold._engine.scaler cimport NONE
+from varifold._engine.space cimport Seen, seen_again, seen_touch
 
 from varifold._engine.state import checked_array
 
@@ -16,6 +19,37 @@ cdef int64_t LATEST = (1 << 43) - 1   # the last step that the table of seen fea
 
 cdef class Core(Admission):
     """Space, scaler, model and step, for an engine that adds what is learned: labels, numbers, or nothing."""
+
+    def __cinit__(self):
+        self.calls_python = self.model.calls_python()
+
+    cdef void mark_seen(self) noexcept nogil:
+        """The presented instance was just learned: note when its features were seen, and count the step."""
+        cdef Py_ssize_t i
+        cdef Seen* seen = self.space.seen
+        cdef int32_t* slots = self.slots
+        cdef int64_t now = self.step + 1
+        if self.n > 0 or self.model.sees_empty:
+            seen_touch(&seen[0], now)
+        if self.admitted:
+            for i in range(1, self.n + 1):
+                seen_touch(&seen[slots[i]], now)
+        else:
+            for i in range(1, self.n + 1):
+                seen_again(&seen[slots[i]], now)
+        if self.n_indicator_columns:
+            self.n_indicator_columns = sort_unique(self.n_indicator_columns, self.indicator_columns)
+            for i in range(self.n_indicator_columns):
+                if not self.space.kind[self.indicator_columns[i]] & NUMERIC:
+                    seen_touch(&seen[self.indicator_columns[i]], now)
+        self.step = now
+
+    cdef int raise_pending(self) except -1 with gil:
+        """Raise what Python code raised that the model called."""
+        error = self.model.pending_error()
+        if error is not None:
+            raise error
+        return 0
 
     # ---------------------------------------------------------------- imputing
 
@@ -71,9 +105,7 @@ cdef class Core(Admission):
         """The size of what the model holds for a slot."""
         self.check_slot(slot)
         found = self.model.magnitude(<int32_t> slot)
-        error = self.model.pending_error()
-        if error is not None:
-            raise error
+        self.raise_pending()
         return found
 
     def role(self, Py_ssize_t slot):

@@ -1,9 +1,11 @@
-"""What every learner is built on: the classifier class, parameters, the registry, blocks and model files."""
+"""What every learner is built on: classifiers, regressors, parameters, the registry, blocks, model files."""
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
-from varifold.base.classifier import INTERCEPT, NO_FEATURES, VaryingClassifier, from_bytes, load
+from varifold.base.classifier import NO_FEATURES, VaryingClassifier
+from varifold.base.learner import INTERCEPT, VaryingLearner, from_bytes, load
 from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
+from varifold.base.regressor import VaryingRegressor
 from varifold.base.traits import Feature, Traits
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "PythonRule",
     "Traits",
     "VaryingClassifier",
+    "VaryingLearner",
+    "VaryingRegressor",
     "Vocabulary",
     "from_bytes",
     "load",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, checked_weights
+from varifold._engine.block import Block, checked_targets, checked_weights
 from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
@@ -27,7 +27,7 @@ _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
 
 _READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
 
-__all__ = ["Block", "Labels", "Vocabulary", "to_block"]
+__all__ = ["Block", "Labels", "Vocabulary", "to_block", "with_numbers"]
 
 
 def to_block(
@@ -38,6 +38,7 @@ def to_block(
     names: Iterable[str | int] | None = None,
     vocabulary: Vocabulary | None = None,
     labels: Labels | None = None,
+    numeric: bool = False,
 ) -> Block:
     """Turn X into a block.
 
@@ -52,6 +53,8 @@ def to_block(
         Feature names of the columns of an array or sparse matrix; ``0, 1, 2, ...`` when not given.
     vocabulary, labels
         Tables of names and labels to share with other blocks of the same stream; new ones when not given.
+    numeric
+        Whether y are numbers to predict, for a regressor, and not labels.
 
     """
     if isinstance(X, Block):
@@ -63,6 +66,9 @@ def to_block(
     w = _weights(w)
     vocabulary = _table(vocabulary, Vocabulary)
     labels = _table(labels, Labels)
+    if numeric and y is not None:
+        targets = list(y) if not hasattr(y, "__len__") else y
+        return to_block(X, None, w, names=names, vocabulary=vocabulary, labels=labels).with_targets(targets)
     if isinstance(X, np.ndarray):
         return _from_array(X, y, w, names, vocabulary, labels)
     if hasattr(X, "tocsr"):
@@ -81,6 +87,14 @@ def to_block(
     if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
         raise DataError(f"cannot read an instance from {X[0]!r}; {_READABLE}")
     return Block.from_dicts(X, y, w, vocabulary, labels)
+
+
+def with_numbers(block: Block) -> Block:
+    """The same instances with their labels as numbers to predict, which all of them must be."""
+    if block.targets is not None or not len(block.labels):
+        return block
+    numbers_of = np.append(checked_targets(block.labels.values, len(block.labels)), np.nan)
+    return block.with_targets(numbers_of[block.codes])
 
 
 def _weights(w: Any) -> NDArray[np.float64] | None:

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from river import base as river_base
 
 from varifold._engine.block import Block
 from varifold._engine.classify import Engine
 from varifold._engine.decision import Decision
-from varifold._engine.model import Model
 from varifold.base import frames
 from varifold.base.blocks import to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
-from varifold.base.estimator import Estimator, Name, undisturbed
-from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
+from varifold.base.estimator import Name, undisturbed
+from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.params import AnyOf, Constraint, OneOf
 from varifold.base.traits import Traits
-from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.errors import DataError, UnknownNameError
 
-__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier", "from_bytes", "load"]
+__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
 
-Instance = Mapping[Any, Any]
-INTERCEPT = "(intercept)"
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that stand for no feature."""
 
 
-class VaryingClassifier(Estimator, river_base.Classifier):
+class VaryingClassifier(VaryingLearner, river_base.Classifier):
     """A classifier for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
@@ -70,22 +65,14 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {
-        "scale": OneOf("standard", "minmax", "none"),
-        "fit_intercept": Boolean(),
-        "clip": Real(0, open_low=True),
-        "max_features": AnyOf(Integer(1), None),
-        "evict": OneOf("oldest", "lightest"),
         "objective": OneOf(*OBJECTIVES),
         "costs": AnyOf(Costs(), None),
     }
     objective: str = "accuracy"
     costs: Mapping[Any, Any] | None = None
-    _cost: ClassVar[str] = "O(present)"
+    _task: ClassVar[Task] = "classification"
     _native_multiclass: ClassVar[bool] = False
-    _uses_absence: ClassVar[bool] = False
-    _uses_values: ClassVar[bool] = True
-
-    _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
+    _engine: Engine
 
     def __init__(
         self,
@@ -98,52 +85,20 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
     ) -> None:
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.max_features = max_features
-        self.evict = evict
         self.objective = objective
         self.costs = costs
-        validate(type(self).__name__, self._constraints(), self.__dict__)
+        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
         self.costs = plain_costs(costs)
-        check_one_rule(type(self).__name__, {"objective": objective != "accuracy", "costs": costs is not None})
-        self._engine = self._make_engine()
-
-    @classmethod
-    def as_in_paper(cls, **params: Any) -> Self:
-        """The method as its paper has it, with these parameters: nothing that the library adds.
-
-        Values are not scaled, there is no intercept unless the paper has one, and no majority bias or presence learner.
-        Scale the data as the paper does. A method that is of no paper refuses.
-        """
-        return cls(**{**cls._paper_params(), **params})
-
-    @classmethod
-    def _paper_params(cls) -> dict[str, Any]:
-        own = [parent.__dict__["_paper"] for parent in reversed(cls.__mro__) if parent.__dict__.get("_paper")]
-        if not own:
-            raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
-        return {name: value for part in own for name, value in part.items()}
-
-    def _model(self) -> Model:
-        """A new compiled model of this method with this learner's parameters."""
-        raise NotImplementedError(f"{type(self).__name__} must define _model()")
 
     def _make_engine(self) -> Engine:
-        engine = Engine(
-            self._model(),
-            scale=self.scale,
-            clip=self.clip,
-            intercept=self.fit_intercept,
-            max_features=self.max_features,
-            evict=self.evict,
-        )
+        engine = Engine(self._model(), **self._intake())
         engine.answer_by(self._decision())
         return engine
 
     def _decision(self) -> Decision:
         """How the answer follows from the probabilities."""
+        given = {"objective": self.objective != "accuracy", "costs": self.costs is not None}
+        check_one_rule(type(self).__name__, given)
         return Decision(self.objective, plain_costs(self.costs))
 
     # ------------------------------------------------------------------ one instance
@@ -247,7 +202,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
         """
         if not isinstance(block, Block):
             raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
-        codes, probabilities = self._engine.run(block, schedule=_checked_schedule(schedule))
+        codes, probabilities = self._engine.run(block, schedule=checked_schedule(schedule))
         return codes, probabilities
 
     # ------------------------------------------------------------------ looking inside
@@ -261,40 +216,8 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     @undisturbed
     def traits(self) -> Traits:
         """Capabilities, cost, and notes on the current state."""
-        notes = tuple(self._engine.model.notes())
-        if self.max_features is None:
-            notes += ("memory grows with every new feature; max_features bounds it",)
-        return Traits(
-            multiclass="native" if self._native_multiclass else "one-vs-rest",
-            cost=self._cost,
-            bounded_memory=self.max_features is not None,
-            uses_absence=self._uses_absence,
-            uses_values=self._uses_values,
-            randomized="seed" in inspect.signature(type(self)).parameters,
-            notes=notes,
-        )
+        return self._traits("native" if self._native_multiclass else "one-vs-rest")
 
     @property
     def _multiclass(self) -> bool:
         return True
-
-
-def _checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
-    if schedule is None:
-        return None
-    found = np.asarray(schedule)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise DataError(
-            f"a schedule is a one-dimensional array of ints. Got {found.ndim} dimensions of {found.dtype} instead."
-        )
-    return found.astype(np.int64)
-
-
-def load(path: str | os.PathLike[str]) -> VaryingClassifier:
-    """The learner in a model file, of whatever registered method it is."""
-    return VaryingClassifier.load(path)
-
-
-def from_bytes(data: bytes) -> VaryingClassifier:
-    """The learner that `to_bytes` encoded, of whatever registered method it is; checked as a file is."""
-    return VaryingClassifier.from_bytes(data)

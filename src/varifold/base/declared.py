@@ -1,4 +1,4 @@
-"""Classifiers whose parameters are the fields of a data class: declared once, the constructor follows from them."""
+"""Learners whose parameters are the fields of a data class: declared once, the constructor follows from them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.params import current_names
+from varifold.base.regressor import VaryingRegressor
 
 T = TypeVar("T")
 
@@ -62,4 +63,24 @@ class DeclaredClassifier(VaryingClassifier):
             evict=self.evict,
             objective=self.objective,
             costs=self.costs,
+        )
+
+
+@declared(kw_only=True)
+class DeclaredRegressor(VaryingRegressor):
+    """A `VaryingRegressor` whose subclasses declare their parameters as fields, as with `DeclaredClassifier`."""
+
+    scale: str = "standard"
+    fit_intercept: bool = True
+    clip: float = 3.0
+    max_features: int | None = None
+    evict: str = "oldest"
+
+    def __post_init__(self) -> None:
+        super().__init__(
+            scale=self.scale,
+            fit_intercept=self.fit_intercept,
+            clip=self.clip,
+            max_features=self.max_features,
+            evict=self.evict,
         )

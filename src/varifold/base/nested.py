@@ -27,8 +27,7 @@ class Learner:
     def accepts(self, value: object) -> bool:
         """Whether make_learner() accepts the value."""
         if isinstance(value, str):
-            make_learner(value)
-            return True
+            return self.accepts(make_learner(value))
         if isinstance(value, type):
             return False
         return all(callable(getattr(value, call, None)) for call in ("learn_one", "predict_proba_one", "clone"))

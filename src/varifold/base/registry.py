@@ -15,8 +15,8 @@ from varifold.base.nearest import nearest
 from varifold.errors import EntryPointError, UnknownNameError, VarifoldWarning
 
 if TYPE_CHECKING:
-    from varifold.base.classifier import VaryingClassifier
     from varifold.base.estimator import Estimator
+    from varifold.base.learner import VaryingLearner
 
 T = TypeVar("T")
 GROUP = "varifold.models"
@@ -26,11 +26,13 @@ _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
     "auto": "varifold.auto.classifier:AutoClassifier",
     "arow": "varifold.linear.arow:AROW",
+    "arowregressor": "varifold.linear.arowregressor:AROWRegressor",
     "fae": "varifold.naive_bayes.fae:FAE",
     "fobos": "varifold.linear.fobos:FOBOS",
     "ftrladp": "varifold.linear.ftrladp:FTRLADP",
     "ftrlproximal": "varifold.linear.ftrlproximal:FTRLProximal",
     "gaussiannb": "varifold.naive_bayes.gaussiannb:GaussianNB",
+    "meanregressor": "varifold.linear.meanregressor:MeanRegressor",
     "nb3": "varifold.naive_bayes.nb3:NB3",
     "ocds": "varifold.linear.ocds:OCDS",
     "ogd": "varifold.linear.ogd:OGD",
@@ -163,5 +165,5 @@ def _place(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-models: Registry[VaryingClassifier] = Registry(_WHERE, GROUP)
+models: Registry[VaryingLearner] = Registry(_WHERE, GROUP)
 transformers: Registry[Estimator] = Registry(_TRANSFORMERS)

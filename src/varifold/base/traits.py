@@ -10,7 +10,8 @@ from typing import Literal
 class Traits:
     """Capabilities of a learner with its current parameters and state."""
 
-    multiclass: Literal["native", "one-vs-rest"]
+    multiclass: Literal["native", "one-vs-rest", "none"]
+    """How more than two labels are learned; ``"none"`` of a regressor."""
     cost: str
     """Cost per instance in terms of the present and the known features."""
     bounded_memory: bool
@@ -22,6 +23,7 @@ class Traits:
     """Whether it uses the values of features, and not only their presence."""
     notes: tuple[str, ...] = ()
     """Notes for the user on the current state, for instance that a cheaper method is in use."""
+    task: Literal["classification", "regression"] = "classification"
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ def coded(block: Block, *, alphabetical: bool = True) -> Block:
         for code, (_, i) in enumerate(order):
             codes[i] = code
     values = np.where(np.isnan(codes[block.indices]), block.values, codes[block.indices])
-    return Block(new, block.indptr, ids[block.indices], values, block.codes, block.labels, block.weights)
+    return Block(new, block.indptr, ids[block.indices], values, block.codes, block.labels, block.weights, block.targets)
 
 
 def minmax(block: Block) -> Block:
@@ -213,4 +213,4 @@ def minmax(block: Block) -> Block:
     used = np.isfinite(low)
     span = np.where(used & (high > low), high - np.where(used, low, 0.0), 1.0)
     values = (block.values - low[block.indices]) / span[block.indices]
-    return Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights)
+    return block.with_values(values)

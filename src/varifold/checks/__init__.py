@@ -14,27 +14,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from varifold.checks import answering, doors, spaces
+from varifold.checks import answering, doors, numbers, spaces
+from varifold.checks.material import is_regressor
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
 
 Check = Callable[[Any], None]
-NEEDED = ("learn_one", "predict_one", "predict_proba_one", "clone")
+NEEDED = ("learn_one", "predict_one", "clone")
 
-ALWAYS: tuple[Check, ...] = (
+OF_CLASSIFIERS: tuple[Check, ...] = (
     answering.check_cold_start,
     answering.check_probabilities,
     answering.check_single_class,
     answering.check_empty_instance,
-    answering.check_predict_is_pure,
-    answering.check_same_twice,
     answering.check_late_class,
-    answering.check_weights,
     answering.check_labels,
-    answering.check_delayed_labels,
     answering.check_answers_are_plain,
     answering.check_learns,
+)
+
+OF_REGRESSORS: tuple[Check, ...] = (
+    numbers.check_cold_start,
+    numbers.check_plain_predictions,
+    numbers.check_empty_instance,
+    numbers.check_targets,
+    numbers.check_target_types,
+    numbers.check_constant_target,
+    numbers.check_units,
+    numbers.check_extreme_targets,
+    numbers.check_learns,
+)
+
+ALWAYS: tuple[Check, ...] = (
+    answering.check_predict_is_pure,
+    answering.check_same_twice,
+    answering.check_weights,
+    answering.check_delayed_labels,
     spaces.check_key_order,
     spaces.check_hash_seed,
     spaces.check_changing_features,
@@ -53,13 +69,17 @@ ALWAYS: tuple[Check, ...] = (
 SECOND_DOOR = ("learn_many", "predict_learn_many")
 """A third party's `learn_many` alone may be river's, which accepts only frames of pandas."""
 
-WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
+EXPLANATIONS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (answering.check_explanation, ("explain_one", "margins_one")),
+    (numbers.check_explanation, ("explain_one", "features")),
+)
+
+WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (spaces.check_features, ("features",)),
     (doors.check_many_is_one, SECOND_DOOR),
-    (doors.check_many_answers, (*SECOND_DOOR, "predict_many", "predict_proba_many")),
+    (doors.check_many_answers, (*SECOND_DOOR, "predict_many")),
     (doors.check_blocks, SECOND_DOOR),
-    (doors.check_schedule, ("run_block", "classes")),
+    (doors.check_schedule, ("run_block",)),
     (doors.check_frames, SECOND_DOOR),
     (doors.check_changing_columns, SECOND_DOOR),
     (doors.check_saved, ("save", "load")),
@@ -71,19 +91,24 @@ FILES = (doors.check_saved, doors.check_bytes)
 
 def yield_checks(learner: Any) -> Iterator[Check]:
     """The checks that apply to a learner; call each with it."""
-    missing = [call for call in NEEDED if not callable(getattr(learner, call, None))]
+    numeric = is_regressor(learner)
+    needed = NEEDED if numeric else (*NEEDED, "predict_proba_one")
+    missing = [call for call in needed if not callable(getattr(learner, call, None))]
     if missing or isinstance(learner, type):
         what = learner.__name__ if isinstance(learner, type) else type(learner).__name__
         lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {missing[0]}()"
-        raise ParameterError(f"{lack}; checks take a learner made of a class derived from river.base.Classifier")
+        raise ParameterError(
+            f"{lack}; checks take a learner made of a class derived from river.base.Classifier or river.base.Regressor"
+        )
+    yield from OF_REGRESSORS if numeric else OF_CLASSIFIERS
     yield from ALWAYS
-    for check, abilities in WHERE_ABLE:
+    for check, abilities in (EXPLANATIONS[numeric], *WHERE_ABLE):
         if check in FILES and not getattr(learner, "_saves", lambda: True)():
             continue  # a PythonRule without dump() and fill() is pickled instead
         if all(hasattr(learner, ability) for ability in abilities):
             yield check
     if getattr(getattr(learner, "traits", None), "uses_values", True):
-        yield spaces.check_string_columns
+        yield numbers.check_string_columns if numeric else spaces.check_string_columns
     if spaces.takes_bound(learner):
         yield spaces.check_bounded_memory
 

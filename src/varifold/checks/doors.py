@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from varifold.base import to_block
-from varifold.checks.material import assert_same, learn, stream
+from varifold.checks.material import assert_same, is_regressor, learn, stream_of
 
 NUMERIC = ["f0", "f1", "f2", "f3"]
 
 
 def check_many_is_one(learner: Any) -> None:
     """`learn_many`, in batches of any size, leaves the state of `learn_one` to the last bit."""
-    pairs = stream(150, labels=("a", "b", "c"))
+    pairs = stream_of(learner, 150, labels=("a", "b", "c"))
     one = learn(learner.clone(), pairs)
     for size in (150, 37, 1):
         many = learner.clone()
@@ -31,24 +31,24 @@ def check_many_is_one(learner: Any) -> None:
 
 def check_many_answers(learner: Any) -> None:
     """`predict_many` and `predict_proba_many` equal `predict_one` and `predict_proba_one`, also before any label."""
-    pairs = stream(60, labels=("a", "b", "c"))
-    rows = [x for x, _ in stream(30, seed=2)] + [{}, {"unknown": 1.0}]
+    shares = () if is_regressor(learner) else ("predict_proba",)
+    pairs = stream_of(learner, 60, labels=("a", "b", "c"))
+    rows = [x for x, _ in stream_of(learner, 30, seed=2)] + [{}, {"unknown": 1.0}]
     model = learner.clone()
     for _ in range(2):
-        for x, label, proba in zip(rows, model.predict_many(rows), model.predict_proba_many(rows), strict=True):
-            single = model.predict_one(x)
-            assert label == single, f"predict_many gave {label!r} where predict_one({x}) gives {single!r}"
-            alone = model.predict_proba_one(x)
-            assert proba == alone, f"predict_proba_many gave {proba} where predict_proba_one({x}) gives {alone}"
+        for call in ("predict", *shares):
+            for x, found in zip(rows, getattr(model, f"{call}_many")(rows), strict=True):
+                single = getattr(model, f"{call}_one")(x)
+                assert found == single, f"{call}_many gave {found!r} where {call}_one({x}) gives {single!r}"
         learn(model, pairs)
 
 
 def check_blocks(learner: Any) -> None:
     """Slices of a weighted block through `predict_learn_many`, alternating with single instances, equal one by one."""
-    pairs = stream(120)
+    pairs = stream_of(learner, 120)
     weights = [(0.0, 0.5, 1.0, 2.0)[t % 4] for t in range(120)]
     one, many = learner.clone(), learner.clone()
-    block = to_block([x for x, _ in pairs], [y for _, y in pairs], weights)
+    block = to_block([x for x, _ in pairs], [y for _, y in pairs], weights, numeric=is_regressor(learner))
     expected, found = [], []
     for t, (x, y) in enumerate(pairs):
         expected.append(one.predict_one(x))
@@ -64,30 +64,32 @@ def check_blocks(learner: Any) -> None:
 
 def check_schedule(learner: Any) -> None:
     """`run_block` with a schedule equals `predict_one` and `learn_one` in that order."""
-    pairs = stream(60)
+    pairs = stream_of(learner, 60)
     plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
     one, many = learner.clone(), learner.clone()
-    codes, _ = many.run_block(to_block([x for x, _ in pairs], [y for _, y in pairs]), np.array(plan))
+    block = to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=is_regressor(learner))
+    answered = many.run_block(block, np.array(plan))
     expected = []
     for s in plan:
         if s > 0:
             expected.append(one.predict_one(pairs[s - 1][0]))
         else:
             one.learn_one(*pairs[-s - 1])
-    found = [None if c < 0 else many.classes[c] for c in codes]
+    labels = () if is_regressor(learner) else [*many.classes, None]
+    found = [labels[c] for c in answered[0]] if labels else answered.tolist()
     assert found == expected, "run_block with a schedule predicts otherwise than predict_one in that order"
     assert_same(one, many, pairs, "a schedule")
 
 
 def check_frames(learner: Any) -> None:
     """Arrays, sparse matrices and every kind of data frame leave the same state as dicts."""
-    pairs = [({k: v for k, v in x.items() if k in NUMERIC}, y) for x, y in stream(60, numeric=True)]
+    pairs = [({k: v for k, v in x.items() if k in NUMERIC}, y) for x, y in stream_of(learner, 60, numeric=True)]
     y = [label for _, label in pairs]
     plain = learn(learner.clone(), pairs)
     for kind, table in _tables([x for x, _ in pairs]).items():
         model = learner.clone()
         if kind in ("array", "CSR"):
-            model.learn_many(to_block(table, y, names=NUMERIC))
+            model.learn_many(to_block(table, y, names=NUMERIC, numeric=is_regressor(learner)))
         else:
             model.learn_many(table, y)
         assert_same(plain, model, pairs, kind)
@@ -120,7 +122,7 @@ def check_changing_columns(learner: Any) -> None:
     """Data frames whose columns change from one to the next, with strings, leave the same state as dicts."""
     import pandas as pd
 
-    pairs = stream(120)
+    pairs = stream_of(learner, 120)
     model = learner.clone()
     for lo in range(0, 120, 24):
         part = pairs[lo : lo + 24]
@@ -130,7 +132,7 @@ def check_changing_columns(learner: Any) -> None:
 
 def check_copies(learner: Any) -> None:
     """Pickles and deep copies continue to the last bit for 200 steps; clones keep the parameters and no state."""
-    pairs = stream(260, labels=("a", "b", "c"))
+    pairs = stream_of(learner, 260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     twins = {"pickle": pickle.loads(pickle.dumps(model)), "deepcopy": copy.deepcopy(model)}
     for twin in twins.values():
@@ -138,13 +140,14 @@ def check_copies(learner: Any) -> None:
     learn(model, pairs[60:])
     for how, twin in twins.items():
         assert_same(model, twin, pairs[:40], f"after {how}")
-    assert model.clone().predict_one(pairs[0][0]) is None, "a clone must have learned nothing"
+    unlearned = 0.0 if is_regressor(learner) else None
+    assert model.clone().predict_one(pairs[0][0]) == unlearned, "a clone must have learned nothing"
     assert model.clone()._get_params() == model._get_params(), "a clone must keep the parameters"
 
 
 def check_saved(learner: Any) -> None:
     """Saved and loaded, it continues to the last bit for 200 steps."""
-    pairs = stream(260, labels=("a", "b", "c"))
+    pairs = stream_of(learner, 260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model without suffix"
@@ -159,7 +162,7 @@ def check_saved(learner: Any) -> None:
 
 def check_bytes(learner: Any) -> None:
     """`to_bytes` gives the same bytes for the same state; from them it continues to the last bit for 200 steps."""
-    pairs = stream(260, labels=("a", "b", "c"))
+    pairs = stream_of(learner, 260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     data = model.to_bytes()
     assert model.to_bytes() == data, "two calls of to_bytes differ"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from river import base as river_base
 
 Pair = tuple[dict[Any, Any], Any]
 LEVELS = ("red", "green", "blue")
@@ -33,6 +34,25 @@ def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), n
             x["colour"] = LEVELS[kind % 3] if rng.random() < 0.8 else rng.choice(LEVELS)
         pairs.append((x, labels[kind]))
     return pairs
+
+
+def is_regressor(learner: Any) -> bool:
+    """Whether a learner predicts numbers and not labels."""
+    return isinstance(learner, river_base.Regressor)
+
+
+def stream_of(learner: Any, n: int = 120, **how: Any) -> list[Pair]:
+    """`stream` for the task of a learner: a regressor gets numbers that depend on the label and the values."""
+    pairs = stream(n, **how)
+    if not is_regressor(learner):
+        return pairs
+    labels = sorted({y for _, y in pairs})
+    return [(x, 3.0 * labels.index(y) + sum(math.tanh(v) for v in x.values() if type(v) is float)) for x, y in pairs]
+
+
+def target(learner: Any, k: int) -> Any:
+    """The first or second label, or a number for a regressor."""
+    return float(k) if is_regressor(learner) else ("no", "yes")[k]
 
 
 def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), share: float = 0.55) -> list[Pair]:
@@ -109,7 +129,9 @@ def arrays(learner: Any) -> dict[str, np.ndarray[Any, Any]] | None:
 
 
 def answers(learner: Any, pairs: Iterable[Pair]) -> list[tuple[Any, dict[Any, float]]]:
-    """Label and probabilities of every instance."""
+    """Prediction of every instance, and its probabilities where there are labels."""
+    if is_regressor(learner):
+        return [(learner.predict_one(x), {}) for x, _ in pairs]
     return [(learner.predict_one(x), learner.predict_proba_one(x)) for x, _ in pairs]
 
 
@@ -127,7 +149,14 @@ def _bytes(array: Any) -> bytes | None:
 
 
 def assert_sound(learner: Any, x: dict[Any, Any], labels: Iterable[Any]) -> None:
-    """The prediction of x is one of the labels, and the probabilities are those of exactly these labels."""
+    """The prediction of x is one of the labels, and the probabilities are those of exactly these labels.
+
+    That of a regressor is a finite number.
+    """
+    if is_regressor(learner):
+        found = learner.predict_one(x)
+        assert math.isfinite(found), f"predict_one({x}) gave {found}"
+        return
     labels = set(labels)
     label, proba = learner.predict_one(x), learner.predict_proba_one(x)
     assert label in labels, f"predict_one({x}) gave {label!r}, which is none of the labels {labels}"

@@ -18,20 +18,23 @@ import numpy as np
 from varifold.checks.material import (
     LEVELS,
     Pair,
+    answers,
     arrays,
     assert_finite,
     assert_same,
     assert_sound,
+    is_regressor,
     learn,
     state,
-    stream,
+    stream_of,
     string_stream,
+    target,
 )
 
 
 def check_key_order(learner: Any) -> None:
     """The order of the keys does not matter, to the last bit."""
-    pairs = stream(100)
+    pairs = stream_of(learner, 100)
     rng = random.Random(5)
     shuffled = [(dict(rng.sample(list(x.items()), len(x))), y) for x, y in pairs]
     assert_same(learn(learner.clone(), pairs), learn(learner.clone(), shuffled), pairs, "key order")
@@ -48,10 +51,10 @@ def outcome(learner: Any) -> str:
     """The final state of a run over sets of names, as text; it must be the same under any hash seed."""
     model = learner.clone()
     found = []
-    for x, y in stream(60, labels=("a", "b", "c")):
+    for x, y in stream_of(learner, 60, labels=("a", "b", "c")):
         names = {f"word {ord(c)}" for c in repr(sorted(x.items(), key=repr))}
         model.learn_one({**x, **dict.fromkeys(names, 1.0)}, y)
-        found.append(sorted(model.predict_proba_one(x).items()))
+        found.append(answers(model, [(x, y)]))
     return state(model) if arrays(model) is not None else repr(found)
 
 
@@ -88,16 +91,16 @@ def check_changing_features(learner: Any) -> None:
 
 def check_unknown_features(learner: Any) -> None:
     """Names and string values that were never learned do not change a prediction."""
-    model = learn(learner.clone(), stream(80))
-    for x, _ in stream(20, seed=2):
+    model = learn(learner.clone(), stream_of(learner, 80))
+    for x, _ in stream_of(learner, 20, seed=2):
         more = {**x, "unknown": 3.5, 12345: 1.0, "unknown column": "a level"}
-        assert model.predict_proba_one(more) == model.predict_proba_one(x), f"unknown features changed {x}"
+        assert answers(model, [(more, None)]) == answers(model, [(x, None)]), f"unknown features changed {x}"
 
 
 def check_constant_feature(learner: Any) -> None:
     """A feature that never varies, even with a huge value, leaves predictions sound and the state finite."""
     model = learner.clone()
-    for x, y in stream(60):
+    for x, y in stream_of(learner, 60):
         x = {**x, "constant": 1e9, "zero": 0.0}
         model.learn_one(x, y)
     assert_sound(model, {"constant": 1e9, "f0": 1.0}, {"no", "yes"})
@@ -106,7 +109,7 @@ def check_constant_feature(learner: Any) -> None:
 
 def check_absent(learner: Any) -> None:
     """A missing key, None and NaN are all the same: absent."""
-    pairs = stream(80)
+    pairs = stream_of(learner, 80)
     every = sorted({k for x, _ in pairs for k in x}, key=repr)
     plain = learn(learner.clone(), pairs)
     for nothing in (None, math.nan, np.float64("nan"), decimal.Decimal("nan")):
@@ -116,7 +119,7 @@ def check_absent(learner: Any) -> None:
 
 def check_zero_is_a_value(learner: Any) -> None:
     """0.0 is an observed value: it makes the feature known."""
-    pairs = [({**x, "meter": 0.0}, y) for x, y in stream(40)]
+    pairs = [({**x, "meter": 0.0}, y) for x, y in stream_of(learner, 40)]
     model = learn(learner.clone(), pairs)
     assert_sound(model, {"meter": 0.0}, {"no", "yes"})
     if hasattr(model, "features"):
@@ -131,7 +134,7 @@ BAD_NAMES: tuple[Any, ...] = (("a", "tuple"), None, 1.5, b"bytes", True, frozens
 
 def check_refuses(learner: Any) -> None:
     """Invalid values and names raise an error that names the feature, and do not change the state."""
-    model = learn(learner.clone(), stream(40))
+    model = learn(learner.clone(), stream_of(learner, 40))
     before = state(model)
     for value in BAD_VALUES:
         for x in ({"f0": 1.0, "pressure": value}, {"pressure": value, "brand new": 1.0}):
@@ -143,7 +146,9 @@ def check_refuses(learner: Any) -> None:
 
 def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
     said = ""
-    calls: dict[str, tuple[Any, ...]] = {"learn_one": (x, "yes"), "predict_one": (x,), "predict_proba_one": (x,)}
+    calls: dict[str, tuple[Any, ...]] = {"learn_one": (x, target(model, 1)), "predict_one": (x,)}
+    if not is_regressor(model):
+        calls["predict_proba_one"] = (x,)
     for name, given in calls.items():
         try:
             getattr(model, name)(*given)
@@ -159,15 +164,15 @@ def check_name_clash(learner: Any) -> None:
     """A feature named 'f=v' and the string value v of f exclude each other, whichever comes first."""
     for first, second in (({"a": "b"}, {"a=b": 1.0}), ({"a=b": 1.0}, {"a": "b"})):
         model = learner.clone()
-        model.learn_one({**first, "c": 1.0}, "no")
+        model.learn_one({**first, "c": 1.0}, target(learner, 0))
         before = state(model)
         with contextlib.suppress(ValueError, TypeError):
-            model.learn_one({**second, "d": 1.0}, "yes")
+            model.learn_one({**second, "d": 1.0}, target(learner, 1))
             raise AssertionError(f"{second} after {first} must be refused")
         assert state(model) == before, f"{second}, refused after {first}, changed the state"
     model = learner.clone()
     with contextlib.suppress(ValueError, TypeError):
-        model.learn_one({"a": "b", "a=b": 1.0}, "no")
+        model.learn_one({"a": "b", "a=b": 1.0}, target(learner, 0))
         raise AssertionError("'a=b' as value and as feature in one instance must be refused")
 
 
@@ -186,13 +191,13 @@ def check_extreme_values(learner: Any) -> None:
 
 def check_finite_state(learner: Any) -> None:
     """After an ordinary stream every number in the state is finite."""
-    model = learn(learner.clone(), stream(150))
+    model = learn(learner.clone(), stream_of(learner, 150))
     assert_finite(model)
 
 
 def check_numpy_types(learner: Any) -> None:
     """NumPy scalars and names, bool and Decimal count as the plain numbers and names of the same value."""
-    pairs = stream(80)
+    pairs = stream_of(learner, 80)
     turned = [({_numpy_name(k): _numpy_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
     exact = [({k: _plain_value(v, t) for k, v in x.items()}, y) for t, (x, y) in enumerate(pairs)]
     assert_same(learn(learner.clone(), exact), learn(learner.clone(), turned), exact, "NumPy types")

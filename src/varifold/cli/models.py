@@ -41,6 +41,7 @@ def _entry(name: str) -> dict[str, Any]:
         "family": cls.__module__.split(".")[1],
         "summary": (inspect.getdoc(cls) or "").split("\n", 1)[0],
         "params": {k: p.default for k, p in inspect.signature(cls).parameters.items()},
+        "task": traits.task,
         "multiclass": traits.multiclass,
         "cost": traits.cost,
         "uses_absence": traits.uses_absence,

@@ -2,9 +2,11 @@
 
 from varifold.linear.additive import Additive
 from varifold.linear.arow import AROW
+from varifold.linear.arowregressor import AROWRegressor
 from varifold.linear.fobos import FOBOS
 from varifold.linear.ftrladp import FTRLADP
 from varifold.linear.ftrlproximal import FTRLProximal
+from varifold.linear.meanregressor import MeanRegressor
 from varifold.linear.ocds import OCDS
 from varifold.linear.ogd import OGD
 from varifold.linear.olids import OLIDS
@@ -22,6 +24,8 @@ __all__ = [
     "OLSF",
     "OLVF",
     "PA",
+    "AROWRegressor",
     "Additive",
     "FTRLProximal",
+    "MeanRegressor",
 ]

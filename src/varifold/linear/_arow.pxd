@@ -12,9 +12,11 @@ cdef class AROWRule(BinaryRule):
     cdef double* sigma_x                 # scratch: Sigma x, by slot
 
     cdef void become_diagonal(self) noexcept nogil
-    cdef double update_diagonal(self, View* v, int c, double y, double w) noexcept nogil
+    cdef void keep_dense(self, View* v) noexcept nogil
+    cdef void correct(self, View* v, int c, double error, double w) noexcept nogil
+    cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil
     cdef double largest_term(self, View* v) noexcept nogil
-    cdef double update_full(self, View* v, int c, double y, double w) noexcept nogil
+    cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil
     cdef bint stays_positive(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil
     cdef void drop_covariances(self, View* v, double* cov) noexcept nogil

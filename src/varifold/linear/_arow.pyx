@@ -2,7 +2,8 @@
 
 For an instance x of label y with hinge loss l = max(0, 1 - y mu.x), r being the parameter over the sample weight:
 beta = 1 / (x' Sigma x + r), mu += beta l y Sigma x and Sigma -= beta Sigma x x' Sigma (the paper's figure 1).
-The diagonal form adds x_i^2 / r to each precision 1 / Sigma_ii instead.
+The diagonal form adds x_i^2 / r to each precision 1 / Sigma_ii instead. `correct` is that step for any error in place
+of l y, with which the rule also serves regression.
 """
 
 import numpy as np
@@ -80,34 +81,44 @@ cdef class AROWRule(BinaryRule):
     # ---------------------------------------------------------------- learning
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        cdef double f, loss
+        self.keep_dense(v)
+        f = self.score(v, c)
+        loss = capped(1.0 - y * f)
+        if loss > 0.0:
+            self.correct(v, c, loss * y, w)
+        return f
+
+    cdef void keep_dense(self, View* v) noexcept nogil:
+        """Become diagonal when a feature lies beyond max_dense."""
         cdef Py_ssize_t i = v.n
         while not self.diagonal and i > 0:  # every entry: a model around this one may order its slots otherwise
             i -= 1
             if v.slot[i] > self.max_dense:
                 self.become_diagonal()
-        if self.diagonal:
-            return self.update_diagonal(v, c, y, w)
-        return self.update_full(v, c, y, w)
 
-    cdef double update_diagonal(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef void correct(self, View* v, int c, double error, double w) noexcept nogil:
+        """Move the score of the instance towards score + error; keep_dense() was called for it."""
+        if self.diagonal:
+            self.correct_diagonal(v, c, error, w)
+        else:
+            self.correct_full(v, c, error, w)
+
+    cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil:
         """One step with a diagonal Sigma, kept as precisions."""
-        cdef double f = self.score(v, c), loss = capped(1.0 - y * f)
         cdef double r = self.r / w
-        cdef double confidence = 0.0, step, u
+        cdef double confidence = 0.0, step
         cdef double* s
         cdef Py_ssize_t i
-        if loss <= 0.0:
-            return f
         for i in range(v.n):
             confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[1]))
-        step = loss * y / (confidence + r)
+        step = error / (confidence + r)
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             s[0] += step * (v.x[i] / (1.0 + s[1]))
             s[1] += v.x[i] * v.x[i] / r
             if s[1] > 1e300:
                 s[1] = 1e300
-        return f
 
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
         """Sigma x into `sigma_x`; returns x' Sigma x."""
@@ -162,16 +173,13 @@ cdef class AROWRule(BinaryRule):
                 cov[slot * side + j] = 0.0
             cov[slot * side + slot] = variance if variance > 0.0 else 0.0
 
-    cdef double update_full(self, View* v, int c, double y, double w) noexcept nogil:
+    cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil:
         """One step with the full Sigma; rounding that would leave a negative variance drops covariances instead."""
-        cdef double f = self.score(v, c), loss = capped(1.0 - y * f)
         cdef double confidence, beta, x
         cdef double* u = self.sigma_x
         cdef double* row
         cdef double* cov = matrix_of(self.covariance, c)
         cdef Py_ssize_t i, j, whole = self.covariance.side, side = min(self.space.size, whole)
-        if not loss > 0.0:
-            return f
         confidence = self.multiply(v, cov, side)
         beta = 1.0 / (confidence + self.r / w)
         if not self.stays_positive(cov, confidence, beta, side):
@@ -179,9 +187,9 @@ cdef class AROWRule(BinaryRule):
             confidence = self.multiply(v, cov, side)
             beta = 1.0 / (confidence + self.r / w)
         if not confidence >= LOST * self.largest_term(v):
-            return f
+            return
         for j in range(side):
-            at(self, <int32_t> j, c)[0] += beta * loss * y * u[j]
+            at(self, <int32_t> j, c)[0] += beta * error * u[j]
         beta = sqrt(beta)
         for j in range(side):
             u[j] *= beta
@@ -192,7 +200,6 @@ cdef class AROWRule(BinaryRule):
             row = cov + i * whole
             for j in range(side):
                 row[j] -= x * u[j]
-        return f
 
     # ---------------------------------------------------------------- files
 

@@ -184,11 +184,12 @@ def masked(Block block, Mask mask, const int32_t[::1] position, Py_ssize_t width
         block, mask, row, position, rows, start, indptr,
         <int32_t*> <size_t> indices.ctypes.data, <double*> <size_t> values.ctypes.data,
     )
-    codes, weights = block.codes, block.weights
+    codes, weights, targets = block.codes, block.weights, block.targets
     if order is not None:
         codes = codes[rows]
         weights = None if weights is None else weights[rows]
-    return trusted(block.vocabulary, indptr, indices[:p], values[:p], codes, block.labels, weights)
+        targets = None if targets is None else targets[rows]
+    return trusted(block.vocabulary, indptr, indices[:p], values[:p], codes, block.labels, weights, targets)
 
 
 def occurring(Block block, Py_ssize_t size):

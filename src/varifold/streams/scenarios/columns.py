@@ -105,4 +105,4 @@ def zscore(block: Block) -> Block:
     indicator = np.zeros(size, dtype=bool)
     indicator[[i for i in used.tolist() if block.vocabulary.is_indicator(i)]] = True
     values = np.where(indicator[block.indices], block.values, scaled)
-    return Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights)
+    return block.with_values(values)

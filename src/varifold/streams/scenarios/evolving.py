@@ -47,12 +47,13 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str
     vocabulary = Vocabulary()
     cells = [(vocabulary.add(name), first[:, j]) for j, name in enumerate(columns.names)]
     cells += [(vocabulary.add(f"new{j + 1}"), new[:, j]) for j in range(new.shape[1])]
-    block, weights = columns.block, columns.block.weights
+    block, weights, targets = columns.block, columns.block.weights, columns.block.targets
     made = Block(
         vocabulary,
         *assemble(n, cells, vocabulary),
         block.codes[complete],
         block.labels,
         None if weights is None else weights[complete],
+        None if targets is None else targets[complete],
     )
     return replace(segment.with_block(made), scored_from=switch)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.segment import Segment
 
@@ -57,10 +56,7 @@ def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
         kind = order[0] if j < third else order[2] if j >= columns.width - third else order[1]
         cells = np.flatnonzero(columns.of_cell == j)
         values[cells] = _converted(values[cells], kind, bins)
-    return replace(
-        segment,
-        block=Block(block.vocabulary, block.indptr, block.indices, values, block.codes, block.labels, block.weights),
-    )
+    return replace(segment, block=block.with_values(values))
 
 
 def _converted(values: np.ndarray[Any, Any], kind: str, bins: str) -> np.ndarray[Any, Any]:

@@ -1,0 +1,144 @@
+"""What classifiers and regressors share: parameters of the intake, capabilities, and how they are loaded."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold._engine.model import Model
+from varifold.base.estimator import Estimator
+from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
+from varifold.base.traits import Traits
+from varifold.errors import DataError, ParameterError
+
+__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "from_bytes", "load"]
+
+Instance = Mapping[Any, Any]
+Task = Literal["classification", "regression"]
+INTERCEPT = "(intercept)"
+
+
+class VaryingLearner(Estimator):
+    """A learner for streams whose features appear and vanish: a `VaryingClassifier` or a `VaryingRegressor`.
+
+    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one, and
+    ``_model`` (its compiled mathematics).
+
+    Parameters
+    ----------
+    scale
+        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``.
+    fit_intercept
+        Whether a constant, always present input is added.
+    clip
+        Bound on the absolute value of a standardised input.
+    max_features
+        Most features kept; None keeps all.
+    evict
+        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
+        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "scale": OneOf("standard", "minmax", "none"),
+        "fit_intercept": Boolean(),
+        "clip": Real(0, open_low=True),
+        "max_features": AnyOf(Integer(1), None),
+        "evict": OneOf("oldest", "lightest"),
+    }
+    _task: ClassVar[Task]
+    _cost: ClassVar[str] = "O(present)"
+    _uses_absence: ClassVar[bool] = False
+    _uses_values: ClassVar[bool] = True
+
+    _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
+
+    def __init__(
+        self,
+        *,
+        scale: str = "standard",
+        fit_intercept: bool = True,
+        clip: float = 3.0,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.clip = clip
+        self.max_features = max_features
+        self.evict = evict
+        validate(type(self).__name__, self._constraints(), self.__dict__)
+        self._engine = self._make_engine()
+
+    @classmethod
+    def as_in_paper(cls, **params: Any) -> Self:
+        """The method as its paper has it, with these parameters: nothing that the library adds.
+
+        Values are not scaled, there is no intercept unless the paper has one, and no majority bias or presence learner.
+        Scale the data as the paper does. A method that is of no paper refuses.
+        """
+        return cls(**{**cls._paper_params(), **params})
+
+    @classmethod
+    def _paper_params(cls) -> dict[str, Any]:
+        own = [parent.__dict__["_paper"] for parent in reversed(cls.__mro__) if parent.__dict__.get("_paper")]
+        if not own:
+            raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
+        return {name: value for part in own for name, value in part.items()}
+
+    def _model(self) -> Model:
+        """A new compiled model of this method with this learner's parameters."""
+        raise NotImplementedError(f"{type(self).__name__} must define _model()")
+
+    def _intake(self) -> dict[str, Any]:
+        """The parameters that the engine takes."""
+        return {
+            "scale": self.scale,
+            "clip": self.clip,
+            "intercept": self.fit_intercept,
+            "max_features": self.max_features,
+            "evict": self.evict,
+        }
+
+    def _traits(self, multiclass: Literal["native", "one-vs-rest", "none"]) -> Traits:
+        notes = tuple(self._engine.model.notes())
+        if self.max_features is None:
+            notes += ("memory grows with every new feature; max_features bounds it",)
+        return Traits(
+            multiclass=multiclass,
+            cost=self._cost,
+            bounded_memory=self.max_features is not None,
+            uses_absence=self._uses_absence,
+            uses_values=self._uses_values,
+            randomized="seed" in inspect.signature(type(self)).parameters,
+            notes=notes,
+            task=self._task,
+        )
+
+
+def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
+    """A schedule for `run_block` as an array of int64."""
+    if schedule is None:
+        return None
+    found = np.asarray(schedule)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise DataError(
+            f"a schedule is a one-dimensional array of ints. Got {found.ndim} dimensions of {found.dtype} instead."
+        )
+    return found.astype(np.int64)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The learner in a model file, of whatever registered method it is."""
+    return VaryingLearner.load(path)
+
+
+def from_bytes(data: bytes) -> Any:
+    """The learner that `to_bytes` encoded, of whatever registered method it is; checked as a file is."""
+    return VaryingLearner.from_bytes(data)

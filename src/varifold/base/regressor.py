@@ -1,0 +1,122 @@
+"""The base class of all regressors of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from river import base as river_base
+
+from varifold._engine.block import Block
+from varifold._engine.regress import RegressionEngine
+from varifold.base import frames
+from varifold.base.blocks import to_block, with_numbers
+from varifold.base.estimator import Name, undisturbed
+from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.traits import Traits
+from varifold.errors import DataError
+
+__all__ = ["VaryingRegressor"]
+
+
+class VaryingRegressor(VaryingLearner, river_base.Regressor):
+    """A regressor for streams whose features appear and vanish.
+
+    An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
+    0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared:
+    the learner adds new ones when they first appear. Targets are finite numbers; one that is missing, NaN, infinite or
+    no number is refused and leaves the learner as it was. They are scaled online as inputs are: learning ``a y + b``
+    instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
+    predict from several threads, give each its own copy.
+
+    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one, ``_model``
+    (its compiled mathematics, a `RegressionModel`) and optionally river's hook ``_unit_test_params``, which yields the
+    parameter sets to test.
+
+    Parameters
+    ----------
+    scale
+        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``;
+        of the features. Targets are always scaled.
+    fit_intercept
+        Whether a constant, always present input is added.
+    clip
+        Bound on the absolute value of a standardised input.
+    max_features
+        Most features kept; None keeps all.
+    evict
+        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
+        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+
+    """
+
+    _task: ClassVar[Task] = "regression"
+    _engine: RegressionEngine
+
+    def _make_engine(self) -> RegressionEngine:
+        return RegressionEngine(self._model(), **self._intake())
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Instance, y: float, w: float = 1.0) -> None:  # type: ignore[override]
+        """Learn one instance and its target with sample weight w (0 does nothing)."""
+        self._engine.learn_one(x, y, w)
+
+    def predict_one(self, x: Instance) -> float:  # type: ignore[override]  # river's **kwargs mean nothing here
+        """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
+        return self._engine.predict_one(x)
+
+    def explain_one(self, x: Instance) -> dict[Name, float]:
+        """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
+
+        What no feature contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
+        """
+        parts = self._engine.explain_one(x)
+        return dict(sorted(parts.items(), key=lambda part: (part[0] == "(intercept)", -abs(part[1]))))
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
+        """Learn instances in order, in compiled code.
+
+        X is a Block (which carries its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
+        sparse matrix or a 2-D array. The state afterwards is the same to the last bit as after `learn_one` on each.
+        """
+        self._engine.run(_block(X, y, w), predict=False)
+
+    def predict_many(self, X: Any) -> Any:
+        """What `predict_one` gives for each instance.
+
+        A pandas or polars frame gives a Series (pandas: with the frame's index), a pyarrow table an Array, anything
+        else a list.
+        """
+        return frames.label_column(self._engine.run(to_block(X), learn=False).tolist(), X)
+
+    def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
+        """Predict each instance, then learn it: the prequential loop, compiled.
+
+        Returns the predictions, in the form that `predict_many` gives.
+        """
+        return frames.label_column(self._engine.run(_block(X, y, w)).tolist(), X)
+
+    def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+        """Predict and learn a block, for evaluation: one prediction per row, NaN for a row that is not predicted.
+
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
+        """
+        if not isinstance(block, Block):
+            raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
+        return self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+
+    # ------------------------------------------------------------------ looking inside
+
+    @property
+    @undisturbed
+    def traits(self) -> Traits:
+        """Capabilities, cost, and notes on the current state."""
+        return self._traits("none")
+
+
+def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
+    return with_numbers(to_block(X, y, w, numeric=True))

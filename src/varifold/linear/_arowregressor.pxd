@@ -1,0 +1,6 @@
+from varifold.linear._arow cimport AROWRule
+from varifold.linear._rule_regression cimport RuleRegression
+
+
+cdef class AROWRegression(RuleRegression):
+    cdef AROWRule arow    # the rule, of its own type
