@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.admission cimport Admission
+from varifold._engine.json_door cimport JsonDoor
 
 
-cdef class Core(Admission):
+cdef class Core(JsonDoor):
     cdef int impute_rows(self, Py_ssize_t n, const int64_t* ptr, const int32_t* idx, const double* val, values) except -1
     cdef int check_slot(self, Py_ssize_t slot) except -1
     cdef tuple common_parts(self)
