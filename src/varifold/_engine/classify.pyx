@@ -1,4 +1,4 @@
-"""The engine of classifiers: one door for dicts and one for blocks, which leave the same state to the last bit."""
+"""The engine of classifiers: doors for dicts, JSON and blocks, which leave the same state to the last bit."""
 
 import numpy as np
 
@@ -42,23 +42,22 @@ cdef class Engine(Answers):
 
     # ---------------------------------------------------------------- one instance
 
-    cdef int learn(self, object x, object y, double w) except -1:
-        """Learn one dict: check all, take the memory, then change the state."""
-        cdef list pending
-        cdef int c = -1
+    cdef int class_of(self, object y, double w) except -2:
+        """The index of a label, -1 for a new one, kept in `new_label`; refuses labels and weights."""
         cdef object known = None
         try:
             known = self.label_index.get(y)
         except TypeError:
             pass
         if known is None:
-            y = plain_label(y, self.step + 1)
-            known = self.label_index.get(y)
-        if known is not None:
-            c = known
+            self.new_label = plain_label(y, self.step + 1)
+            known = self.label_index.get(self.new_label)
         if not (isfinite(w) and w >= 0.0):
             raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
-        pending = self.gather(x)
+        return -1 if known is None else <int> known
+
+    cdef int learn_gathered(self, list pending, int c, double w) except -1:
+        """Learn the gathered pairs and these new names as class c, -1 for `new_label`: take the memory, then change."""
         if w == 0.0:
             return 0
         if pending is not None or self.model.prepares:
@@ -69,7 +68,7 @@ cdef class Engine(Answers):
         if pending is not None:
             self.admit(pending)
         if c < 0:
-            c = self.add_label(y)
+            c = self.add_label(self.new_label)
         w = min(w, LARGEST_WEIGHT)
         self.present(w, True, pending is not None or self.step == 0)
         self.learn_view(c, w)
@@ -79,29 +78,43 @@ cdef class Engine(Answers):
             self.raise_pending()
         return 0
 
+    cdef int learn(self, object x, object y, double w) except -1:
+        """Learn one dict: check all, take the memory, then change the state."""
+        cdef int c = self.class_of(y, w)
+        return self.learn_gathered(self.gather(x), c, w)
+
     def learn_one(self, x, y, w=1.0):
         """Learn one dict; when anything is wrong with it, or memory runs out, the state stays as it was."""
-        cdef double weight
-        try:
-            weight = w
-        except TypeError:
-            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
-                            "weights are finite numbers >= 0") from None
+        cdef double weight = self.weight_of(w)
         claim(self)
         try:
             self.learn(x, y, weight)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
-                "was before; max_features bounds what a learner holds"
-            ) from error
+            raise self.no_memory() from error
         finally:
             release(self)
 
+    cdef double weight_of(self, object w) except? -1.0:
+        try:
+            return w
+        except TypeError:
+            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
+                            "weights are finite numbers >= 0") from None
+
+    cdef object no_memory(self):
+        return OutOfMemoryError(
+            f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
+            "was before; max_features bounds what a learner holds"
+        )
+
     cdef int ask(self, object x, bint probabilities) except -2:
         """Gather, present and answer one dict; -1 before any label."""
-        cdef int c
         self.gather(x)
+        return self.ask_gathered(probabilities)
+
+    cdef int ask_gathered(self, bint probabilities) except -2:
+        """Present and answer the gathered pairs."""
+        cdef int c
         if self.model.classes == 0:
             return -1
         self.present(1.0, False, False)
@@ -182,6 +195,88 @@ cdef class Engine(Answers):
         if self.calls_python:
             self.raise_pending()
         return self.labels[c], parts, rest
+
+    # ---------------------------------------------------------------- one line of JSON
+
+    cdef int ask_json(self, object data, object target, bint probabilities) except -2:
+        """ask() for the object in a line, without its field `target`."""
+        if self.tokenize(data, target):
+            return self.ask_gathered(probabilities)
+        x, _ = self.loaded(data, target)
+        return self.ask(x, probabilities)
+
+    def predict_json(self, data, target=None):
+        """predict_one(x) for x = json.loads(data) without the field `target`."""
+        cdef int c
+        claim(self)
+        try:
+            c = self.ask_json(data, target, False)
+            return self.labels[c] if c >= 0 else None
+        finally:
+            release(self)
+
+    def predict_proba_json(self, data, target=None):
+        """predict_proba_one(x) for x = json.loads(data) without the field `target`."""
+        cdef int c
+        claim(self)
+        try:
+            if self.ask_json(data, target, True) < 0:
+                return {}
+            return {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
+        finally:
+            release(self)
+
+    def learn_json(self, data, y=None, w=1.0, target=None, bint predict=False):
+        """learn_one(x, y, w) for x = json.loads(data); with a target, y is that field, taken out of x.
+
+        With predict, predict_one(x) comes first and its label is returned.
+        """
+        cdef double weight = self.weight_of(w)
+        cdef int c
+        claim(self)
+        try:
+            c = self.walk_json(data, y, weight, target, predict)
+            return self.labels[c] if c >= 0 else None
+        except MemoryError as error:
+            raise self.no_memory() from error
+        finally:
+            release(self)
+
+    cdef int walk_json(self, object data, object y, double w, object target, bint predict) except -2:
+        """Predict (when asked) and learn one line; returns the class predicted, -1 for none."""
+        cdef int c, answer = -1
+        if not self.tokenize(data, target):
+            x, taken = self.loaded(data, target)
+            answer = self.ask(x, False) if predict else -1
+            self.learn(x, y if target is None else taken, w)
+            return answer
+        if predict and not self.one_pass(w):
+            answer = self.ask_gathered(False)
+            predict = False
+        c = self.class_of(y if target is None else self.taken, w)
+        if predict and c >= 0:
+            return self.learn_scored(c)
+        if predict:
+            answer = self.ask_gathered(False)
+        self.learn_gathered(self.gather_unknown(), c, w)
+        return answer
+
+    cdef bint one_pass(self, double w):
+        """Whether scores and learning may share one pass: known names, weight 1, no code that may raise."""
+        return (self.unknown is None and w == 1.0 and self.n > 0 and self.model.classes > 1 and not self.calls_python)
+
+    cdef int learn_scored(self, int c) except -2:
+        """Score the gathered pairs and learn them as class c; returns the class of the highest score."""
+        cdef int answer
+        if self.model.prepares:
+            self.model.prepare(self.slots + 1, self.n, 0, c)
+        self.present(1.0, True, self.step == 0)
+        self.model.learn_scored(&self.view, c, 1.0, self.out, NULL)
+        answer = argmax(self.model.classes, self.out)
+        self.count(c, 1.0)
+        if self.model.n_evicted:
+            self.apply_evictions()
+        return answer
 
     # ---------------------------------------------------------------- blocks
 

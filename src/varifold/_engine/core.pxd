@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.admission cimport Admission
+from varifold._engine.json_door cimport JsonDoor
 
 
-cdef class Core(Admission):
+cdef class Core(JsonDoor):
     cdef bint calls_python       # the model calls Python code, which may raise
 
     cdef void mark_seen(self) noexcept nogil

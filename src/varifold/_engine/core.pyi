@@ -4,10 +4,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.admission import Admission
 from varifold._engine.block import Block
+from varifold._engine.json_door import JsonDoor
 
-class Core(Admission):
+class Core(JsonDoor):
     def complete_one(self, x: Mapping[Any, Any]) -> NDArray[np.float64]: ...
     def complete(self, block: Block) -> NDArray[np.float64]: ...
     def magnitude(self, slot: int) -> float: ...

@@ -4,9 +4,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.admission cimport Admission
 from varifold._engine.block cimport Block
 from varifold._engine.guard cimport claim, release
+from varifold._engine.json_door cimport JsonDoor
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.order cimport sort_unique
 from varifold._engine.scaler cimport NONE
@@ -17,7 +17,7 @@ from varifold._engine.state import checked_array
 cdef int64_t LATEST = (1 << 43) - 1   # the last step that the table of seen features can hold
 
 
-cdef class Core(Admission):
+cdef class Core(JsonDoor):
     """Space, scaler, model and step, for an engine that adds what is learned: labels, numbers, or nothing."""
 
     def __cinit__(self):

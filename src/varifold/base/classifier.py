@@ -18,10 +18,11 @@ from varifold.base.estimator import Name, undisturbed
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import AnyOf, Constraint, OneOf
 from varifold.base.traits import Traits
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 
 __all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
 
+JsonText = bytes | bytearray | str
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that stand for no feature."""
 
@@ -149,6 +150,43 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
                 f"the label {label!r} has not been learned; known labels: {self.classes!r}"
             ) from None
 
+    # ------------------------------------------------------------------ one line of JSON
+
+    def learn_json(self, line: JsonText, y: Hashable = None, w: float = 1.0, *, target: str | None = None) -> None:
+        """Learn the object in a line of JSON, read straight into the learner: no dict is made.
+
+        The label is `y`, or the value of the field `target`, which is then no feature. State and errors are those of
+        ``learn_one(json.loads(line), y, w)``; what is not JSON raises json.JSONDecodeError.
+
+        Examples
+        --------
+        >>> from varifold import AROW
+        >>> model = AROW()
+        >>> model.learn_json(b'{"pressure": 1.2, "valve": "open", "state": "ok"}', target="state")
+        >>> model.learn_json(b'{"pressure": 7.9, "valve": "shut"}', "alarm")
+        >>> model.predict_json(b'{"pressure": 8.1}')
+        'alarm'
+
+        """
+        self._engine.learn_json(line, y, w, _one_label(y, target))
+
+    def predict_json(self, line: JsonText, *, target: str | None = None) -> Any:
+        """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
+        return self._engine.predict_json(line, target)
+
+    def predict_proba_json(self, line: JsonText, *, target: str | None = None) -> dict[Any, float]:
+        """What `predict_proba_one` gives for the object in a line of JSON, whose field `target` is left out."""
+        return self._engine.predict_proba_json(line, target)
+
+    def predict_learn_json(
+        self, line: JsonText, y: Hashable = None, w: float = 1.0, *, target: str | None = None
+    ) -> Any:
+        """Predict the object in a line of JSON, then learn it as `learn_json` does; returns the prediction.
+
+        The line is read once. A line that is refused is neither predicted nor learned.
+        """
+        return self._engine.learn_json(line, y, w, _one_label(y, target), predict=True)
+
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
@@ -221,3 +259,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+
+def _one_label(y: Hashable, target: str | None) -> str | None:
+    """The target, unless the label is given twice."""
+    if target is not None and y is not None:
+        raise ParameterError(f"the label is given as y ({y!r}) and by target ({target!r}); give one of the two")
+    return target

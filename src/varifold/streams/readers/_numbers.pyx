@@ -5,22 +5,11 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isinf, isnan
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
 
-cdef extern from "float.h":
-    int LDBL_MANT_DIG
+from varifold._numeric.decimal cimport scaled
+
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char* s, char** end, PyObject* overflow) except? -1.0
-
-cdef double[23] POWER
-cdef long double[28] LONG_POWER
-cdef int _k
-POWER[0] = 1.0
-LONG_POWER[0] = 1.0
-for _k in range(1, 23):
-    POWER[_k] = POWER[_k - 1] * 10.0
-for _k in range(1, 28):
-    LONG_POWER[_k] = LONG_POWER[_k - 1] * 10.0
 
 
 cdef int slow_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
@@ -77,25 +66,6 @@ cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* o
         i += 1
     out[0] = -e if negative else e
     return True
-
-
-cdef inline bint scaled(uint64_t m, int exponent, double* out) noexcept nogil:
-    """m times 10^exponent where one division or product rounds it correctly; False elsewhere."""
-    cdef uint64_t bits = 0
-    cdef long double wide
-    if m <= 9007199254740992ULL and -22 <= exponent <= 22:
-        out[0] = <double> m
-        out[0] = out[0] / POWER[-exponent] if exponent < 0 else out[0] * POWER[exponent]
-        return True
-    if LDBL_MANT_DIG == 64 and -27 <= exponent <= 27:
-        # One rounding to 64 bits; rounding again to 53 is right unless the 64 bits lie exactly half-way.
-        wide = <long double> m
-        wide = wide / LONG_POWER[-exponent] if exponent < 0 else wide * LONG_POWER[exponent]
-        memcpy(&bits, &wide, 8)
-        if bits & 2047 != 1024:
-            out[0] = <double> wide
-            return True
-    return False
 
 
 cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:

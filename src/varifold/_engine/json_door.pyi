@@ -1,0 +1,3 @@
+from varifold._engine.admission import Admission
+
+class JsonDoor(Admission): ...
