@@ -234,6 +234,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
             uses_absence=self._uses_absence,
             uses_values=self._uses_values,
             randomized="seed" in inspect.signature(type(self)).parameters,
+            merging=self._engine.model.merging(),
             notes=notes,
         )
 
