@@ -46,7 +46,14 @@ _MODULES = (
     "streams",
     "variation",
 )
-_OTHERS = {"PerKey": "varifold.perkey", "from_bytes": "varifold.perkey", "load": "varifold.perkey"}
+_OTHERS = {
+    "PerKey": "varifold.perkey",
+    "Vote": "varifold.vote",
+    "from_bytes": "varifold.perkey",
+    "learn_parallel": "varifold.parallel",
+    "load": "varifold.perkey",
+    "merge": "varifold.merging",
+}
 """What is no registered learner: its module."""
 __all__ = [
     "Block",
@@ -57,7 +64,9 @@ __all__ = [
     "__version__",
     "errors",
     "from_bytes",
+    "learn_parallel",
     "load",
+    "merge",
     "models",
     "to_block",
 ]

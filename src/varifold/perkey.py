@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
+from varifold import vote
 from varifold.base import Block, files
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.learner import VaryingLearner
@@ -344,15 +345,15 @@ class _Shelf:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The learner in a model file: one of any registered method, or one per key."""
+    """The learner in a model file: one of any registered method, one per key, or a vote."""
     return _opened(*files.read(path), path)
 
 
 def from_bytes(data: bytes) -> Any:
-    """The learner that `to_bytes` encoded: one of any registered method, or one per key; checked as a file is."""
+    """The learner that `to_bytes` encoded: of any registered method, one per key, or a vote; checked like a file."""
     return _opened(*files.decode_bytes(data))
 
 
 def _opened(header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Any:
-    cls = PerKey if header["method"] == METHOD else VaryingLearner
-    return cls._restored(header, arrays, source)
+    composites: dict[str, Any] = {METHOD: PerKey, vote.METHOD: vote.Vote}
+    return composites.get(header["method"], VaryingLearner)._restored(header, arrays, source)

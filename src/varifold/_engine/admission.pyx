@@ -117,6 +117,12 @@ cdef class Admission(Intake):
                 self.drop(<int32_t> i)
         return max(needed, 0)
 
+    def shrink(self):
+        """Evict features beyond the bound; a merged learner may hold more of them."""
+        if self.max_features and self.space.features > self.max_features:
+            self.n = 0  # no instance is spared
+            self.make_room(0)
+
     cdef int drop(self, int32_t slot) except -1:
         """Forget a feature: its name, its statistics, what the model holds, and where a block finds it."""
         cdef int32_t head = self.space.column[slot]

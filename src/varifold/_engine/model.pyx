@@ -130,6 +130,14 @@ cdef class Model:
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes)
         self.grow(capacity)
 
+    def merging(self):
+        """How it merges: "exact", "approximate" or, if it cannot be merged, None; see `_engine.merging`."""
+        return None
+
+    def merge(self, parts):
+        """The arrays (all but `classes`) of a model that holds what all parts hold."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be merged")
+
     def notes(self):
         """What the model wants its user to know now (a fallback it took, say), as sentences."""
         return []

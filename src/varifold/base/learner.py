@@ -117,6 +117,7 @@ class VaryingLearner(Estimator):
             uses_absence=self._uses_absence,
             uses_values=self._uses_values,
             randomized="seed" in inspect.signature(type(self)).parameters,
+            merging=self._engine.model.merging(),
             notes=notes,
             task=self._task,
         )

@@ -21,6 +21,8 @@ class Traits:
     randomized: bool
     uses_values: bool = True
     """Whether it uses the values of features, and not only their presence."""
+    merging: Literal["exact", "approximate"] | None = None
+    """How `varifold.merge` joins such learners; None: it cannot, and `varifold.Vote` asks all of them."""
     notes: tuple[str, ...] = ()
     """Notes for the user on the current state, for instance that a cheaper method is in use."""
     task: Literal["classification", "regression"] = "classification"

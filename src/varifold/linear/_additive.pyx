@@ -4,6 +4,8 @@ An instance has two inputs per feature: its value, and 1 for its bin. The edges 
 sample of the feature's values; they are computed again when the count of values is a power of two.
 """
 
+import numpy as np
+
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
@@ -13,6 +15,20 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FIXED, FLOAT64, INT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
+
+from varifold._engine.merging import APPROXIMATE, natural_mean
+
+
+def joined_sample(counts, samples):
+    """At most SAMPLE values of several samples, from each as many as its count of values calls for."""
+    held = np.minimum(counts, SAMPLE)
+    if counts.sum() <= SAMPLE:
+        wanted = held
+    else:
+        ends = np.rint(np.cumsum(counts) * (SAMPLE / counts.sum())).astype(np.int64)
+        wanted = np.minimum(np.diff(ends, prepend=0), held)
+    return np.concatenate([sample[np.arange(n) * size // n] if n else sample[:0]
+                           for sample, n, size in zip(samples, wanted.tolist(), held.tolist())])
 
 
 cdef class AdditiveRule(BinaryRule):
@@ -162,3 +178,30 @@ cdef class AdditiveRule(BinaryRule):
         if 0 < self.max_binned < self.space.size:
             return [f"features beyond the first {self.max_binned - 1} are linear only (max_binned)"]
         return []
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """Natural parameters of values and bins add up, a bin with those of its rank; samples join by their counts."""
+        signed = range(0, self.width, 2)
+        states = [part.by_slot_problem("state", signed) for part in parts]
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+            part.rescaled_precisions(state[..., 1])
+        merged = np.empty_like(states[0])
+        merged[..., ::2], precision = natural_mean([s[..., ::2] for s in states], [s[..., 1::2] for s in states])
+        merged[..., 1::2] = np.minimum(precision, self.ceiling)
+        most = self.max_binned
+        counts = np.stack([part.by_slot("met", 0, most) for part in parts])
+        samples = np.stack([part.by_slot("sample", 0.0, most) for part in parts])
+        sample, edge = np.zeros(samples.shape[1:]), np.zeros((samples.shape[1], BINS - 1))
+        for slot in np.flatnonzero(counts.sum(axis=0)):
+            values = joined_sample(counts[:, slot], samples[:, slot])
+            sample[slot, :len(values)] = values
+            if len(values) >= 4:
+                edge[slot] = np.sort(values)[np.arange(1, BINS) * len(values) // BINS]
+        return {"state": merged, "shared": np.zeros((merged.shape[1], 0)),
+                "sample": sample, "edge": edge, "met": counts.sum(axis=0)}

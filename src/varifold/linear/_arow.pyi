@@ -1,7 +1,9 @@
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
+from varifold._engine.merging import Part
 from varifold._engine.one_vs_rest import BinaryRule
 
 class AROWRule(BinaryRule):
@@ -13,3 +15,9 @@ class AROWRule(BinaryRule):
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
     def notes(self) -> list[str]: ...
     def nbytes(self) -> int: ...
+    def merging(self) -> Literal["exact", "approximate"]: ...
+    def merge(self, parts: list[Part]) -> dict[str, NDArray[Any]]: ...
+
+def product_of_gaussians(
+    means: list[NDArray[np.float64]], covariances: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

@@ -17,6 +17,7 @@ from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
+from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
@@ -29,6 +30,20 @@ cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double*
     cdef double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3]
     for j in range(n):
         out[j] = out[j] + x0 * a[j] + x1 * b[j] + x2 * c[j] + x3 * d[j]
+
+
+def product_of_gaussians(means, covariances):
+    """Mean and covariance of the product of Gaussians that share the prior N(0, I), which counts once."""
+    prior = np.eye(len(means[0]))
+    precision, pull = prior, np.zeros(len(prior))
+    for mean, covariance in zip(means, covariances):
+        values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+        own = (vectors / np.maximum(values, LOST)) @ vectors.T
+        precision = precision + own - prior
+        pull = pull + own @ mean
+    values, vectors = np.linalg.eigh(0.5 * (precision + precision.T))
+    covariance = (vectors / np.maximum(values, LOST)) @ vectors.T
+    return covariance @ pull, 0.5 * (covariance + covariance.T)
 
 
 cdef class AROWRule(BinaryRule):
@@ -219,6 +234,38 @@ cdef class AROWRule(BinaryRule):
         if not self.diagonal:
             self.covariance.reserve(self.problems, min(capacity, self.max_dense + 1))
             self.covariance.fill(covariance, self.problems)
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The product of the Gaussians: natural parameters add up, the prior counts once."""
+        states = [part.by_slot_problem("state") for part in parts]
+        problems = parts[0].union.problems
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+        merged = np.zeros_like(states[0])
+        found = {"state": merged, "shared": np.zeros((problems, 0))}
+        if self.max_dense and len(merged) <= self.max_dense + 1 and all(
+                part.arrays["covariance"].size for part in parts):
+            found["covariance"] = np.empty((problems, len(merged), len(merged)))
+            given = [part.rescaled_covariances(part.by_problem_slots("covariance")) for part in parts]
+            for c in range(problems):
+                merged[:, c, 0], found["covariance"][c] = product_of_gaussians(
+                    [state[:, c, 0] for state in states], [matrices[c] for matrices in given])
+            return found
+        if self.max_dense:
+            found["covariance"] = np.zeros((0, 0, 0))
+            for part, state in zip(parts, states):
+                if part.arrays["covariance"].size:
+                    variances = np.diagonal(part.by_problem_slots("covariance"), axis1=1, axis2=2).T
+                    state[..., 1] = 1.0 / np.maximum(variances, 1e-12) - 1.0
+        for part, state in zip(parts, states):
+            part.rescaled_precisions(state[..., 1])
+        merged[..., 0], merged[..., 1] = natural_mean([s[..., 0] for s in states], [s[..., 1] for s in states])
+        return found
 
     def notes(self):
         if self.max_dense and self.diagonal:

@@ -1,3 +1,8 @@
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from varifold._engine.merging import Part
 from varifold._engine.one_vs_rest import BinaryRule
 
 class FOBOSRule(BinaryRule):
@@ -5,3 +10,5 @@ class FOBOSRule(BinaryRule):
     lam: float
     hinge: bool
     def __init__(self, eta: float, lam: float, hinge: bool) -> None: ...
+    def merging(self) -> Literal["exact", "approximate"]: ...
+    def merge(self, parts: list[Part]) -> dict[str, NDArray[Any]]: ...

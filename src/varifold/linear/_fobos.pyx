@@ -4,12 +4,16 @@ The weights of absent features are not touched: what all rounds since their last
 they are next needed.
 """
 
+import numpy as np
+
 from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+
+from varifold._engine.merging import APPROXIMATE, weighted_mean
 
 # shared numbers of a problem
 cdef enum:
@@ -77,3 +81,24 @@ cdef class FOBOSRule(BinaryRule):
             s[1] = after
             i += 1
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean of the weights as they are now, all shrinkage applied; T adds up."""
+        shared = np.stack([part.by_problem("shared", [0.0, 0.0]) for part in parts])
+        states = []
+        for part, g in zip(parts, shared):
+            state = part.by_slot_problem("state")
+            due = g[:, SHRUNK] - state[..., 1]
+            due[0] = 0.0
+            state[..., 0] = np.copysign(np.maximum(np.abs(state[..., 0]) - due, 0.0), state[..., 0])
+            part.rescaled(state[..., 0])
+            states.append(state)
+        merged = weighted_mean(parts, states)
+        shrunk = shared[..., SHRUNK].max(axis=0)
+        merged[..., 1] = shrunk
+        return {"state": merged, "shared": np.stack([shared[..., T].sum(axis=0), shrunk], axis=-1)}

@@ -1,4 +1,11 @@
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from varifold._engine.merging import Part
 from varifold._engine.one_vs_rest import BinaryRule
 
 class FTRLProximalRule(BinaryRule):
     def __init__(self, alpha: float, beta: float, L1: float, L2: float) -> None: ...
+    def merging(self) -> Literal["exact", "approximate"]: ...
+    def merge(self, parts: list[Part]) -> dict[str, NDArray[Any]]: ...

@@ -1,10 +1,14 @@
 """FTRL-Proximal (McMahan et al. 2013) on the logistic loss, with a learning rate per coordinate."""
 
+import numpy as np
+
 from libc.stdint cimport int32_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+
+from varifold._engine.merging import APPROXIMATE
 
 
 cdef class FTRLProximalRule(BinaryRule):
@@ -42,3 +46,29 @@ cdef class FTRLProximalRule(BinaryRule):
                 proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,
                               slope * v.x[i])
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """Squared gradients add up; the weight is the mean by curvature, and z is what leads to that weight.
+
+        The curvature that a learner gained is root / alpha. Where the merged weight is 0, z is the mean.
+        """
+        states = np.stack([part.by_slot_problem("state", (0, 2)) for part in parts])
+        z, root, w = np.moveaxis(states, -1, 0)
+        for part, weights in zip(parts, w):
+            part.rescaled(weights)
+        gained = root.sum(axis=0)
+        share = np.divide(root, gained, out=np.zeros_like(root), where=gained > 0.0)
+        merged = np.zeros(states.shape[1:])
+        merged[..., 2] = (share * w).sum(axis=0)
+        merged[..., 1] = np.sqrt((root * root).sum(axis=0))
+        l1 = np.full(merged.shape[:2], self.penalty.l1)
+        l1[0] = 0.0
+        curvature = (self.penalty.beta + merged[..., 1]) * self.penalty.slowness + self.penalty.l2
+        led_to = -merged[..., 2] * curvature - np.sign(merged[..., 2]) * l1
+        merged[..., 0] = np.where(merged[..., 2] != 0.0, led_to, (share * z).sum(axis=0))
+        return {"state": merged, "shared": np.zeros((states.shape[2], 0))}

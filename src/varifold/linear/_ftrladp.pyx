@@ -8,12 +8,16 @@ g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, does
 w = u - v (A + 1 / r) / LP, and a gradient d adds d to v and d A' / LP to u.
 """
 
+import numpy as np
+
 from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+
+from varifold._engine.merging import APPROXIMATE, weighted_mean
 
 # shared numbers of a problem; r starts at 1, and r - 1 is stored, here and per slot
 cdef enum:
@@ -165,3 +169,31 @@ cdef class FTRLADPRule(BinaryRule):
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean of gradients, centres and counts. In the closed form A is added into u first, as rebase() does.
+
+        The drift test starts again: error rates of learners side by side do not follow each other.
+        """
+        first = [0.0] * self.globals
+        first[P_MIN] = 1.0
+        first[S_MIN] = 10.0
+        shared = np.stack([part.by_problem("shared", first) for part in parts])
+        states = [part.by_slot_problem("state", (0, 1)) for part in parts]
+        if self.closed:
+            for state, g in zip(states, shared):
+                state[..., 1] -= state[..., 0] * (g[:, A] / self.LP)
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+            part.rescaled(state[..., 1])
+        steps = np.stack([part.learned * g[:, T] for part, g in zip(parts, shared)])
+        merged = np.tile(np.asarray(first), (shared.shape[1], 1))
+        merged[:, R] = (steps * shared[..., R]).sum(axis=0) / np.maximum(steps.sum(axis=0), 1.0)
+        merged[:, T] = shared[..., T].sum(axis=0)
+        merged[:, F] = shared[..., F].sum(axis=0)
+        return {"state": weighted_mean(parts, states), "shared": merged}

@@ -20,6 +20,7 @@ from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 
+from varifold._engine.merging import total
 from varifold._engine.state import checked_array
 
 cdef double STRENGTH = 2.0
@@ -157,6 +158,16 @@ cdef class MajorityBias(Model):
             self.counts[c] = numbers[c + 3]
         self.update_strength()
         self.scaled_strength = self.strength * (max(1.0, self.size / self.total) if self.total > 0.0 else 1.0)
+
+    def merging(self):
+        return self.rule.merging()
+
+    def merge(self, parts):
+        """The rule's arrays; what was counted adds up, net_correct within its bounds."""
+        ahead, weight, size = total([part.arrays["leaning"][:3] for part in parts])
+        ahead = min(max(ahead, -LARGEST_LEAD), LARGEST_LEAD)
+        counts = total([part.by_class("leaning", 3) for part in parts])
+        return {**self.rule.merge(parts), "leaning": np.array([ahead, weight, size, *counts])}
 
     def calls_python(self):
         return self.rule.calls_python()

@@ -6,6 +6,8 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 
+from varifold._engine.merging import APPROXIMATE, total, weighted_mean
+
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 
 
@@ -26,3 +28,16 @@ cdef class OGDRule(BinaryRule):
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean weight of those that saw the feature; the rate goes on as after all instances."""
+        states = [part.by_slot_problem("state") for part in parts]
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+        return {"state": weighted_mean(parts, states),
+                "shared": total([part.by_problem("shared", [0.0]) for part in parts])}

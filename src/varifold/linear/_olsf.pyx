@@ -3,6 +3,8 @@
 A round sets w += tau y x, then w *= min(1, lam / |w|_1), then keeps the share B of largest weights.
 """
 
+import numpy as np
+
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
@@ -10,6 +12,8 @@ from varifold._engine.one_vs_rest cimport at, dot
 from varifold._engine.view cimport View
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
 from varifold.linear._truncated cimport TruncatedRule
+
+from varifold._engine.merging import APPROXIMATE, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -81,3 +85,17 @@ cdef class OLSFRule(TruncatedRule):
         if self.sparse:
             self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean weight of those that saw the feature; the next step projects and truncates again."""
+        states = [part.by_slot_problem("state") * part.by_problem("shared", [1.0, 0.0])[:, :1] for part in parts]
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+        merged = weighted_mean(parts, states)
+        norm = np.abs(merged[..., 0]).sum(axis=0)
+        return {"state": merged, "shared": np.stack([np.ones_like(norm), norm], axis=-1)}

@@ -6,6 +6,8 @@ eq. 16 uses absolute values; `kkt` solves eq. 12 exactly (steps divided by the c
 eqs. 13 to 15 hold (steps multiplied by them).
 """
 
+import numpy as np
+
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
 
@@ -14,6 +16,8 @@ from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
 from varifold.linear._truncated cimport TruncatedRule
+
+from varifold._engine.merging import APPROXIMATE, weighted_mean
 
 # shared numbers of a problem
 cdef enum:
@@ -164,3 +168,20 @@ cdef class OLVFRule(TruncatedRule):
                 g[SCALE] = 1.0
                 self.reorder(c)  # weights that became 0 are equal now
         self.keep_largest(<Py_ssize_t> (self.B * known), c)
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean weights and space weights of those that saw the feature; the sums over all slots follow."""
+        states = [part.by_slot_problem("state") for part in parts]
+        for part, state in zip(parts, states):
+            state[..., 0] *= part.by_problem("shared", [0.0, 1.0, 0.0])[:, SCALE]
+            part.rescaled(state[..., 0])
+        merged = weighted_mean(parts, states)
+        shared = np.ones((merged.shape[1], 3))
+        shared[:, SUM_BAR] = merged[..., 1].sum(axis=0)
+        shared[:, MASS] = np.abs(merged).prod(axis=-1).sum(axis=0)
+        return {"state": merged, "shared": shared}

@@ -1,6 +1,13 @@
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from varifold._engine.merging import Part
 from varifold._engine.one_vs_rest import BinaryRule
 
 class PARule(BinaryRule):
     mode: int
     C: float
     def __init__(self, mode: str, C: float) -> None: ...
+    def merging(self) -> Literal["exact", "approximate"]: ...
+    def merge(self, parts: list[Part]) -> dict[str, NDArray[Any]]: ...

@@ -1,7 +1,11 @@
 """Passive-aggressive learning (Crammer et al. 2006): w += tau y x, with tau as in PA, PA-I or PA-II."""
 
+import numpy as np
+
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
+
+from varifold._engine.merging import APPROXIMATE, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -28,3 +32,16 @@ cdef class PARule(BinaryRule):
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        """The mean weight of those that saw the feature."""
+        states = [part.by_slot_problem("state") for part in parts]
+        for part, state in zip(parts, states):
+            part.rescaled(state[..., 0])
+        return {"state": weighted_mean(parts, states),
+                "shared": np.zeros((parts[0].union.problems, 0))}

@@ -6,6 +6,8 @@ from varifold._engine.model cimport Model
 from varifold._engine.state cimport CLASS, FLOAT64
 from varifold._engine.view cimport View
 
+from varifold._engine.merging import EXACT, total
+
 cdef double ANY = 1e999
 
 
@@ -22,3 +24,11 @@ cdef class FrequencyModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.counts[y] += w
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return EXACT
+
+    def merge(self, parts):
+        return {"counts": total([part.by_class("counts") for part in parts])}

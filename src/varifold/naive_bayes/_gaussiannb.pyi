@@ -1,4 +1,11 @@
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from varifold._engine.merging import Part
 from varifold.naive_bayes._class_table import ClassTable
 
 class GaussianNBModel(ClassTable):
     def __init__(self, prior: float) -> None: ...
+    def merging(self) -> Literal["exact", "approximate"]: ...
+    def merge(self, parts: list[Part]) -> dict[str, NDArray[Any]]: ...

@@ -5,6 +5,8 @@ that tells nothing adds 0. Numbers are normal within a class; an indicator has a
 column.
 """
 
+import numpy as np
+
 from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
@@ -13,6 +15,8 @@ from varifold._engine.names cimport INDICATOR
 from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport ClassTable, row_of
+
+from varifold._engine.merging import EXACT, merged_moments, total
 
 cdef double STRONGEST = 50.0  # bound of what one feature may add to a score
 
@@ -169,3 +173,16 @@ cdef class GaussianNBModel(ClassTable):
             memset(self.evidence_of, 0, self.classes * sizeof(double))
             self.evidence(v.slot[i], v.raw[i], self.evidence_of, NULL)
             out[i] = self.evidence_of[label]
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return EXACT
+
+    def merge(self, parts):
+        """Moments join as Chan's do, counts add up."""
+        tables = np.stack([part.by_slot_class("table") for part in parts])
+        table = np.empty(tables.shape[1:])
+        table[..., 0], table[..., 1], table[..., 2] = merged_moments(*np.moveaxis(tables[..., :3], -1, 0))
+        table[..., 3] = tables[..., 3].sum(axis=0)
+        return {"table": table, "counts": total([part.by_class("counts") for part in parts])}

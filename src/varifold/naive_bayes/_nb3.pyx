@@ -13,6 +13,8 @@ from varifold._engine.state cimport CLASS, SLOT, STRUCT
 from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport PresenceTable, row_of
 
+from varifold._engine.merging import EXACT, total
+
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
     """Largest first; among equals the earlier entry."""
@@ -81,3 +83,12 @@ cdef class NB3Model(PresenceTable):
             out[0] = self.log_prior(label, self.total_weight())
         for i in range(n):
             out[self.ranked[i].i] = self.log_ratio(v.slot[self.ranked[i].i], label)
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return EXACT
+
+    def merge(self, parts):
+        return {"table": total([part.by_slot_class("table") for part in parts]),
+                "counts": total([part.by_class("counts") for part in parts])}

@@ -1,0 +1,304 @@
+"""What the merging of learners is made of: features and labels united by name, and states laid out over them.
+
+A model that can be merged answers `merging()` with EXACT or APPROXIMATE, and `merge(parts)` with its arrays. A `Part`
+is one learner's state; it gives any array of it laid out over the united slots and classes, so that a model's `merge`
+only says how numbers that belong together are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold.errors import FeatureNameError
+
+EXACT = "exact"
+"""Merged learners equal one that learned all instances, but for rounding."""
+APPROXIMATE = "approximate"
+"""Merged learners are near to one that learned all instances."""
+
+INDICATOR = 4  # as in names.pxd
+LARGEST = 1e300
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
+Name = str | int
+Dump = tuple[list[Name | None], list[Any], Arrays]
+"""Names by slot, labels and arrays, as an engine dumps them."""
+
+
+class Union:
+    """The features and labels of several engines, each once.
+
+    `slots` and `classes` say, for each engine, where its slots and classes stand in the union; -1 is a free slot.
+    """
+
+    def __init__(self, dumps: Sequence[Dump]) -> None:
+        self.names: list[Name | None] = [None]
+        self.labels: list[Any] = []
+        self._kinds: list[int] = []
+        self._columns: list[int] = [0]
+        self._slot_of: dict[Name, int] = {}
+        self.slots = [self._place(names, arrays) for names, _, arrays in dumps]
+        self.classes = [self._classes(labels) for _, labels, _ in dumps]
+        self.names[0] = dumps[0][0][0]
+
+    @property
+    def size(self) -> int:
+        """Slots, that of the intercept included."""
+        return len(self.names)
+
+    @property
+    def problems(self) -> int:
+        """Problems of one-versus-rest."""
+        return len(self.labels) if len(self.labels) > 2 else 1
+
+    def arrays(self) -> Arrays:
+        """Kinds, columns and free slots, as a space dumps them."""
+        return {
+            "space.kind": np.array(self._kinds, dtype=np.uint8),
+            "space.column": np.array(self._columns, dtype=np.int32),
+            "space.free": np.zeros(0, dtype=np.int32),
+        }
+
+    def _place(self, names: list[Name | None], arrays: Arrays) -> Ints:
+        kinds, columns = arrays["space.kind"].tolist(), arrays["space.column"].tolist()
+        if not self._kinds:
+            self._kinds = [kinds[0]]
+        places = np.full(len(names), -1, dtype=np.int64)
+        places[0] = 0
+        for slot, name in enumerate(names):
+            if slot and name is not None:
+                places[slot] = self._slot(name)
+        for slot in np.flatnonzero(places > 0).tolist():
+            self._describe(int(places[slot]), kinds[slot], int(places[columns[slot]]))
+        return places
+
+    def _slot(self, name: Name) -> int:
+        found = self._slot_of.setdefault(name, len(self.names))
+        if found == len(self.names):
+            self.names.append(name)
+            self._kinds.append(0)
+            self._columns.append(found)
+        return found
+
+    def _describe(self, slot: int, kind: int, column: int) -> None:
+        """Note what a slot stands for; what one learner takes for a level of a column must be that for all."""
+        known = self._kinds[slot]
+        if known and ((known ^ kind) & INDICATOR or (kind & INDICATOR and self._columns[slot] != column)):
+            raise FeatureNameError(
+                f"{self.names[slot]!r} is a value of a column in one learner and a feature (or a value of another "
+                "column) in another; such learners cannot be merged: rename the feature"
+            )
+        self._kinds[slot] = known | kind
+        self._columns[slot] = column
+
+    def _classes(self, labels: list[Any]) -> Ints:
+        index = {label: k for k, label in enumerate(self.labels)}
+        for label in labels:
+            if label not in index:
+                index[label] = len(self.labels)
+                self.labels.append(label)
+        return np.array([index[label] for label in labels], dtype=np.int64)
+
+
+class Scale(NamedTuple):
+    """What is taken from a value, and what it is then divided by, for each slot; 0 where nothing is known."""
+
+    origin: Floats
+    unit: Floats
+
+
+def scale_of(table: Floats, kind: str) -> Scale:
+    """The scale that a scaler's statistics make."""
+    weight, a, b = np.moveaxis(table, -1, 0)
+    if kind == "minmax":
+        return Scale(a, b - a)
+    return Scale(a, np.sqrt(np.divide(b, weight, out=np.zeros_like(b), where=weight > 0.0)))
+
+
+class Part:
+    """One learner's share of a merge: its arrays, laid out over the united slots and classes on demand.
+
+    `counts` says how many instances held each of the learner's slots. `set_scale` says how its values were scaled, and
+    how those of the merged learner are: a weight belongs to a scaled value.
+    """
+
+    def __init__(self, union: Union, number: int, arrays: Arrays, counts: Ints) -> None:
+        self.arrays = arrays
+        self.union = union
+        self._counts = counts
+        self._stretch: Floats = np.ones(union.size)
+        self._shift: Floats = np.zeros(union.size)
+        self._to = union.slots[number]
+        self._classes = union.classes[number]
+
+    def by_slot(self, name: str, first: float = 0.0, most: int | None = None) -> NDArray[Any]:
+        """An array with one entry per slot; new entries are `first`. With `most`, only so many slots have an entry."""
+        given = self.arrays[name]
+        size = self.union.size if most is None else min(most, self.union.size)
+        laid = np.full((size, *given.shape[1:]), first, dtype=given.dtype)
+        kept = np.flatnonzero((self._to[: len(given)] >= 0) & (self._to[: len(given)] < size))
+        laid[self._to[kept]] = given[kept]
+        return laid
+
+    def by_class(self, name: str, skipped: int = 0) -> NDArray[Any]:
+        """An array with one entry per class, behind `skipped` numbers of another kind."""
+        given = self.arrays[name][skipped:]
+        laid = np.zeros((len(self.union.labels), *given.shape[1:]), dtype=given.dtype)
+        laid[self._classes] = given
+        return laid
+
+    def by_slot_class(self, name: str) -> NDArray[Any]:
+        """An array with one entry per slot and class."""
+        given = self.by_slot(name)
+        laid = np.zeros((len(given), len(self.union.labels), *given.shape[2:]), dtype=given.dtype)
+        laid[:, self._classes] = given[:, : len(self._classes)]
+        return laid
+
+    @property
+    def seen(self) -> Floats:
+        """How many instances of this learner held each united slot."""
+        laid = np.zeros(self.union.size)
+        kept = np.flatnonzero(self._to >= 0)
+        laid[self._to[kept]] = self._counts[kept]
+        return laid
+
+    # ------------------------------------------------------------------ weights of scaled values
+
+    def set_scale(self, own: Scale, merged: Scale, steps: int) -> None:
+        """Take the origin and unit of each slot here and in the merged learner, and the instances learned here.
+
+        w (x - a) / b = w b' / b (x - a') / b' + w (a' - a) / b. The last term, which is added only when the feature is
+        present, joins the intercept with the share of the instances that held the feature.
+        """
+        both = (own.unit > 0.0) & (merged.unit > 0.0)
+        self._stretch = np.where(both, merged.unit / np.where(both, own.unit, 1.0), 1.0)
+        moved = np.where(both, (merged.origin - own.origin) / np.where(both, merged.unit, 1.0), 0.0)
+        self._shift = moved * self.seen / max(1, steps)
+        self._shift[0] = 0.0
+
+    def rescaled(self, weights: Floats) -> Floats:
+        """Weights, [slot][problem], of values as the merged learner scales them; changed in place."""
+        weights *= self._stretch[:, None]
+        if self.seen[0] > 0.0:  # else there is no intercept
+            weights[0] += self._shift @ weights
+        return weights
+
+    def rescaled_precisions(self, precisions: Floats) -> Floats:
+        """Precisions, [slot][problem], of such weights; changed in place."""
+        precisions /= np.square(self._stretch)[:, None]
+        return precisions
+
+    def rescaled_covariances(self, covariances: Floats) -> Floats:
+        """Covariances, [problem][slot][slot], of such weights; changed in place."""
+        covariances *= np.outer(self._stretch, self._stretch)
+        return covariances
+
+    # ------------------------------------------------------------------ one-versus-rest
+
+    @property
+    def learned(self) -> NDArray[np.bool_]:
+        """Whether this learner has learned each of the united problems."""
+        if self.union.problems == 1:
+            return np.ones(1, dtype=np.bool_)
+        found = np.zeros(self.union.problems, dtype=np.bool_)
+        found[self._classes] = True
+        return found
+
+    def by_slot_problem(self, name: str, signed: Sequence[int] = (0,)) -> Floats:
+        """Numbers per slot and problem, [slot][problem][number]; those at `signed` turn with the sign of a problem."""
+        given = self.by_slot(name)
+        laid: Floats = np.zeros((len(given), self.union.problems, given.shape[2]))
+        for problem, source, negated in self._problems():
+            laid[:, problem] = given[:, source]
+            if negated:
+                laid[:, problem, list(signed)] *= -1.0
+        return laid
+
+    def by_problem(self, name: str, first: Sequence[float]) -> Floats:
+        """Numbers per problem, [problem][number]; those of a problem that was not learned are `first`."""
+        given = self.arrays[name]
+        laid: Floats = np.tile(np.asarray(first, dtype=np.float64), (self.union.problems, 1))
+        for problem, source, _ in self._problems():
+            laid[problem] = given[source]
+        return laid
+
+    def by_problem_slots(self, name: str) -> Floats:
+        """One matrix over all slots per problem, the identity where nothing was learned."""
+        given = self.arrays[name]
+        laid: Floats = np.tile(np.eye(self.union.size), (self.union.problems, 1, 1))
+        kept = np.flatnonzero(self._to[: given.shape[1]] >= 0)
+        for problem, source, _ in self._problems():
+            laid[problem][np.ix_(self._to[kept], self._to[kept])] = given[source][np.ix_(kept, kept)]
+        return laid
+
+    def _problems(self) -> list[tuple[int, int, bool]]:
+        """(united problem, own problem, whether its sign turns) for each united problem that this learner has learned.
+
+        With one or two labels there is one problem, in which the second label is +1; see `BinaryRule`.
+        """
+        own = self._classes.tolist()
+        if len(own) > 2:
+            return [(united, mine, False) for mine, united in enumerate(own)]
+        if self.union.problems > 1:
+            return [(united, 0, mine == 0) for mine, united in enumerate(own)]
+        return [(0, 0, own[0] == 1)]  # the first label is +1 here
+
+
+# ---------------------------------------------------------------------- how numbers are combined
+
+
+def total(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The sum."""
+    found: NDArray[Any] = np.sum(np.stack(parts), axis=0)
+    return found
+
+
+def merged_moments(weights: Floats, means: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and summed squared deviations of what several parts (first axis) hold (Chan, Golub, LeVeque)."""
+    weight, mean, square = weights[0].copy(), means[0].copy(), squares[0].copy()
+    for w, m, s in zip(weights[1:], means[1:], squares[1:], strict=True):
+        both = weight + w
+        share = np.divide(w, both, out=np.zeros_like(both), where=both > 0.0)
+        apart = m - mean
+        with np.errstate(over="ignore"):
+            square = np.minimum(square + s + apart * apart * weight * share, LARGEST)
+        mean = mean + apart * share
+        weight = both
+    return weight, mean, square
+
+
+def merged_ranges(weights: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weight, smallest and largest of what several parts (first axis) hold; those without weight hold nothing."""
+    empty = weights <= 0.0
+    weight = weights.sum(axis=0)
+    low = np.where(empty, np.inf, lows).min(axis=0)
+    high = np.where(empty, -np.inf, highs).max(axis=0)
+    return weight, np.where(weight > 0.0, low, 0.0), np.where(weight > 0.0, high, 0.0)
+
+
+def weighted_mean(parts: Sequence[Part], numbers: Sequence[Floats]) -> Floats:
+    """The mean of [slot][problem][number] arrays, each slot weighted by how often a learner saw it.
+
+    A learner that has not learned a problem has no say in it, and a slot that no learner saw keeps zeros.
+    """
+    weights = np.stack([part.seen[:, None] * part.learned[None, :] for part in parts])[..., None]
+    whole = weights.sum(axis=0)
+    summed = (np.stack(numbers) * weights).sum(axis=0)
+    mean: Floats = np.divide(summed, whole, out=np.zeros_like(summed), where=whole > 0.0)
+    return mean
+
+
+def natural_mean(means: Sequence[Floats], precisions: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Mean and precision of the product of Gaussians that share the prior N(0, 1), which counts once.
+
+    `precisions` are those beyond the prior's: the natural parameters, precision and precision times mean, add up.
+    """
+    gained = np.minimum(np.sum(np.stack(precisions), axis=0), LARGEST)
+    pull = np.sum(np.stack([(1.0 + p) * m for m, p in zip(means, precisions, strict=True)]), axis=0)
+    return pull / (1.0 + gained), gained

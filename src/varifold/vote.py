@@ -1,0 +1,228 @@
+"""Vote: several learners that answer together, such as those of the parts of one stream."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from river import base as river_base
+
+from varifold.base import files, frames
+from varifold.base.blocks import to_block
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.shares import share_of
+from varifold.errors import FeatureNameError, ModelFileError, ParameterError
+
+METHOD = "vote"
+
+
+class Vote(river_base.Classifier):
+    """Learners that answer together: the mean of their probabilities.
+
+    For learners that learned different parts of a stream and cannot be merged (see `varifold.merge`), or of different
+    classes. A learner that has not learned any label has no say. An instance is learned by one of the learners,
+    chosen by a hash of its number, so that learning costs as much as with one, and predicting as much as with all.
+
+    Parameters
+    ----------
+    learners
+        At least one classifier; they are used as they are, not copied.
+
+    Examples
+    --------
+    >>> from varifold import AROW, ORF3V, Vote
+    >>> model = Vote([AROW(), ORF3V()])
+    >>> for step in range(200):
+    ...     model.learn_one({"load": step % 2}, "high" if step % 2 else "low")
+    >>> model.predict_one({"load": 1}), model.predict_one({"load": 0})
+    ('high', 'low')
+    >>> sum(learner.steps for learner in model.learners)
+    200
+
+    """
+
+    def __init__(self, learners: Iterable[Any]) -> None:
+        self.learners = list(learners)
+        if not self.learners:
+            raise ParameterError("The 'learners' parameter of Vote must hold at least one classifier. Got none.")
+        for learner in self.learners:
+            if isinstance(learner, type) or not hasattr(learner, "predict_proba_one"):
+                raise ParameterError(
+                    "The 'learners' parameter of Vote must hold classifiers with learn_one and predict_proba_one. "
+                    f"Got {learner!r} instead."
+                )
+        if len({id(learner) for learner in self.learners}) < len(self.learners):
+            raise ParameterError("The 'learners' parameter of Vote must hold classifiers, each one once.")
+        self.reading: Mapping[str, Any] = {}
+        self._learned = 0
+        self._labels: dict[Any, None] = {}
+        for learner in self.learners:
+            self._labels.update(dict.fromkeys(getattr(learner, "classes", [])))
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
+        """Learn one labelled instance with one of the learners (weight 0 does nothing)."""
+        if isinstance(x, Mapping):
+            self._refuse_clash(x)
+        learner = self.learners[share_of(self._learned, len(self.learners))]
+        learner.learn_one(x, y, *(() if w == 1.0 else (w,)))  # river's classifiers may take no weight
+        if w > 0.0:
+            self._labels.setdefault(y)
+            self._learned += 1
+
+    def _refuse_clash(self, x: Mapping[Any, Any]) -> None:
+        """Refuse 'f=v' as a feature where another learner knows it as the value v of f, or the other way round."""
+        for name, value in x.items():
+            is_level = isinstance(value, str)
+            if not is_level and not (isinstance(name, str) and "=" in name):
+                continue
+            full = f"{name}={value}" if is_level else name
+            for learner in self.learners:
+                if not isinstance(learner, VaryingClassifier):
+                    continue
+                space = learner._engine.space
+                if full in space and (space.column_of(space.id_of(full)) != space.id_of(full)) != is_level:
+                    raise FeatureNameError(
+                        f"feature {full!r} at step {self._learned + 1:,} is at once a feature of its own and the "
+                        "indicator of a string value; rename one of the two"
+                    )
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
+        """The most probable label; None before any label was learned. Changes nothing."""
+        found = self.predict_proba_one(x)
+        return max(found, key=found.__getitem__) if found else None
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
+        """The mean of the learners' probabilities; empty before any label was learned. Changes nothing."""
+        return self._mean([learner.predict_proba_one(x) for learner in self.learners])
+
+    def _mean(self, given: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
+        voters = [found for found in given if found]
+        if not voters:
+            return {}
+        return {label: sum(found.get(label, 0.0) for found in voters) / len(voters) for label in self._labels}
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
+        """Learn instances in order; X is what `VaryingClassifier.learn_many` takes."""
+        block = to_block(X, y, w)
+        weights = np.ones(len(block)) if block.weights is None else block.weights
+        for x, label, weight in zip(block.rows(), block.y, weights.tolist(), strict=True):
+            self.learn_one(x, label, weight)
+
+    def predict_many(self, X: Any) -> Any:
+        """What `predict_one` gives for each instance, in the form that `VaryingClassifier.predict_many` gives."""
+        frames.check_labels(self._labels, X)
+        return frames.label_column([max(p, key=p.__getitem__) if p else None for p in self._probabilities(X)], X)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """What `predict_proba_one` gives for each instance; a frame gives a frame with one column per label."""
+        frames.check_columns(self._labels, X)
+        found = self._probabilities(X)
+        if not frames.is_frame(X):
+            return found
+        table = np.array([[p[label] for label in self._labels] for p in found if p])
+        return frames.probability_table(self.classes, table.reshape(len(found), len(self._labels)), X)
+
+    def _probabilities(self, X: Any) -> list[dict[Any, float]]:
+        block = to_block(X)
+        by_learner = []
+        for learner in self.learners:
+            if isinstance(learner, VaryingClassifier):
+                by_learner.append(learner.predict_proba_many(block))
+            else:
+                by_learner.append([learner.predict_proba_one(x) for x in block.rows()])
+        return [self._mean(given) for given in zip(*by_learner, strict=True)]
+
+    def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
+        """Predict each instance, then learn it; returns the predictions, in the form that `predict_many` gives."""
+        block = to_block(X, y, w)
+        frames.check_labels([*self._labels, *block.labels.values], X)
+        weights = np.ones(len(block)) if block.weights is None else block.weights
+        found = []
+        for x, label, weight in zip(block.rows(), block.y, weights.tolist(), strict=True):
+            found.append(self.predict_one(x))
+            self.learn_one(x, label, weight)
+        return frames.label_column(found, X)
+
+    # ------------------------------------------------------------------ looking inside
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels of all learners, in the order in which they were first learned."""
+        return list(self._labels)
+
+    @property
+    def steps(self) -> int:
+        """Instances learned so far, by all learners."""
+        return sum(int(learner.steps) for learner in self.learners)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    # ------------------------------------------------------------------ copies, files and bytes
+
+    def _get_params(self) -> dict[str, Any]:
+        return {"learners": [getattr(learner, "_header", learner._get_params)() for learner in self.learners]}
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A vote of clones, which have learned nothing; or of the learners given."""
+        given = (new_params or {}).get("learners")
+        return type(self)([learner.clone() for learner in self.learners] if given is None else given)
+
+    def _header(self) -> dict[str, Any]:
+        labels = [files.pack_label(label) for label in self._labels]
+        header = {"method": METHOD, "params": {}, "labels": labels, "learned": self._learned}
+        return {**header, "reading": dict(self.reading)} if self.reading else header
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` would write: all learners, in their order."""
+        for learner in self.learners:
+            if not isinstance(learner, VaryingClassifier):
+                raise ModelFileError(
+                    f"this Vote holds a {type(learner).__name__}, which a model file cannot hold; pickle it instead"
+                )
+        parts = [learner.to_bytes() for learner in self.learners]
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        arrays: files.Arrays = {"learners": np.frombuffer(b"".join(parts), dtype=np.uint8), "learners.offsets": offsets}
+        return files.encode(self._header(), arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
+        return cls._restored(*files.decode_bytes(data))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all learners to exactly this path; on any error the file that was there stays."""
+        files.write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
+        return cls._restored(*files.read(path), path)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
+        if header["method"] != METHOD:
+            raise ModelFileError(f"{source} holds a {header['method']!r}, not a vote; use varifold.load")
+        try:
+            data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
+            if ends[0] != 0 or ends[-1] != len(data) or sorted(ends) != ends:
+                raise ValueError("the learners do not follow each other")
+            pieces = [data[start:end] for start, end in itertools.pairwise(ends)]
+            found = cls([VaryingClassifier.from_bytes(piece) for piece in pieces])
+            found._learned = max(0, int(header["learned"]))
+            found._labels = dict.fromkeys(files.unpack_label(label) for label in header["labels"])
+            if found._labels.keys() != {label for learner in found.learners for label in learner.classes}:
+                raise ValueError("its labels are not those of its learners")
+            found.reading = dict(header.get("reading", {}))
+        except (*files.MISFITS, ParameterError) as error:
+            raise ModelFileError(f"{source} does not hold a whole vote: {error}") from error
+        return found

@@ -1,0 +1,96 @@
+"""Vote: the mean of its learners' probabilities; a learner like any other, in files too."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from river import naive_bayes
+
+import varifold
+from varifold import AROW, GaussianNB, Vote, checks
+from varifold.base import files
+from varifold.base.shares import share_of
+from varifold.checks.material import learn, stream
+from varifold.errors import ModelFileError, ParameterError
+
+
+@pytest.mark.parametrize("learner", [Vote([AROW(), AROW(r=3.0), GaussianNB()]), Vote([varifold.ORF3V(seed=1), AROW()])])
+def test_it_keeps_the_contract(learner: Vote) -> None:
+    checks.check_learner(learner)
+
+
+def test_the_answer_is_the_mean_of_those_that_have_learned() -> None:
+    one, other = learn(AROW(), stream(80)), learn(GaussianNB(), stream(80, seed=2, labels=("yes", "maybe")))
+    vote = Vote([one, other, AROW()])
+    assert vote.classes == [*one.classes, "maybe"]
+    for x, _ in stream(20, seed=3):
+        a, b = one.predict_proba_one(x), other.predict_proba_one(x)
+        expected = {label: (a.get(label, 0.0) + b.get(label, 0.0)) / 2 for label in vote.classes}
+        assert vote.predict_proba_one(x) == expected
+        assert vote.predict_one(x) == max(expected, key=expected.__getitem__)
+
+
+def test_each_instance_is_learned_by_one() -> None:
+    vote = learn(Vote([AROW() for _ in range(4)]), stream(400))
+    assert sum(learner.steps for learner in vote.learners) == vote.steps == 400
+    assert all(70 <= learner.steps <= 130 for learner in vote.learners)
+
+
+def test_shares_are_even_and_the_same_for_one_and_for_many() -> None:
+    many = share_of(np.arange(10_000, dtype=np.uint64), 8)
+    assert many[:50].tolist() == [share_of(number, 8) for number in range(50)]
+    assert np.bincount(many.astype(int)).min() > 1_100
+    alternating = many[::2].astype(int)
+    assert np.bincount(alternating, minlength=8).min() > 500
+
+
+def test_a_saved_vote_loads_with_varifold_load(tmp_path: Any) -> None:
+    vote = learn(Vote([AROW(), GaussianNB()]), stream(60, labels=("a", "b", "c")))
+    vote.reading = {"target": "label"}
+    vote.save(tmp_path / "vote")
+    again = varifold.load(tmp_path / "vote")
+    assert isinstance(again, Vote)
+    assert again.reading == {"target": "label"}
+    assert [type(learner) for learner in again.learners] == [AROW, GaussianNB]
+    learn(vote, stream(60, seed=3))
+    learn(again, stream(60, seed=3))
+    assert again.to_bytes() == vote.to_bytes()
+
+
+def test_learners_of_others_vote_but_are_not_saved() -> None:
+    vote = Vote([naive_bayes.GaussianNB(), AROW()])
+    for t in range(60):
+        vote.learn_one({"f": float(t % 2) + 0.1 * math.sin(t)}, bool(t % 2))
+    assert vote.predict_many([{"f": 1.0}, {"f": 0.0}]) == [True, False]
+    with pytest.raises(ModelFileError, match="holds a GaussianNB, which a model file cannot hold"):
+        vote.to_bytes()
+
+
+def test_what_cannot_vote_is_refused() -> None:
+    arow = AROW()
+    for given, said in (
+        ([], "at least one"),
+        ([AROW], "must hold classifiers"),
+        ([arow, arow], "each one once"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            Vote(given)
+
+
+def test_damaged_votes_are_refused() -> None:
+    vote = learn(Vote([AROW(), GaussianNB()]), stream(30))
+    header, arrays = files.decode(vote.to_bytes(), "test")
+    swapped = {**arrays, "learners.offsets": arrays["learners.offsets"][::-1].copy()}
+    for bad_header, bad_arrays in (
+        ({**header, "labels": ["other"]}, arrays),
+        (header, swapped),
+        (header, {**arrays, "learners": arrays["learners"][:-5].copy()}),
+        ({**header, "learned": "x"}, arrays),
+    ):
+        with pytest.raises(ModelFileError):
+            varifold.from_bytes(files.encode(bad_header, bad_arrays))
+    with pytest.raises(ModelFileError, match="not a vote"):
+        Vote.from_bytes(AROW().to_bytes())
