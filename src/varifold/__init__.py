@@ -36,15 +36,18 @@ _MODULES = (
     "evolving",
     "forest",
     "linear",
+    "merging",
     "mlflow",
     "naive_bayes",
     "neighbours",
+    "parallel",
     "perkey",
     "report",
     "serve",
     "sklearn",
     "streams",
     "variation",
+    "vote",
 )
 _OTHERS = {
     "PerKey": "varifold.perkey",

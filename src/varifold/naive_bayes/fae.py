@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, cast
 
 from varifold.base.classifier import Name, VaryingClassifier
@@ -128,6 +128,8 @@ class FAE(VaryingClassifier):
         *,
         max_features: int | None = None,
         evict: str = "oldest",
+        objective: str = "accuracy",
+        costs: Mapping[Any, Any] | None = None,
     ) -> None:
         self.M = M
         self.m = m
@@ -138,7 +140,14 @@ class FAE(VaryingClassifier):
         self.vote = vote
         self.prior = prior
         self.max_learners = max_learners
-        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+        super().__init__(
+            scale="none",
+            fit_intercept=True,
+            max_features=max_features,
+            evict=evict,
+            objective=objective,
+            costs=costs,
+        )
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
