@@ -17,12 +17,18 @@ _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "
 Write = Callable[[list[dict[str, Any]]], None]
 
 
+def check_format(path: str) -> str:
+    """The format that the suffix of a path names; any other suffix is refused."""
+    kind = _SUFFIXES.get(Path(path).suffix.lower())
+    if kind is None:
+        raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; give --format")
+    return kind
+
+
 @contextmanager
 def open_writer(path: str | None, format: str | None) -> Iterator[Write]:
     """A function that writes records, which all have the first one's keys, to a file or to standard output."""
-    kind = format or _SUFFIXES.get(Path(path).suffix.lower(), "") if path else format or "csv"
-    if not kind:
-        raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; give --format")
+    kind = format or (check_format(path) if path else "csv")
     if kind == "parquet":
         if path is None:
             raise ParameterError("--format parquet needs --out FILE")
@@ -69,8 +75,11 @@ def _parquet(path: str) -> Iterator[Write]:
         columns = {}
         for name in records[0]:
             values = [record[name] for record in records]
-            number = name == "row" or name.startswith("p:")
-            columns[name] = pa.array(values if number else [None if v is None else str(v) for v in values])
+            number = name in ("row", "p", "p_true") or name.startswith("p:")
+            if number:
+                columns[name] = pa.array(values, pa.int64() if name == "row" else pa.float64())
+            else:
+                columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
         table = pa.table(columns)
         if writer is None:
             writer = pq.ParquetWriter(path, table.schema)

@@ -11,7 +11,7 @@ from typing import Any
 from varifold import perkey
 from varifold.base import models
 from varifold.base.spec import ModelSpec, parse_model
-from varifold.cli import costs, remembered, source
+from varifold.cli import costs, details, remembered, source
 from varifold.cli.numbers import natural, positive
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.cli.progress import progress
@@ -27,6 +27,7 @@ _SHOWN = (
     "accuracy",
     "f1",
     "balanced_accuracy",
+    "kappa",
     "auroc",
     "auprc",
     "log_loss",
@@ -73,6 +74,7 @@ def add_parser(subparsers: Any) -> None:
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
     out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
+    details.add_options(out)
     out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
     out.add_argument("--checkpoint-every", type=positive, metavar="N", help="write --save every N instances as well")
 
@@ -107,11 +109,11 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> None:
     """Print the metrics in the format asked for."""
     if args.format == "json":
-        print_json(facts)
+        print_json(facts | details.facts(args, summary))
     elif args.format == "csv":
-        print_csv(_lines(args, summary))
+        print_csv(_lines(args, summary) if args.by is None else details.period_lines(summary))
     else:
-        print(_page(facts, summary))
+        print("\n\n".join([_page(facts, summary), *details.pages(args, summary)]))
 
 
 def _loaded(args: argparse.Namespace) -> Any:
@@ -146,6 +148,7 @@ def _save(args: argparse.Namespace, learner: Any, given: source.Input) -> None:
 def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
     """Refuse options that cannot work, before anything is read."""
     source.check(args)
+    details.check(args)
     if args.checkpoint_every and not args.save:
         raise ParameterError("--checkpoint-every needs --save FILE")
     if args.key and args.data:
@@ -212,9 +215,18 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input, lo
 
     Also the signal that ended the pass early, 0 without one.
     """
+    with details.predictions_to(args.predictions) as predictions:
+        return _passes(args, spec, given, loaded, predictions)
+
+
+def _passes(
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
+) -> tuple[Summary, int]:
     shuffle = _shuffles(args)
     if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
-        return _one_pass(args, spec, given, loaded)
+        return _one_pass(args, spec, given, loaded, predictions)
+    if isinstance(args.by, str):
+        raise ParameterError(f"--by {args.by} is for one pass over FILE in its order; --by N counts instances")
     for option in ("key", "checkpoint_every"):
         if getattr(args, option):
             raise ParameterError(f"--{option.replace('_', '-')} is for one pass over FILE in its order")
@@ -230,13 +242,17 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input, lo
             scale="paper" if args.scale == "paper" else None,
             delay=_delay(args.delay),
             positive=args.positive,
+            by=args.by,
+            predictions=predictions,
             jobs=args.jobs,
             progress=report,
         )
     return summary, 0
 
 
-def _one_pass(args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any) -> tuple[Summary, int]:
+def _one_pass(
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
+) -> tuple[Summary, int]:
     """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
     learner = spec() if loaded is None else loaded
     if args.key:
@@ -254,7 +270,15 @@ def _one_pass(args: argparse.Namespace, spec: ModelSpec, given: source.Input, lo
                 saved = instances
                 _save(args, learner, given)
 
-        result = prequential(learner, stream, delay=_delay(args.delay), positive=args.positive, progress=done)
+        result = prequential(
+            learner,
+            stream,
+            delay=_delay(args.delay),
+            positive=args.positive,
+            by=args.by,
+            predictions=predictions,
+            progress=done,
+        )
     return Summary([result], [args.seed], learner), stream.signal
 
 

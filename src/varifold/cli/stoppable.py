@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from varifold.base import Block
-from varifold.streams.stream import Stream
+from varifold.streams.stream import Batch, Stream, batches_of
 
 _ROWS = 4_096
 """Longest piece: a signal is answered after at most so many instances."""
@@ -27,21 +27,25 @@ class Stoppable(Stream):
 
     def blocks(self) -> Iterator[Block]:
         """The pieces, in order."""
-        blocks = iter(self._stream.blocks())
+        return (batch.block for batch in self.batches())
+
+    def batches(self) -> Iterator[Batch]:
+        """The pieces with the ids and times of their rows."""
+        batches = batches_of(self._stream)
         while not self.signal:
             try:
                 self._reading = True
-                block = next(blocks, None)
+                batch = next(batches, None)
             except KeyboardInterrupt:
                 return
             finally:
                 self._reading = False
-            if block is None:
+            if batch is None:
                 return
-            for lo in range(0, len(block), _ROWS):
+            for lo in range(0, len(batch.block), _ROWS):
                 if self.signal:
                     return
-                yield block[lo : lo + _ROWS]
+                yield batch.part(lo, lo + _ROWS)
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         """A signal came; one that waits for input is interrupted, and a second signal ends the process at once."""

@@ -15,6 +15,7 @@ METRICS = (
     "accuracy",
     "f1",
     "balanced_accuracy",
+    "kappa",
     "auroc",
     "auprc",
     "log_loss",
@@ -199,6 +200,22 @@ def balanced_accuracy(confusion: Ints) -> float:
     if not occurs.any():
         return float("nan")
     return float((np.diagonal(confusion, offset=1)[occurs] / actual[occurs]).mean())
+
+
+def cohens_kappa(confusion: Ints) -> float:
+    """Cohen's kappa: how far answers agree with the labels beyond chance, 1 for all and 0 for no more than chance.
+
+    Chance is what answers with the same frequencies would get that do not look at the instance. NaN without instances,
+    or where label and answer are the same all the time.
+    """
+    scored = int(confusion.sum())
+    if not scored:
+        return float("nan")
+    actual = confusion.sum(axis=1) / scored
+    answered = confusion[:, 1:].sum(axis=0) / scored
+    chance = float(actual @ answered)
+    agreed = float(np.diagonal(confusion, offset=1).sum()) / scored
+    return (agreed - chance) / (1.0 - chance) if chance < 1.0 else float("nan")
 
 
 class Majority:

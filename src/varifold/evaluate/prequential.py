@@ -14,11 +14,14 @@ from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.delayed_labels import Delay, LabelQueue
 from varifold.evaluate.metrics import Ints, Majority, Tally
+from varifold.evaluate.periods import Periods
+from varifold.evaluate.predictions import Predictions, answered, joined
 from varifold.evaluate.result import Result
 from varifold.evaluate.runners import Runner, runner_of
 from varifold.evaluate.windows import Windows
 from varifold.streams import Batch
 from varifold.streams.readers.missing import is_missing, with_known_labels
+from varifold.streams.stream import batches_of
 
 _ROWS = 16_384
 
@@ -31,6 +34,8 @@ def prequential(
     scored_from: int | None = None,
     positive: Hashable = None,
     track: str | None = None,
+    by: str | int | None = None,
+    predictions: bool | Callable[[Predictions], None] = False,
     curve_points: int = 200,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
@@ -56,6 +61,12 @@ def prequential(
     track
         ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
         point of the curve.
+    by
+        ``"hour"``, ``"day"``, ``"week"``, ``"month"`` or ``"year"`` of the stream's time column, or a number of
+        instances: the metrics of every such period are in `Result.periods`.
+    predictions
+        True keeps every answer in `Result.predictions`; a function is called with the answers of each part of the
+        stream instead, and nothing is kept.
     curve_points
         Points of the curve; a stream of unknown length gets up to twice as many.
     progress
@@ -77,6 +88,9 @@ def prequential(
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
     run = _Run(runner_of(learner), LabelQueue(delay), start, Windows(curve_points, _length(stream)))
+    run.periods = None if by is None else Periods(by)
+    run.keeps = predictions is True
+    run.sink = predictions if callable(predictions) else None
     importances = None if track is None else _importances_of(learner)
     for batch in _batches(stream):
         lo, n = 0, len(batch.block)
@@ -106,10 +120,15 @@ class _Run:
         self.columns = np.zeros(0, dtype=np.int32)
         self.empty = 0
         self.unlabelled = 0
+        self.periods: Periods | None = None
+        self.keeps = False
+        self.kept: list[Predictions] = []
+        self.sink: Callable[[Predictions], None] | None = None
 
     def step(self, batch: Batch) -> None:
         """Predict, score and learn the next instances."""
         start = self.queue.clock
+        periods = None if self.periods is None else self.periods.names(batch, start)
         schedule = self.queue.schedule(batch)
         predicted, probabilities = self.runner.run(schedule)
         block = schedule.batch.block[len(schedule.batch.block) - schedule.new :]
@@ -129,6 +148,13 @@ class _Run:
             rated = rated[self.queue.learned_before(codes[rated], start + rated)]
             losses[rated] = self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
         self.windows.add(block, predicted != codes, scored, losses)
+        if self.periods is not None and periods is not None:
+            self.periods.add(periods, scored, codes, predicted, majority, losses, known)
+        if self.keeps or self.sink is not None:
+            answers = answered(batch, block, start, predicted, probabilities)
+            self.kept += [answers] if self.keeps else []
+            if self.sink is not None:
+                self.sink(answers)
         self.counts = np.concatenate([self.counts, np.zeros(known - len(self.counts), dtype=np.int64)])
         self.counts += np.bincount(codes[labelled], minlength=known)
         self.empty += int((np.diff(block.indptr) == 0).sum())
@@ -162,6 +188,8 @@ class _Run:
             seconds=self.runner.seconds,
             us_per_instance=1e6 * self.runner.seconds / instances if instances else float("nan"),
             peak_memory=_peak_memory(),
+            periods=[] if self.periods is None else self.periods.results(len(labels), code),
+            predictions=joined(self.kept, labels) if self.keeps else None,
         )
 
 
@@ -198,7 +226,7 @@ def _batches(stream: Any) -> Iterator[Batch]:
     elif hasattr(stream, "block"):
         yield Batch(stream.block)
     elif hasattr(stream, "blocks"):
-        yield from map(Batch, stream.blocks())
+        yield from batches_of(stream)
     elif isinstance(stream, Iterable):
         yield from _from_pairs(iter(stream))
     else:

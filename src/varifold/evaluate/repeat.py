@@ -9,6 +9,7 @@ from typing import Any
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import ParameterError, missing_extra
 from varifold.evaluate.delayed_labels import Delay
+from varifold.evaluate.predictions import Predictions
 from varifold.evaluate.prequential import prequential
 from varifold.evaluate.result import Result, Summary
 from varifold.streams import prepare, zscore
@@ -25,6 +26,8 @@ def repeat(
     scale: str | None = None,
     delay: Delay = None,
     positive: Hashable = None,
+    by: int | None = None,
+    predictions: bool | Callable[[Predictions], None] = False,
     curve_points: int = 200,
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -43,8 +46,10 @@ def repeat(
     scale
         ``"paper"`` z-scores the whole set before the stream starts. That looks ahead: it is for reproducing papers,
         with learners made with ``scale="none", fit_intercept=False``. None leaves the values to the learner.
-    delay, positive, curve_points
+    delay, positive, by, curve_points
         See `prequential`.
+    predictions
+        See `prequential`; a function is for one repeat only.
     jobs
         Processes; -1 uses every core of the machine. More than one needs joblib.
     progress
@@ -61,6 +66,8 @@ def repeat(
         {"repeats": Integer(1), "seed": Integer(0), "jobs": AnyOf(Integer(1), Integer(high=-1))},
         {"repeats": repeats, "seed": seed, "jobs": jobs},
     )
+    if callable(predictions) and repeats > 1:
+        raise ParameterError("predictions as a function are for one repeat; True keeps those of every repeat")
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":
@@ -72,7 +79,15 @@ def repeat(
     def one(number: int) -> tuple[Result, Any]:
         stream = prepare(data, scenario, seed=number, shuffle=shuffle)
         learner = make_learner()
-        result = prequential(learner, stream, delay=delay, positive=positive, curve_points=curve_points)
+        result = prequential(
+            learner,
+            stream,
+            delay=delay,
+            positive=positive,
+            by=by,
+            predictions=predictions,
+            curve_points=curve_points,
+        )
         return result, learner if number == seed else None
 
     done: list[tuple[Result, Any]] = []

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from varifold.evaluate.metrics import METRICS, Floats, Ints
+from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
+from varifold.evaluate.periods import Period
+from varifold.evaluate.predictions import Predictions
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,22 @@ class Curve:
     """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)
     """Importance by feature name, when tracked."""
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """How one label was answered."""
+
+    precision: float
+    """Share of the answers with this label that were right; NaN without such an answer."""
+    recall: float
+    """Share of the instances of this label that got it as their answer; NaN without such an instance."""
+    f1: float
+    """Harmonic mean of the two; NaN where the label neither occurred nor was answered."""
+    count: int
+    """Instances of this label."""
+    answered: int
+    """Answers with this label."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +98,30 @@ class Result:
     us_per_instance: float
     peak_memory: int | None
     """Largest resident size of the process so far in bytes, where the system reports it."""
+    periods: list[Period] = field(default_factory=list)
+    """Metrics by period, when asked for."""
+    predictions: Predictions | None = None
+    """Every answer, when asked for."""
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa: agreement beyond chance."""
+        return cohens_kappa(self.confusion)
+
+    def per_label(self) -> dict[Hashable, LabelScores]:
+        """Precision, recall and F1 of every label."""
+        hits = np.diagonal(self.confusion, offset=1).tolist()
+        actual, answered = self.confusion.sum(axis=1).tolist(), self.confusion[:, 1:].sum(axis=0).tolist()
+        return {
+            label: LabelScores(
+                precision=_ratio(hits[i], answered[i]),
+                recall=_ratio(hits[i], actual[i]),
+                f1=_ratio(2 * hits[i], actual[i] + answered[i]),
+                count=actual[i],
+                answered=answered[i],
+            )
+            for i, label in enumerate(self.labels)
+        }
 
     @property
     def errors(self) -> int:
@@ -143,6 +185,10 @@ class Summary:
     def __str__(self) -> str:
         shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in METRICS[:3])
         return f"{len(self.results)} repeats: " + ", ".join(shown)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
 
 
 def plain(number: float) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from varifold._engine.block import Block, concatenate
 
-__all__ = ["Batch", "Stream"]
+__all__ = ["Batch", "Stream", "batches_of"]
 
 
 class Stream(ABC):
@@ -38,6 +38,15 @@ class Stream(ABC):
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """The blocks, in order, from the beginning."""
+
+    def batches(self) -> Iterator[Batch]:
+        """The blocks with what else belongs to their rows: ids and times, where the stream has them."""
+        return map(Batch, self.blocks())
+
+
+def batches_of(stream: Any) -> Iterator[Batch]:
+    """The batches of a stream, or of anything else that has blocks."""
+    return stream.batches() if hasattr(stream, "batches") else map(Batch, stream.blocks())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.registry import SCENARIOS
 from varifold.streams.scenarios.segment import Segment
 from varifold.streams.scenarios.spec import Step, parse
-from varifold.streams.stream import Stream
+from varifold.streams.stream import Batch, Stream, batches_of
 
 __all__ = ["Varied", "vary"]
 
@@ -29,16 +29,21 @@ class Varied(Stream):
 
     def blocks(self) -> Iterator[Block]:
         """The blocks, in order; where a scenario needs the length or all columns, the source is read twice."""
+        return (batch.block for batch in self.batches())
+
+    def batches(self) -> Iterator[Batch]:
+        """The same with the ids and times of the rows."""
         needs_extent = any(step.needs == "extent" for step in self._steps)
         rows, columns = self._extent() if needs_extent else (0, None)
         start = 0
-        for block in self._stream.blocks():
+        for batch in batches_of(self._stream):
+            block = batch.block
             if columns is None or not needs_extent:
                 columns, rows = Columns(block, columns), start + len(block)
             segment = Segment(block, columns, rows, start)
             for index, step in enumerate(self._steps):
                 segment = step.scenario.apply(replace(segment, seed=derived_seed(self._seed, index)), **step.parameters)
-            yield segment.block
+            yield replace(batch, block=segment.block)
             start += len(block)
 
     def _extent(self) -> tuple[int, Columns | None]:

@@ -1,0 +1,129 @@
+"""More of a run than its metrics: every label, the confusion table, every period, every answer."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from varifold.cli.answers import check_format, open_writer
+from varifold.cli.output import number, shorten, table
+from varifold.cli.targets import check_target
+from varifold.errors import ParameterError
+from varifold.evaluate import Result, Summary
+from varifold.evaluate.periods import PERIODS
+
+_MOST = 20
+"""Labels that a confusion table in text has room for."""
+_PERIOD = ("cer", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
+
+
+def add_options(parser: Any) -> None:
+    """Declare --by, --confusion and --predictions."""
+    parser.add_argument(
+        "--by", type=_by, metavar="PERIOD", help=f"metrics per {', '.join(PERIODS)} of --time COL, or per N instances"
+    )
+    parser.add_argument(
+        "--confusion", action="store_true", help="precision and recall of every label, and which was taken for which"
+    )
+    parser.add_argument(
+        "--predictions", metavar="FILE", help="write every answer to a .csv, .jsonl or .parquet file (one repeat)"
+    )
+
+
+def _by(text: str) -> str | int:
+    if text in PERIODS:
+        return text
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither one of {', '.join(PERIODS)} nor a number of instances")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot work, before anything is read."""
+    if isinstance(args.by, str) and not args.time:
+        raise ParameterError(f"--by {args.by} needs --time COL: which column holds the time of a row?")
+    if args.predictions:
+        if args.repeats > 1:
+            raise ParameterError("--predictions is for one repeat")
+        check_target(args.predictions)
+        check_format(args.predictions)
+
+
+@contextmanager
+def predictions_to(path: str | None) -> Iterator[Any]:
+    """What `prequential` takes as `predictions`: a function that writes them, or False without a path."""
+    if path is None:
+        yield False
+        return
+    with open_writer(path, None) as write:
+        yield lambda part: write(list(part.records()))
+
+
+def facts(args: argparse.Namespace, summary: Summary) -> dict[str, Any]:
+    """What JSON gets in addition: labels always (of the first repeat), periods when asked for."""
+    first = summary.results[0]
+    per_label = {str(label): vars(scores) for label, scores in first.per_label().items()}
+    found: dict[str, Any] = {"per_label": per_label, "confusion": first.confusion.tolist()}
+    if args.by is not None:
+        found["periods"] = [_period_facts(period) for period in first.periods]
+    return found
+
+
+def _period_facts(period: Any) -> dict[str, Any]:
+    return {"period": period.name, "instances": period.instances, "scored": period.scored, **period.metrics()}
+
+
+def period_lines(summary: Summary) -> list[dict[str, Any]]:
+    """What CSV has instead of one line per repeat: one per period."""
+    return [
+        {"seed": seed, **_period_facts(period)}
+        for seed, result in zip(summary.seeds, summary.results, strict=True)
+        for period in result.periods
+    ]
+
+
+def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
+    """Tables below that of the metrics; of the first repeat."""
+    first = summary.results[0]
+    found = []
+    if args.by is not None:
+        found.append(_period_page(first))
+    if args.confusion:
+        found += [_label_page(first), _confusion_page(first)]
+    return found
+
+
+def _period_page(result: Result) -> str:
+    rows = [[p.name, f"{p.instances:,}", *(number(getattr(p, name)) for name in _PERIOD)] for p in result.periods]
+    return table(["period", "instances", *(_heading(name) for name in _PERIOD)], rows)
+
+
+def _heading(name: str) -> str:
+    return {"balanced_accuracy": "balanced", "majority_cer": "majority"}.get(name, name.replace("_", " "))
+
+
+def _label_page(result: Result) -> str:
+    rows = [
+        [
+            shorten(str(label), 30),
+            *(number(v) for v in (s.precision, s.recall, s.f1)),
+            f"{s.count:,}",
+            f"{s.answered:,}",
+        ]
+        for label, s in result.per_label().items()
+    ]
+    return table(["label", "precision", "recall", "f1", "instances", "answers"], rows)
+
+
+def _confusion_page(result: Result) -> str:
+    names = [shorten(str(label), 12) for label in result.labels]
+    if len(names) > _MOST:
+        return f"the confusion table of {len(names):,} labels is in --format json"
+    head = [*names, "none"] if result.confusion[:, 0].any() else names
+    rows = [
+        [name, *(f"{count:,}" for count in ([*row[1:], row[0]] if len(head) > len(names) else row[1:]))]
+        for name, row in zip(names, result.confusion.tolist(), strict=True)
+    ]
+    return table(["true \\ answer", *head], rows)

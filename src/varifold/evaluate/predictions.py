@@ -1,0 +1,95 @@
+"""The answers of a run, kept or handed on instance by instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from varifold.base import Block
+from varifold.evaluate.metrics import Floats, Ints
+from varifold.streams import Batch
+
+__all__ = ["Predictions", "answered", "joined"]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Answers to consecutive instances, each given before its label was learned."""
+
+    start: int
+    """How many instances of the stream came before the first."""
+    labels: list[Any]
+    """The stream's labels so far."""
+    truth: Ints
+    """Place of each true label in `labels`; -1 without one."""
+    answers: Ints
+    """Place of each answer in `labels`; -1 for none."""
+    probabilities: Floats | None
+    """Instances x labels; None from a learner that gives none."""
+    ids: list[Any] | None = None
+    times: list[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One dict per instance: row (or id), time, true label, answer, probabilities of the answer and of the truth.
+
+        A probability is None where there is no such label, or none was given.
+        """
+        for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
+            found: dict[str, Any] = {"row": self.start + i + 1}
+            if self.ids is not None:
+                found["id"] = self.ids[i]
+            if self.times is not None:
+                found["time"] = self.times[i]
+            yield found | {
+                "true": self.labels[truth] if truth >= 0 else None,
+                "label": self.labels[answer] if answer >= 0 else None,
+                "p": self._probability(i, answer),
+                "p_true": self._probability(i, truth),
+            }
+
+    def _probability(self, i: int, label: int) -> float | None:
+        if self.probabilities is None or label < 0:
+            return None
+        return float(self.probabilities[i, label])
+
+
+def answered(batch: Batch, block: Block, start: int, predicted: Ints, probabilities: Floats | None) -> Predictions:
+    """The answers to a batch; `block` holds its labels."""
+    labels = list(block.labels.values)
+    return Predictions(start, labels, block.codes.copy(), predicted, probabilities, batch.ids, batch.times)
+
+
+def joined(parts: Sequence[Predictions], labels: list[Any]) -> Predictions:
+    """All parts as one; labels that a part did not know yet have probability 0 in it."""
+    return Predictions(
+        start=0,
+        labels=labels,
+        truth=np.concatenate([np.zeros(0, dtype=np.int64), *(part.truth for part in parts)]),
+        answers=np.concatenate([np.zeros(0, dtype=np.int64), *(part.answers for part in parts)]),
+        probabilities=_stacked([part.probabilities for part in parts], len(labels)),
+        ids=_chained([part.ids for part in parts]),
+        times=_chained([part.times for part in parts]),
+    )
+
+
+def _stacked(parts: Sequence[Floats | None], labels: int) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    whole = np.zeros((sum(map(len, known)), labels))
+    row = 0
+    for part in known:
+        whole[row : row + len(part), : part.shape[1]] = part
+        row += len(part)
+    return whole
+
+
+def _chained(lists: Sequence[list[Any] | None]) -> list[Any] | None:
+    known = [part for part in lists if part is not None]
+    return [value for part in known for value in part] if known and len(known) == len(lists) else None
