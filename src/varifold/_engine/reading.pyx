@@ -1,5 +1,6 @@
 """What a feature's name and value may be, and the errors for everything else."""
 
+import datetime
 import decimal
 from collections.abc import Mapping
 
@@ -47,6 +48,12 @@ cdef object value_error(object name, object value, int64_t step):
     shown = repr(value)
     if len(shown) > 60:
         shown = shown[:57] + "..."
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
+        return FeatureValueError(
+            f"feature {name!r} is {shown} of type {type(value).__name__} at step {step:,}; pass what of it matters as "
+            "features of their own, such as the hour as a number and the weekday as a str, or read the data with "
+            f"varifold.streams.read(..., dates={{{name!r}: ['hour', 'weekday']}})"
+        )
     return FeatureValueError(
         f"feature {name!r} is {shown} of type {type(value).__name__} at step {step:,}; "
         "pass a number, a bool, a str (a category), or None for \"not observed\""

@@ -10,7 +10,7 @@ from typing import Any
 
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
-from varifold.cli.source import add_target_type, types
+from varifold.cli.source import add_reading_options, reading_options
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, UnknownNameError
 
@@ -46,11 +46,9 @@ def _show_options(show: argparse.ArgumentParser) -> None:
     show.add_argument("--target", metavar="COL", help="column of the label, for files")
     show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
     show.add_argument("--seed", type=natural, default=0, metavar="S")
-    show.add_argument("--types", type=types, metavar="COL=KIND,...", help="numeric, category or text")
-    add_target_type(show)
-    show.add_argument("--on-error", choices=["raise", "skip"], default="raise", help="rows that cannot be read")
     show.add_argument("--plot", metavar="FILE.png", help="picture of it")
     show.add_argument("--format", choices=["table", "json"], default="table")
+    add_reading_options(show)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -179,9 +177,7 @@ def _source(args: argparse.Namespace) -> Any:
             return datasets.load(args.what[0])
         except UnknownNameError as error:
             raise UnknownNameError(f"{error}; and no file has that name") from None
-    stream = streams.read(
-        args.what, target=args.target, target_type=args.target_type, types=args.types, on_error=args.on_error
-    )
+    stream = streams.read(args.what, target=args.target, **reading_options(args))
     blocks = list(stream.blocks())
     if stream.skipped:
         print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)

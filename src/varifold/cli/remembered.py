@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted")
+_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates")
 _MOST_TYPES = 2_000
 """Columns whose types are noted; of a wider set only those that are not numeric."""
 
@@ -38,6 +38,7 @@ def take_up(args: argparse.Namespace, reading: Mapping[str, Any], files: Sequenc
     left_out = [n for n in [*reading.get("ignore", ()), *sorted(roles)] if n in present - used]
     if left_out:
         _fill(args, "ignore", tuple(dict.fromkeys(left_out)))
+    _fill(args, "dates", {n: parts for n, parts in reading.get("dates", {}).items() if n in present} or None)
     _fill(args, "types", {n: kind for n, kind in reading.get("types", {}).items() if n in present - used} or None)
 
 
@@ -50,11 +51,6 @@ def _columns(files: Sequence[str]) -> list[set[str]] | None:
     """The columns of each file, found in its first rows; None where standard input is among them."""
     if "-" in files:
         return None
-    from varifold.streams import read
+    from varifold.streams.reading import column_names
 
-    found = []
-    for file in files:
-        stream = read([file], block_rows=100)
-        next(iter(stream.blocks()), None)
-        found.append({str(name) for name in stream.columns})
-    return found
+    return [column_names(file) for file in files]

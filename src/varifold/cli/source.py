@@ -11,6 +11,7 @@ from varifold.base import Block
 from varifold.base.spec import split_pairs
 from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError
+from varifold.streams.readers.dates import PARTS
 
 _KINDS = ("numeric", "category", "text")
 _FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
@@ -31,6 +32,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
         "--types", type=types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
+    )
+    reading.add_argument(
+        "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
     )
     add_target_type(reading)
     reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
@@ -64,6 +68,16 @@ def types(text: str) -> dict[str, str]:
     return found
 
 
+def dates(text: str) -> dict[str, list[str]]:
+    """Column name -> parts, from ``COL=PART+PART,...``."""
+    found = {}
+    for column, parts in split_pairs(text, last=True):
+        if parts is None:
+            raise argparse.ArgumentTypeError(f"{column!r} is not of the form COL=hour+weekday")
+        found[column] = parts.split("+")
+    return found
+
+
 def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
@@ -73,6 +87,7 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
     given = {
         "target_type": args.target_type,
         "types": args.types,
+        "dates": args.dates,
         "on_error": args.on_error,
         "weight": args.weight,
         "id": args.id,

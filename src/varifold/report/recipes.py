@@ -52,7 +52,7 @@ def _reading(name: str, value: Any) -> list[str]:
         value = [text for text in value if text]
     option = {"format": "input-format"}.get(name, name.replace("_", "-"))
     if isinstance(value, dict):
-        value = [f"{column}={kind}" for column, kind in value.items()]
+        value = [f"{column}={kind if isinstance(kind, str) else '+'.join(kind)}" for column, kind in value.items()]
     return [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
 
 

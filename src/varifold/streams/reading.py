@@ -13,6 +13,7 @@ from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.readers.context import ABSENT, MAX_LINE, Column, Context
 from varifold.streams.readers.csv import read_delimited
+from varifold.streams.readers.dates import Dates
 from varifold.streams.readers.lines import read_arff, read_jsonl, read_svmlight
 from varifold.streams.readers.sources import FORMATS, Source, open_source
 from varifold.streams.readers.tables import read_dicts, read_frame, read_matrix, read_stored
@@ -65,6 +66,7 @@ class ReadStream(Stream):
             if len(batch.block):
                 yield batch
         self._context.warn_absent_columns()
+        self._context.warn_revised_columns()
         warn_single_value(self._context, rows)
 
     @property
@@ -99,6 +101,7 @@ def read(
     target: Any = None,
     target_type: str | None = None,
     types: Mapping[str, str] | None = None,
+    dates: Mapping[str, Sequence[str]] | None = None,
     absent: Sequence[str] = ABSENT,
     on_error: str = "raise",
     omitted: str = "absent",
@@ -121,9 +124,9 @@ def read(
     ----------
     paths
         A path or several (``-`` is standard input): CSV and relatives, JSON lines, svmlight, ARFF, Parquet, Arrow IPC,
-        text also as ``.gz`` or ``.zst``. Files given together make one stream; a column that only some of them have is
-        a feature that comes and goes. Or: a pandas, polars or pyarrow frame, a SciPy sparse matrix, a 2-D array, an
-        iterable of dicts or of (dict, label) pairs.
+        text also packed by gzip, zstandard or as a zip of one file, whatever their names. Files given together make
+        one stream; a column that only some of them have is a feature that comes and goes. Or: a pandas, polars or
+        pyarrow frame, a SciPy sparse matrix, a 2-D array, an iterable of dicts or of (dict, label) pairs.
     target
         Column of the label; for a matrix the labels themselves; None when there are none. svmlight lines bring theirs.
     target_type
@@ -131,7 +134,13 @@ def read(
         numbers in the first block, some of them not whole, is refused: it is a quantity, not a class.
     types
         Column name -> ``numeric``, ``category`` or ``text``. Other types come from the first rows. A string in a
-        numeric column is a category of that column. A text becomes word counts ``column:word``.
+        numeric column is a category of that column, with a warning unless the type was given. A text becomes word
+        counts ``column:word``.
+    dates
+        Column name -> what of its dates become features: hour, weekday, month, day, year, elapsed (days since 1970),
+        age (days up to the row's `time`). ``{"when": ["hour", "weekday"]}`` gives ``when:hour`` and
+        ``when:weekday=Mon``. Dates are ISO 8601 text, Python's, NumPy's or pandas' types, or seconds since 1970. A
+        column of dates that no option names is refused.
     absent
         Cells that mean "not observed".
     on_error
@@ -168,7 +177,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line, unlabelled,
+        decimal, header, max_line, unlabelled, Dates(dates or {}, time),
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
@@ -183,6 +192,14 @@ def read(
     if isinstance(paths, Iterable) and not isinstance(paths, Mapping | bytes):
         return ReadStream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
     raise DataError(f"cannot read a stream from {type(paths).__name__}; give paths, a frame, a matrix or dicts")
+
+
+def column_names(path: str | os.PathLike[str]) -> set[str]:
+    """The columns of a file, as far as its first rows show them."""
+    stream = read([path], block_rows=100)
+    stream._context.names_only = True
+    next(iter(stream.blocks()), None)
+    return {str(name) for name in stream.columns}
 
 
 def _read_files(context: Context, paths: Sequence[Any], format: str | None, encoding: str) -> Iterator[Batch]:

@@ -54,8 +54,8 @@ from varifold import datasets, streams
 from varifold.errors import MissingExtraError
 print([list(b.rows()) for b in streams.read({str(path)!r}, target="y").blocks()])
 print(len(streams.prepare(datasets.load("synthetic"), "vfs:0.5").block))
-for what in ("t.parquet", "t.csv.zst"):
-    open({str(tmp_path)!r} + "/" + what, "wb").write(b"x")
+for what, head in (("t.parquet", b"x"), ("t.csv", b"\\x28\\xb5\\x2f\\xfd")):
+    open({str(tmp_path)!r} + "/" + what, "wb").write(head)
     try:
         list(streams.read({str(tmp_path)!r} + "/" + what).blocks())
     except MissingExtraError as error:

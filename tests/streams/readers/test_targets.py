@@ -125,7 +125,8 @@ class TestMissingLabels:
                 "y": [0, 1, 0],
             }
         )
-        (block,) = streams.read(frame, target="y", weight="w", types={"t": "text"}).blocks()
+        with pytest.warns(VarifoldWarning, match="'a' also held 1 text such as 'z'"):
+            (block,) = streams.read(frame, target="y", weight="w", types={"t": "text"}).blocks()
         assert [list(x) for x in block.rows()] == [["a", "t:one", "t:two"], ["t:one", "t:two"], ["a", "t:one", "t:two"]]
         assert block.weights.tolist() == [2.0, 1.0, 3.0]
 

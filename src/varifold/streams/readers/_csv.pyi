@@ -10,6 +10,7 @@ TEXT: int
 TARGET: int
 WEIGHT: int
 EXTRA: int
+DATE: int
 IGNORED: int
 
 class Delimited(Records):
@@ -31,6 +32,12 @@ class Delimited(Records):
         too_long: str = ...,
         unlabelled: bool = False,
     ) -> None: ...
-    def set_columns(self, names: Sequence[str], roles: Sequence[int]) -> None: ...
+    def set_columns(
+        self,
+        names: Sequence[str],
+        roles: Sequence[int],
+        dates: Callable[[str, str, str | None], dict[str, float | str]] | None = None,
+        time: str | None = None,
+    ) -> None: ...
     def feed(self, data: bytes, start: int, final: bool, most_rows: int, most_cells: int) -> int: ...
     def finish(self) -> tuple[Any, Any, Any, Any, Any, list[tuple[str | None, ...]]]: ...

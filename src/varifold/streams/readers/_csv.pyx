@@ -16,7 +16,7 @@ from varifold.streams.readers._numbers cimport read_number
 from varifold.streams.readers._records cimport NOT_WHOLE, OPEN_QUOTE, Records, resize
 
 cdef enum Role:
-    AS_NUMBER, AS_CATEGORY, AS_TEXT, AS_TARGET, AS_WEIGHT, AS_EXTRA, AS_IGNORED
+    AS_NUMBER, AS_CATEGORY, AS_TEXT, AS_TARGET, AS_WEIGHT, AS_EXTRA, AS_DATE, AS_IGNORED
 
 # What a column's cells become.
 NUMERIC = AS_NUMBER
@@ -25,6 +25,7 @@ TEXT = AS_TEXT
 TARGET = AS_TARGET
 WEIGHT = AS_WEIGHT
 EXTRA = AS_EXTRA            # kept as it is: id, time
+DATE = AS_DATE              # parts of a point in time
 IGNORED = AS_IGNORED
 
 
@@ -38,7 +39,8 @@ cdef class Delimited(Records):
     """Takes bytes piece by piece and turns whole records into the cells of a block.
 
     `failed(line, column, message)` is called for each record that cannot be read; when it returns, the record is left
-    out. `words(text)` gives the counts of a text cell. A record of more than `longest` bytes cannot be read;
+    out. `words(text)` gives the counts of a text cell, `dates(column, text, time)` the features of a date in a row of
+    that time. A record of more than `longest` bytes cannot be read;
     `too_long` is the message about it. With `unlabelled` a record without a label has the code -1.
     """
 
@@ -48,7 +50,7 @@ cdef class Delimited(Records):
     cdef char decimal
     cdef Vocabulary vocabulary
     cdef Labels labels
-    cdef object failed, words
+    cdef object failed, words, dates
     cdef str too_long
     cdef Py_ssize_t longest
     cdef frozenset absent
@@ -56,6 +58,7 @@ cdef class Delimited(Records):
     cdef uint8_t[256] absent_first        # whether some absent text begins with this byte
     cdef Py_ssize_t absent_longest
     cdef Py_ssize_t width, row_room, cell_room
+    cdef Py_ssize_t time                  # place of the column that holds the rows' time, -1 without one
     cdef list names, caches               # per column; a cache gives the feature id of a level or word
     cdef uint8_t* role
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
@@ -95,8 +98,8 @@ cdef class Delimited(Records):
         PyMem_Free(self.idx); PyMem_Free(self.val); PyMem_Free(self.ends)
         PyMem_Free(self.codes); PyMem_Free(self.weights)
 
-    def set_columns(self, names, roles):
-        """What the columns are called and what each becomes."""
+    def set_columns(self, names, roles, dates=None, time=None):
+        """What the columns are called and what each becomes; which one holds the time of the rows."""
         cdef Py_ssize_t j
         resize(<void**> &self.role, len(names) + 1)
         resize(<void**> &self.fixed, (len(names) + 1) * sizeof(int32_t))
@@ -107,7 +110,9 @@ cdef class Delimited(Records):
             self.role[j] = roles[j]
             self.fixed[j] = 0
         self.has_weights = WEIGHT in roles
-        self.has_extras = EXTRA in roles
+        self.dates = dates
+        self.time = self.names.index(time) if time in self.names else -1
+        self.has_extras = EXTRA in roles or self.time >= 0
 
     def feed(self, bytes data, Py_ssize_t start, bint final, Py_ssize_t most_rows, Py_ssize_t most_cells):
         """Read records from `start` until a bound is reached or no whole one is left; returns where it stopped."""
@@ -172,7 +177,7 @@ cdef class Delimited(Records):
         if self.is_absent(s, a, n):
             if role == AS_TARGET and not self.unlabelled:
                 raise DataError("no label here; fill it in, or leave such rows out by --on-error skip")
-            if role == AS_EXTRA:
+            if role == AS_EXTRA or j == self.time:
                 kept.append(None)
         elif role == AS_NUMBER:
             self.add_number(s, j, a, n)
@@ -184,6 +189,10 @@ cdef class Delimited(Records):
             self.codes[self.rows] = self.label_code(self.cell(s, j))
         elif role == AS_WEIGHT:
             self.set_weight(s, j, a, n)
+        elif role == AS_DATE:
+            self.add_date(s, j)
+            if j == self.time:
+                kept.append(self.cell(s, j).decode())
         else:
             kept.append(self.cell(s, j).decode())
         return 0
@@ -231,6 +240,21 @@ cdef class Delimited(Records):
                 found = self.vocabulary.add(f"{self.names[j]}:{word}")
                 cache[word] = found
             self.put(found, count)
+        return 0
+
+    cdef int add_date(self, const char* s, Py_ssize_t j) except -1:
+        """A point in time: its parts, numbers and categories."""
+        cdef Py_ssize_t t = self.time
+        at = None
+        if t >= 0 and not self.is_absent(s, self.begin[t], self.end[t] - self.begin[t]):
+            at = self.cell(s, t).decode()
+        cdef dict parts = self.dates(self.names[j], self.cell(s, j).decode(), at)
+        self.reserve(self.cells + len(parts) + self.width)
+        for name, value in parts.items():
+            if isinstance(value, str):
+                self.put(self.vocabulary.add_level(name, value), 1.0)
+            else:
+                self.put(self.vocabulary.add(name), value)
         return 0
 
     cdef int32_t label_code(self, bytes text) except -1:

@@ -12,6 +12,7 @@ from typing import Any
 from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
+from varifold.streams.readers.dates import Dates, refuse_dates
 
 __all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
 
@@ -58,6 +59,7 @@ class Context:
     header: bool
     max_line: int
     unlabelled: str = "raise"
+    dates: Dates = field(default_factory=lambda: Dates({}, None))
     block_cells: int = 1 << 20
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     labels: Labels = field(default_factory=Labels)
@@ -68,6 +70,10 @@ class Context:
     """Names of the columns so far, features or not."""
     more_files: bool = False
     """Whether further files may bring further columns."""
+    warned: set[str | int] = field(default_factory=set)
+    """Columns of mixed numbers and texts that were reported."""
+    names_only: bool = False
+    """Whether only the names of the columns are wanted: nothing is refused or warned of."""
     undeclared: bool = False
     """Whether the source (JSON lines, dicts) does not say beforehand which columns it has."""
 
@@ -120,14 +126,57 @@ class Context:
     def _roles(self) -> dict[str, str | None]:
         return {"target": self.target, "id": self.id, "time": self.time, "weight": self.weight}
 
-    def column(self, name: str | int, cells: Iterable[str]) -> Column:
-        """The column of this name; when new, its type comes from the caller or from these cells."""
+    def column(self, name: str | int, cells: Iterable[str], *, typed: bool = False) -> Column:
+        """The column of this name; when new, its type comes from the caller or from these cells.
+
+        `typed` says that the source tells numbers and texts apart, as JSON does.
+        """
         found = self.columns.get(name)
         if found is None:
             given = self.types.get(str(name))
-            found = Column(name, given or inferred_type(cells), given is not None)
+            sample = [] if given else list(cells)
+            if not self.names_only:
+                refuse_dates(name, sample)
+            found = Column(name, given or inferred_type(sample), given is not None)
+            if found.type == "category" and given is None and not typed and not self.names_only:
+                self._warn_numbers(name, sample)
             self.columns[name] = found
         return found
+
+    def _warn_numbers(self, name: str | int, sample: list[str]) -> None:
+        """Warn when a column is taken for a category although half of its cells or more are numbers."""
+        texts = [cell for cell in sample if not is_number(cell)]
+        if 2 * len(texts) > len(sample) or name in self.warned:
+            return
+        self.warned.add(name)
+        warnings.warn(
+            f"column {name!r} is read as a category, its numbers as well: {len(texts):,} of its first {len(sample):,} "
+            f"cells are texts such as {_some(texts)}; types={{{name!r}: 'numeric'}} (--types {name}=numeric) keeps "
+            'numbers as numbers, and absent (--absent) names texts that mean "not observed"',
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    def warn_revised_columns(self) -> None:
+        """After the last row: warn of numeric columns that held texts, each of which became a category."""
+        revised = {c.name for c in self.columns.values() if c.revised and not c.given} - self.warned
+        if not revised:
+            return
+        texts: dict[str | int, list[str]] = {name: [] for name in revised}
+        for i in range(1, self.vocabulary.size):
+            if self.vocabulary.is_indicator(i):
+                name, level = self.vocabulary.level_of(i)
+                if name in texts:
+                    texts[name].append(level)
+        for name, found in texts.items():
+            self.warned.add(name)
+            warnings.warn(
+                f"the numeric column {name!r} also held {_count(found, 'text')} such as {_some(found)}; each is a "
+                f'category of its own: absent (--absent) names those that mean "not observed", and '
+                f"types={{{name!r}: 'numeric'}} (--types {name}=numeric) takes them without this warning",
+                VarifoldWarning,
+                stacklevel=2,
+            )
 
     def require(self, names: Iterable[str | int], file: str) -> None:
         """Check that the columns the options name exist: target, id, time and weight in each file, others in one."""
@@ -150,7 +199,8 @@ class Context:
 
     def _named_features(self) -> dict[str, str]:
         """Column name -> the option that names it."""
-        return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types")
+        dates = dict.fromkeys(self.dates.parts, "dates")
+        return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types") | dates
 
     def warn_absent_columns(self) -> None:
         """After the last row of a source without a header: warn of columns that the options name and no row had."""
@@ -164,6 +214,15 @@ class Context:
                     VarifoldWarning,
                     stacklevel=2,
                 )
+
+
+def _some(texts: list[str]) -> str:
+    """The first three different texts, quoted."""
+    return ", ".join(repr(text if len(text) <= 30 else f"{text[:30]}...") for text in list(dict.fromkeys(texts))[:3])
+
+
+def _count(found: list[str], noun: str) -> str:
+    return f"{len(found):,} {noun}{'' if len(found) == 1 else 's'}"
 
 
 def _is_ascii_character(given: object) -> bool:

@@ -86,7 +86,7 @@ class _Reader:
         else:
             self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
         context.require(self.names, name)
-        self.parser.set_columns(self.names, self._roles(rows))
+        self.parser.set_columns(self.names, self._roles(rows), context.dates.features, context.time)
 
     def _roles(self, rows: list[list[str]]) -> list[int]:
         """What each column's cells become, new columns by the sample."""
@@ -95,7 +95,9 @@ class _Reader:
         absent, special = set(context.absent), context.special()
         roles = []
         for j, column in enumerate(self.names):
-            if column in special:
+            if column in context.dates:
+                roles.append(native.DATE)
+            elif column in special:
                 roles.append(_SPECIAL[special[column]])
             elif column in context.ignore:
                 roles.append(native.IGNORED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,8 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     for name, role in context.special().items():
         if name in x:
             context.names_seen.add(name)
-        setattr(row, {"target": "y"}.get(role, role), x.pop(name, None))
+        keeps = role == "time" and name in context.dates
+        setattr(row, {"target": "y"}.get(role, role), x.get(name) if keeps else x.pop(name, None))
     for name in context.ignore:
         if name in x:
             context.names_seen.add(name)
@@ -131,16 +133,19 @@ def _readable(context: Context, file: str, row: Row) -> bool:
 def _learn_types(context: Context, rows: list[Row]) -> None:
     """Infer the types of new columns from what these rows hold."""
     strings: dict[Any, list[str]] = {}
+    others: Counter[Any] = Counter()
     for row in rows:
         for name, value in row.x.items():
-            if name not in context.columns and not is_missing(value):
+            if name not in context.columns and name not in context.dates and not is_missing(value):
                 found = strings.setdefault(name, [])
                 if isinstance(value, str) and value not in context.absent and len(found) < SAMPLE:
                     found.append(value)
+                others[name] += not isinstance(value, str)
     for name, cells in strings.items():
-        column = context.column(name, cells)
+        column = context.column(name, cells, typed=True)
         if not column.given and cells:
             column.type = "text" if inferred_type(cells) == "text" else "category"
+            column.revised = column.type == "category" and others[name] >= len(cells)
 
 
 def _prepare(context: Context, row: Row) -> None:
@@ -149,6 +154,8 @@ def _prepare(context: Context, row: Row) -> None:
         row.y = _label(context, row)
     if context.weight is not None:
         row.weight = _weight(context, row.weight)
+    if context.dates.parts:
+        _add_dates(context, row)
     changed: dict[Any, Any] = {}
     for name, value in row.x.items():
         column = context.columns.get(name)
@@ -173,6 +180,19 @@ def _prepare(context: Context, row: Row) -> None:
             row.x.update({f"{name}:{word}": count for word, count in words.items()})
         else:
             row.x[name] = value
+
+
+def _add_dates(context: Context, row: Row) -> None:
+    """Parts of dates in the place of the dates."""
+    for column in context.dates.parts:
+        value = row.x.pop(column, None)
+        if not is_missing(value) and value not in context.absent:
+            context.names_seen.add(column)
+            at = None if is_missing(row.time) or row.time in context.absent else row.time
+            try:
+                row.x.update(context.dates.features(column, value, at))
+            except DataError as error:
+                raise DataError(f"column {column!r}: {error}") from error
 
 
 def _spelled(value: Any) -> str:

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +37,11 @@ _SUFFIXES = {
     ".feather": "ipc",
 }
 _HEAD = 65_536
-_UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error)
+_UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error, zipfile.BadZipFile)
 """What decompression and decoding raise for damaged files."""
+_GZIP, _ZIP, _ZSTANDARD = b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
+_ZSTANDARD_SKIPPABLE, _SKIPPABLE = b"\x2a\x4d\x18", bytes(range(0x50, 0x60))
+"""First bytes of packed data."""
 _COMPRESSED = 2048
 """Bytes of zstandard decompressed at a time: they can hold no more than 64 MB."""
 
@@ -97,38 +101,89 @@ class _Raw(io.RawIOBase):
 
 
 def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: str) -> Source:
-    """Open a path or ``-``; the format comes from the suffix, else from the first bytes."""
+    """Open a path or ``-``; packed data is known by its first bytes, the format by the suffix, else by those."""
     name = os.fspath(path)
     if name == "-":
-        stream, found = _recognised("standard input", _decoded(sys.stdin.buffer, encoding), format)
+        unpacked, _ = _unpacked(sys.stdin.buffer, "standard input", seekable=False)
+        stream, found = _recognised("standard input", _decoded(unpacked, encoding), format)
         return Source("standard input", stream, found, None, None)
     place = Path(name)
     try:
         file = place.open("rb")
     except OSError as error:
         raise DataError(f"{name} cannot be opened: {error.strerror or error}") from error
-    suffixes = [suffix.lower() for suffix in place.suffixes]
-    inner = [suffix for suffix in suffixes if suffix not in (".gz", ".zst")]
-    known = _SUFFIXES.get(inner[-1]) if inner else None
     try:
-        unpacked = _unpacked(file, suffixes[-1] if suffixes else "", name)
-        stream, found = _recognised(name, _decoded(unpacked, encoding), format or known)
+        unpacked, inner = _unpacked(file, name, seekable=place.is_file())
+        known = format or _format_of(inner or place.name)
+        if inner is not None and known in ("parquet", "ipc"):
+            raise DataError(f"{name} is a packed {known} file; unpack it first: {known} is packed in itself")
+        stream, found = _recognised(name, _decoded(unpacked, encoding), known)
     except VarifoldError:
         file.close()
         raise
     return Source(name, stream, found, file, place)
 
 
-def _unpacked(stream: BinaryIO, suffix: str, name: str) -> BinaryIO:
-    if suffix == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=stream))
-    if suffix == ".zst":
+def _format_of(name: str) -> str | None:
+    """The format that the suffix of a name says, those of packed files left out."""
+    inner = [suffix for suffix in map(str.lower, Path(name).suffixes) if suffix not in (".gz", ".zst", ".zip")]
+    return _SUFFIXES.get(inner[-1]) if inner else None
+
+
+def _unpacked(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, str | None]:
+    """The bytes behind gzip, zstandard or zip, and the name of the packed file; None where nothing is packed."""
+    head = stream.read(4)
+    if head == _ZIP:
+        return _zipped(stream, name, seekable)
+    if seekable:
+        stream.seek(0)
+        whole = stream
+    else:
+        whole = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", _Joined(head, stream))))
+    if head.startswith(_GZIP):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=whole)), name
+    if head == _ZSTANDARD or (head[1:] == _ZSTANDARD_SKIPPABLE and head[:1] in _SKIPPABLE):
         try:
             import zstandard
         except ImportError as error:
             raise missing_extra(f"{name} needs zstandard", "data") from error
-        return cast("BinaryIO", _Zstandard(stream, zstandard))
-    return stream
+        return cast("BinaryIO", _Zstandard(whole, zstandard)), name
+    return whole, None
+
+
+def _zipped(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, str]:
+    """The one file in a zip archive."""
+    if not seekable:
+        raise DataError(f"{name} is a zip archive, which cannot be read from a pipe; use unzip -p")
+    stream.seek(0)
+    try:
+        archive = zipfile.ZipFile(stream)
+        files = [i.filename for i in archive.infolist() if not i.is_dir() and not i.filename.startswith("__MACOSX/")]
+        if len(files) == 1:
+            return cast("BinaryIO", archive.open(files[0])), files[0]
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise DataError(f"{name} cannot be read as a zip archive: {error}") from error
+    shown = ", ".join(files[:5]) + (", ..." if len(files) > 5 else "")
+    hint = "; save the spreadsheet as CSV" if any(file.startswith("xl/") for file in files) else "; unpack it"
+    raise DataError(f"{name} is a zip archive of {len(files)} files ({shown}), not of one{hint}")
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that were read already, and the rest of their stream."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = head
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._head or self._stream.read(len(buffer))
+        self._head = data[len(buffer) :]
+        data = data[: len(buffer)]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Zstandard(io.RawIOBase):

@@ -89,15 +89,15 @@ def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> 
 
 def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
     special = context.special()
-    plain = True
+    plain = not any(name in context.dates for name in table.columns)
     for name in table.columns:
-        if name in special or name in context.ignore:
+        if name in special or name in context.ignore or name in context.dates:
             continue
         strings = table[name].dtype in _STRINGS
         cells: Iterable[str] = ()
         if strings:
             cells = [c for c in table[name].head(SAMPLE).to_list() if isinstance(c, str) and c not in context.absent]
-        column = context.column(name, cells)
+        column = context.column(name, cells, typed=True)
         if strings and not column.given and column.type == "numeric":
             column.type = "category"
         plain &= column.type == ("category" if strings else "numeric")

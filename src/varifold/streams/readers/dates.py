@@ -1,0 +1,94 @@
+"""Dates as features: what of a point in time a learner gets to see, when the caller says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from varifold.base.nearest import nearest
+from varifold.errors import DataError, ParameterError
+from varifold.streams.clock import looks_like_time, parse_time
+from varifold.streams.readers.missing import is_missing
+
+__all__ = ["PARTS", "Dates", "refuse_dates"]
+
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1)
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _plain(t: datetime) -> datetime:
+    """Without a time zone: one that has a zone as of UTC."""
+    return t if t.tzinfo is None else t.astimezone(UTC).replace(tzinfo=None)
+
+
+PARTS: dict[str, Callable[[datetime], float | str]] = {
+    "hour": lambda t: t.hour + t.minute / 60 + t.second / 3600,
+    "weekday": lambda t: _WEEKDAYS[t.weekday()],
+    "month": lambda t: _MONTHS[t.month - 1],
+    "day": lambda t: t.day,
+    "year": lambda t: t.year,
+    "elapsed": lambda t: (_plain(t) - _EPOCH) / _DAY,
+}
+"""What a date can become, beside `age`: numbers, and categories (weekday and month)."""
+
+
+class Dates:
+    """The parts of dates that become features, by column: ``{"when": ["hour", "weekday"]}``.
+
+    A part is the feature ``column:part``. `hour` is a number from 0 to 24, `weekday` and `month` are categories, `day`
+    (of the month), `year` and `elapsed` (days since 1970) are numbers. `age` is the days from the date to the time of
+    its row, which the option `time` names.
+    """
+
+    def __init__(self, given: Mapping[str, Sequence[str]], time: str | None) -> None:
+        self.time = time
+        if not isinstance(given, Mapping):
+            raise ParameterError(f"dates must be a dict of column name -> list of parts. Got {given!r} instead.")
+        self.parts = {column: self._checked(column, parts) for column, parts in given.items()}
+
+    def _checked(self, column: str, parts: Any) -> tuple[str, ...]:
+        known = [*PARTS, "age"]
+        if isinstance(parts, str) or not isinstance(parts, Sequence) or not parts:
+            raise ParameterError(f"dates of column {column!r} must be a list of {', '.join(known)}. Got {parts!r}.")
+        for part in parts:
+            if part not in known:
+                raise ParameterError(
+                    f"dates of column {column!r}: there is no part {part!r}{nearest(str(part), known)} "
+                    f"Known: {', '.join(known)}"
+                )
+        if "age" in parts and self.time in (None, column):
+            raise ParameterError(
+                f"the age of column {column!r} is measured at the time of the row: name another column with time "
+                "(--time COL)"
+            )
+        return tuple(parts)
+
+    def __contains__(self, column: object) -> bool:
+        return column in self.parts
+
+    def features(self, column: str, value: Any, at: Any) -> dict[str, float | str]:
+        """The features of one date; `at` is the time of its row."""
+        t = parse_time(value)
+        found: dict[str, float | str] = {}
+        for part in self.parts[column]:
+            if part != "age":
+                found[f"{column}:{part}"] = PARTS[part](t)
+            elif not is_missing(at):
+                found[f"{column}:age"] = (_plain(parse_time(at)) - _plain(t)) / _DAY
+        return found
+
+
+def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
+    """Refuse a column of dates nobody said anything about: each would be a category of its own."""
+    dated = [cell for cell in cells if looks_like_time(cell)]
+    if not dated or 10 * len(dated) < 9 * len(cells):
+        return
+    raise DataError(
+        f"column {column!r} holds dates such as {dated[0]!r}; say what of them is a feature, "
+        f"dates={{{column!r}: ['hour', 'weekday']}} (--dates {column}=hour+weekday), take it as the time of the rows, "
+        f"time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take every date "
+        f"as a category of its own, types={{{column!r}: 'category'}} (--types {column}=category)"
+    )

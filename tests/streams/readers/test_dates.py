@@ -1,0 +1,152 @@
+"""Dates become features when asked for, and are refused with a hint otherwise."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import varifold
+from varifold.cli import main
+from varifold.errors import DataError, FeatureValueError, ParameterError
+from varifold.streams import read
+
+PARTS = {"made": ["hour", "weekday", "month", "day", "year", "elapsed", "age"], "when": ["hour"]}
+ROWS = [
+    {"made": "2026-03-04T12:30:00", "when": "2026-03-06T12:30:00", "a": 1.0, "y": "p"},
+    {"made": "2026-03-08", "when": None, "a": None, "y": "q"},
+    {"made": None, "when": "2026-03-08", "a": 2.0, "y": "p"},
+]
+EXPECTED = [
+    {
+        "made:hour": 12.5,
+        "made:weekday": "Wed",
+        "made:month": "Mar",
+        "made:day": 4.0,
+        "made:year": 2026.0,
+        "made:elapsed": 20516.520833333332,
+        "made:age": 2.0,
+        "when:hour": 12.5,
+        "a": 1.0,
+    },
+    {
+        "made:hour": 0.0,
+        "made:weekday": "Sun",
+        "made:month": "Mar",
+        "made:day": 8.0,
+        "made:year": 2026.0,
+        "made:elapsed": 20520.0,
+    },
+    {"when:hour": 0.0, "a": 2.0},
+]
+
+
+def csv_of(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    place = folder / "rows.csv"
+    pd.DataFrame(rows).to_csv(place, index=False)
+    return place
+
+
+def jsonl_of(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    place = folder / "rows.jsonl"
+    place.write_text("\n".join(map(json.dumps, rows)))
+    return place
+
+
+def parquet_of(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    place = folder / "rows.parquet"
+    made = [None if row["made"] is None else dt.datetime.fromisoformat(row["made"]) for row in rows]
+    pl.DataFrame(rows).with_columns(pl.Series("made", made)).write_parquet(place)
+    return place
+
+
+SOURCES: dict[str, Any] = {
+    "csv": csv_of,
+    "jsonl": jsonl_of,
+    "parquet": parquet_of,
+    "dicts": lambda _, rows: rows,
+    "pandas": lambda _, rows: pd.DataFrame(rows).assign(
+        made=pd.to_datetime([r["made"] for r in rows], format="ISO8601")
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_reader_makes_the_same_features_of_dates(kind: str, tmp_path: Path) -> None:
+    stream = read(SOURCES[kind](tmp_path, ROWS), target="y", time="when", dates=PARTS)
+    (batch,) = stream.batches()
+    found = [{k: v for k, v in row.items() if v == v} for row in batch.block.rows()]
+    assert found == EXPECTED
+    assert [t if isinstance(t, str) and t else None for t in batch.times or []] == [r["when"] for r in ROWS]
+    assert batch.block.y == ["p", "q", "p"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "dicts"])
+def test_dates_nobody_asked_for_are_refused_with_what_to_do(kind: str, tmp_path: Path) -> None:
+    rows = [{"made": "2026-03-04", "a": 1.0, "y": i % 2} for i in range(20)]
+    source = SOURCES[kind](tmp_path, rows)
+    with pytest.raises(DataError, match=r"column 'made' holds dates such as '2026-03-04'.*--dates made=hour\+weekday"):
+        list(read(source, target="y").blocks())
+    for options in ({"dates": {"made": ["day"]}}, {"time": "made"}, {"ignore": ["made"]}):
+        (block,) = read(source, target="y", **options).blocks()
+        assert "made=2026-03-04" not in next(iter(block.rows()))
+    (block,) = read(source, target="y", types={"made": "category"}).blocks()
+    assert next(iter(block.rows()))["made"] == "2026-03-04"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_cell_that_is_no_date_is_a_row_that_cannot_be_read(kind: str, tmp_path: Path) -> None:
+    rows = [{"made": "2026-03-04", "y": 0}, {"made": "soon", "y": 1}, {"made": "", "y": 1}]
+    source = SOURCES[kind](tmp_path, rows)
+    line = {"csv": 3, "jsonl": 2}[kind]
+    with pytest.raises(DataError, match=rf"line {line}.*'made'.*'soon' is no point in time"):
+        list(read(source, target="y", dates={"made": ["day"]}).blocks())
+    stream = read(source, target="y", dates={"made": ["day"]}, on_error="skip")
+    (block,) = stream.blocks()
+    assert (len(block), stream.skipped) == (2, 1)
+
+
+def test_wrong_options_are_refused() -> None:
+    for dates, said in (
+        ({"made": "hour"}, "must be a list"),
+        ({"made": []}, "must be a list"),
+        ({"made": ["hours"]}, "hour"),
+        ({"made": ["age"]}, "--time COL"),
+        (["made"], "must be a dict"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            read(ROWS, target="y", dates=dates)
+    with pytest.raises(ParameterError, match="--time COL"):
+        read(ROWS, target="y", time="made", dates={"made": ["age"]})
+    with pytest.warns(varifold.errors.VarifoldWarning, match="'sent' that dates names"):
+        list(read(ROWS, target="y", time="when", dates=PARTS | {"sent": ["day"]}).blocks())
+
+
+def test_a_date_given_to_a_learner_is_refused_with_what_to_do() -> None:
+    for value in (dt.datetime(2026, 3, 4), pd.Timestamp("2026-03-04"), dt.date(2026, 3, 4), dt.timedelta(1)):
+        with pytest.raises(FeatureValueError, match=r"'made'.*dates=\{'made': \['hour', 'weekday'\]\}"):
+            varifold.AROW().learn_one({"made": value}, 1)
+    with pytest.raises(FeatureValueError, match="made"):
+        varifold.AROW().learn_one({"made": np.datetime64("2026-03-04")}, 1)
+
+
+def test_the_command_remembers_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"made": f"2026-03-{1 + i % 28:02}", "y": "late" if i % 7 > 4 else "ok"} for i in range(200)]
+    file, model, out = csv_of(tmp_path, rows), tmp_path / "m", tmp_path / "out.csv"
+    words = [str(file), "--target", "y", "--model", "arow"]
+    assert main(["run", *words]) == 1
+    assert "--dates made=hour+weekday" in capsys.readouterr().err
+    assert main(["run", *words, "--dates", "made=weekday+day", "--save", str(model), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == 8
+    assert varifold.load(model).reading["dates"] == {"made": ["weekday", "day"]}
+    assert main(["predict", str(model), str(file), "--out", str(out)]) == 0
+    assert len(out.read_text().splitlines()) == 201
+    assert main(["run", *words, "--dates", "made"]) == 2
+    assert "COL=hour+weekday" in capsys.readouterr().err
+    assert main(["data", "show", str(file), "--target", "y", "--dates", "made=day"]) == 0
