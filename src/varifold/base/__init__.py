@@ -2,6 +2,7 @@
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import INTERCEPT, NO_FEATURES, VaryingClassifier, from_bytes, load
+from varifold.base.importances import Importance
 from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
 from varifold.base.traits import Feature, Traits
@@ -11,6 +12,7 @@ __all__ = [
     "NO_FEATURES",
     "Block",
     "Feature",
+    "Importance",
     "Labels",
     "PythonRule",
     "Traits",
