@@ -10,10 +10,11 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci $(wildcard benchmarks)
 
-.PHONY: demo test test-core lint format listings bench fuzz sanitize load soak http-fuzz clean
+.PHONY: demo test test-core lint format listings bench fuzz sanitize load soak http-fuzz dist clean
 
-demo: .venv/installed
-	$(BIN)/varifold demo
+# In an environment of its own, with nothing but what the demonstration needs.
+demo: .venv/demo/installed
+	.venv/demo/bin/varifold demo
 
 test: .venv/installed test-core
 	$(BIN)/python -m pytest -q -n $(JOBS)
@@ -69,6 +70,11 @@ soak: .venv/installed
 http-fuzz: .venv/installed
 	$(BIN)/python -m benchmarks.serve.http_fuzz --requests $(FUZZ_REQUESTS)
 
+# What would be published: source distribution and wheel, the wheel tried in a new environment.
+dist: .venv/ready
+	$(BIN)/python -m pip install -q --group dist
+	.ci/wheel_check $(BIN)/python
+
 clean:
 	rm -rf .venv
 
@@ -95,6 +101,19 @@ clean:
 
 .venv/installed: .venv/wheel
 	$(BIN)/python -m pip install -q --no-deps --force-reinstall $(WHEELS)/varifold-*.whl
+	touch $@
+
+.venv/demo/ready: pyproject.toml
+	test -x .venv/demo/bin/python || $(PYTHON) -m venv .venv/demo
+	@echo "installing what the demonstration needs: NumPy, SciPy, river, matplotlib and a compiler for Cython"
+	.venv/demo/bin/python -m pip install -q --upgrade "pip>=25.1"
+	.venv/demo/bin/python .ci/requirements.py cli plot > .venv/demo/requirements.txt
+	.venv/demo/bin/python -m pip install -q -r .venv/demo/requirements.txt --group build
+	touch $@
+
+.venv/demo/installed: .venv/demo/ready $(SOURCES)
+	@echo "compiling the learners, once: some minutes"
+	@.ci/install .venv/demo/bin/python .venv/demo/build
 	touch $@
 
 .venv/core/installed: .venv/wheel

@@ -1,8 +1,11 @@
-"""Print what pyproject.toml asks for at run time, every extra included, one requirement a line."""
+"""Print what pyproject.toml asks for at run time, one requirement per line: with every extra, or with those named."""
 
+import sys
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
-wanted = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+extras = project["optional-dependencies"]
+chosen = sys.argv[1:] or list(extras)
+wanted = [*project["dependencies"], *(requirement for extra in chosen for requirement in extras[extra])]
 print("\n".join(dict.fromkeys(wanted)))

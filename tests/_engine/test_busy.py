@@ -92,7 +92,7 @@ def others(learner: Any, path: Any) -> dict[str, Any]:
         "traits": lambda: learner.traits,
         "state_bytes": lambda: learner.state_bytes(),
         "report": lambda: learner.report(),
-        "importances": lambda: learner.importances(),
+        "column_importances": lambda: learner.column_importances(data),
         "save": lambda: learner.save(path),
         "to_bytes": lambda: learner.to_bytes(),
         "pickle": lambda: pickle.dumps(learner),

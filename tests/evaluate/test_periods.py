@@ -185,7 +185,7 @@ def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pyt
     assert "true \\ answer" in shown
     assert run(file, "--time", "when", "--by", "month", "--format", "csv", "--scenario", "vfs:0.2") == 0
     assert [r["period"] for r in csv.DictReader(capsys.readouterr().out.splitlines())][:2] == ["2026-01", "2026-02"]
-    assert run(file, "--by", "100", "--format", "json", "--shuffle") == 0
+    assert run(file, "--by", "100", "--format", "json", "--shuffle", "--ignore", "when") == 0
     found = json.loads(capsys.readouterr().out)
     assert [p["instances"] for p in found["periods"]] == [100, 100, 100]
     assert found["per_label"]["x"]["count"] == sum(found["confusion"][found["labels"].index("x")])
@@ -194,10 +194,10 @@ def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pyt
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_the_command_writes_every_answer(file: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"answers.{suffix}"
-    assert run(file, "--id", "no", "--predictions", out, "--format", "json") == 0
+    assert run(file, "--id", "no", "--time", "when", "--predictions", out, "--format", "json") == 0
     readers: dict[str, Any] = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}
     found = readers[suffix](out)
-    assert found.columns == ["row", "id", "true", "label", "p", "p_true"]
+    assert found.columns == ["row", "id", "time", "true", "label", "p", "p_true"]
     assert len(found) == 300
     assert found["p"].max() <= 1.0
 

@@ -170,13 +170,6 @@ class AutoClassifier(VaryingClassifier):
             recent=recent,
         )
 
-    @undisturbed
-    def importances(self) -> dict[str | int, float]:
-        """Weight by feature, summing to one."""
-        weights = {name: f.weight for name, f in self.features.items()}
-        total = sum(weights.values())
-        return {name: w / total if total > 0.0 else 0.0 for name, w in weights.items()}
-
 
 def _experts(budget: str) -> list[Expert]:
     """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the

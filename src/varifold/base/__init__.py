@@ -2,6 +2,7 @@
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import NO_FEATURES, VaryingClassifier
+from varifold.base.importances import Importance
 from varifold.base.learner import INTERCEPT, VaryingLearner, from_bytes, load
 from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
@@ -13,6 +14,7 @@ __all__ = [
     "NO_FEATURES",
     "Block",
     "Feature",
+    "Importance",
     "Labels",
     "PythonRule",
     "Traits",

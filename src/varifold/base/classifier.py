@@ -15,6 +15,7 @@ from varifold.base import frames
 from varifold.base.blocks import to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.estimator import Name, undisturbed
+from varifold.base.importances import Importance, measured
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import AnyOf, Constraint, OneOf
 from varifold.base.traits import Traits
@@ -124,8 +125,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """
         return self._engine.margins_one(x)
 
-    def explain_one(self, x: Instance, label: Hashable = None) -> dict[Name, float]:
+    def explain_one(self, x: Instance, label: Hashable = None, *, by_column: bool = False) -> dict[Name, float]:
         """Contribution of each present feature to a label's score, largest first.
+
+        With `by_column` the string values of a column are added up under the column's name.
 
         The contributions sum to ``margins_one(x)[label]``; the default label is the predicted one. What no feature
         contributes is listed as ``"(intercept)"``. With ``objective="balanced"`` or costs by label, the logarithm of
@@ -137,10 +140,34 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         if label is not None:
             index = self._class_index(label)
         _, parts, rest, decided = self._engine.explain_one(x, index)
+        if by_column:
+            parts = self._by_column(parts)
         ordered: dict[Name, float] = dict(sorted(parts.items(), key=lambda item: -abs(item[1])))
         if rest != 0.0:
             ordered[INTERCEPT] = ordered.get(INTERCEPT, 0.0) + rest
         return {**ordered, **decided}
+
+    def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
+        """Contributions added up by column; the levels of a string column are features of one column."""
+        space = self._engine.space
+        found: dict[Name, float] = {}
+        for name, part in parts.items():
+            slot = space.id_of(name)
+            column = space.name_of(space.column_of(slot)) if slot > 0 else name
+            found[column] = found.get(column, 0.0) + part
+        return found
+
+    def column_importances(
+        self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
+    ) -> dict[Name, Importance]:
+        """What the answers to these instances lose, in log loss, when the cells of one column change places.
+
+        By column, largest first: an `Importance` with `loss`, its standard `error` and `matters`. Pass a few hundred
+        labelled instances that have *not* been learned, such as the next ones of the stream: on learned ones a column
+        that was only memorised looks important. ``prequential(track="permutation")`` does so along a whole stream.
+        `repeats` is how often each column is permuted. Nothing is learned.
+        """
+        return measured(self, X, y, repeats=repeats, seed=seed)
 
     def _class_index(self, label: Hashable) -> int:
         try:

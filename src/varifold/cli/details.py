@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from varifold.cli.answers import check_format, open_writer
 from varifold.cli.output import number, shorten, table
-from varifold.cli.targets import check_target
+from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError
 from varifold.evaluate import Result, Summary
 from varifold.evaluate.periods import PERIODS
@@ -28,6 +29,13 @@ def add_options(parser: Any) -> None:
         "--confusion", action="store_true", help="precision and recall of every label, and which was taken for which"
     )
     parser.add_argument(
+        "--importances",
+        nargs="?",
+        const="",
+        metavar="FILE.png",
+        help="what the answers lose without each column, measured on what is learned next; a picture over time",
+    )
+    parser.add_argument(
         "--predictions", metavar="FILE", help="write every answer to a .csv, .jsonl or .parquet file (one repeat)"
     )
 
@@ -44,6 +52,10 @@ def check(args: argparse.Namespace) -> None:
     """Refuse what cannot work, before anything is read."""
     if isinstance(args.by, str) and not args.time:
         raise ParameterError(f"--by {args.by} needs --time COL: which column holds the time of a row?")
+    if args.importances:
+        check_picture(args.importances)
+    if args.importances is not None and args.jobs > 1:
+        raise ParameterError("--importances is for --jobs 1")
     if args.predictions:
         if args.repeats > 1:
             raise ParameterError("--predictions is for one repeat")
@@ -68,6 +80,10 @@ def facts(args: argparse.Namespace, summary: Summary) -> dict[str, Any]:
     found: dict[str, Any] = {"per_label": per_label, "confusion": first.confusion.tolist()}
     if args.by is not None:
         found["periods"] = [_period_facts(period) for period in first.periods]
+    if args.importances is not None:
+        found["importances"] = [
+            {"column": name, **vars(each), "matters": each.matters} for name, each in first.importances.items()
+        ]
     return found
 
 
@@ -92,7 +108,30 @@ def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
         found.append(_period_page(first))
     if args.confusion:
         found += [_label_page(first), _confusion_page(first)]
+    if args.importances is not None:
+        found.append(_importance_page(first))
     return found
+
+
+def _importance_page(result: Result) -> str:
+    rows = []
+    for name, each in list(result.importances.items())[:_MOST]:
+        verdict = "" if each.matters else "no loss seen"
+        rows.append([shorten(str(name), 40), f"{each.loss:+.4f}", f"{each.error:.4f}", f"{each.present:.0%}", verdict])
+    head = ["column", "log loss without it", "± error", "present", ""]
+    more = len(result.importances) - _MOST
+    note = [f"... and {more:,} columns that matter less (--format json has all)"] if more > 0 else []
+    return "\n".join([table(head, rows), *note])
+
+
+def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
+    """The picture of the importances, when asked for."""
+    if not args.importances:
+        return
+    from varifold.report.forest import plot_importances
+
+    plot_importances(summary.results[0], args.importances, title)
+    print(f"picture written to {args.importances}", file=sys.stderr)
 
 
 def _period_page(result: Result) -> str:

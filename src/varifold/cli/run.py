@@ -101,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
 
         plot_summary(summary, args.plot, title=_title(facts))
         print(f"picture written to {args.plot}", file=sys.stderr)
+    details.draw(args, summary, _title(facts))
     if stopped:
         print(f"stopped after {summary.results[0].instances:,} instances", file=sys.stderr)
     return 128 + stopped if stopped else 0
@@ -243,6 +244,7 @@ def _passes(
             delay=_delay(args.delay),
             positive=args.positive,
             by=args.by,
+            track=None if args.importances is None else "permutation",
             predictions=predictions,
             jobs=args.jobs,
             progress=report,
@@ -276,6 +278,7 @@ def _one_pass(
             delay=_delay(args.delay),
             positive=args.positive,
             by=args.by,
+            track=None if args.importances is None else "permutation",
             predictions=predictions,
             progress=done,
         )

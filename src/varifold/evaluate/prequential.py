@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ from varifold.base import Block, Labels, Vocabulary
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.delayed_labels import Delay, LabelQueue
+from varifold.evaluate.importances import ROWS, ImportanceTracker
 from varifold.evaluate.metrics import Ints, Majority, Tally
 from varifold.evaluate.periods import Periods
 from varifold.evaluate.predictions import Predictions, answered, joined
@@ -59,8 +61,9 @@ def prequential(
         Label whose f1 is computed, or its text. By default the less frequent of two; with more labels f1 is the mean
         over them.
     track
-        ``"importances"`` keeps ``learner.importances()`` (without it, the weights in ``learner.features``) at every
-        point of the curve.
+        ``"importances"`` keeps the weights in ``learner.features`` (for `ORF3V`, ``learner.importances()``) at every
+        point of the curve. ``"permutation"`` measures, on instances that are about to be learned, what the answers lose
+        when a column's cells change places: in `Result.importances`, and along the curve.
     by
         ``"hour"``, ``"day"``, ``"week"``, ``"month"`` or ``"year"`` of the stream's time column, or a number of
         instances: the metrics of every such period are in `Result.periods`.
@@ -82,8 +85,8 @@ def prequential(
 
     """
     validate("prequential", {"curve_points": Integer(1)}, {"curve_points": curve_points})
-    if track not in (None, "importances"):
-        raise ParameterError(f"track must be 'importances' or None. Got {track!r} instead.")
+    if track not in (None, "importances", "permutation"):
+        raise ParameterError(f"track must be 'importances', 'permutation' or None. Got {track!r} instead.")
     delay = getattr(stream, "delay", None) if delay is None else delay
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
@@ -91,18 +94,22 @@ def prequential(
     run.periods = None if by is None else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
-    importances = None if track is None else _importances_of(learner)
+    tracker = _tracker_of(learner) if track == "permutation" else None
+    importances = _importances_of(learner, track, tracker)
     for batch in _batches(stream):
         lo, n = 0, len(batch.block)
         while lo < n:
             hi = min(n, lo + (_ROWS if importances is None else run.windows.room()))
+            if tracker is not None:
+                tracker.measure(batch.block[lo : lo + ROWS], run.queue.clock)
             run.step(batch.part(lo, hi))
             lo = hi
             if importances is not None:
                 run.windows.snapshot(importances())
             if progress is not None:
                 progress(run.queue.clock)
-    return run.finish(positive)
+    result = run.finish(positive)
+    return result if tracker is None else replace(result, importances=tracker.table())
 
 
 class _Run:
@@ -205,7 +212,20 @@ def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int |
     return int(len(labels) - 1 - counts[::-1].argmin())
 
 
-def _importances_of(learner: Any) -> Callable[[], dict[Any, float]]:
+def _tracker_of(learner: Any) -> ImportanceTracker:
+    if not hasattr(learner, "run_block"):
+        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
+    return ImportanceTracker(learner)
+
+
+def _importances_of(
+    learner: Any, track: str | None, tracker: ImportanceTracker | None
+) -> Callable[[], dict[Any, float]] | None:
+    """What is kept at every point of the curve."""
+    if track is None:
+        return None
+    if tracker is not None:
+        return lambda: {name: found.loss for name, found in tracker.table().items()}
     if hasattr(learner, "importances"):
         return lambda: dict(learner.importances())
     if hasattr(learner, "features"):

@@ -26,6 +26,7 @@ def repeat(
     scale: str | None = None,
     delay: Delay = None,
     positive: Hashable = None,
+    track: str | None = None,
     by: int | None = None,
     predictions: bool | Callable[[Predictions], None] = False,
     curve_points: int = 200,
@@ -46,7 +47,7 @@ def repeat(
     scale
         ``"paper"`` z-scores the whole set before the stream starts. That looks ahead: it is for reproducing papers,
         with learners made with ``scale="none", fit_intercept=False``. None leaves the values to the learner.
-    delay, positive, by, curve_points
+    delay, positive, track, by, curve_points
         See `prequential`.
     predictions
         See `prequential`; a function is for one repeat only.
@@ -84,6 +85,7 @@ def repeat(
             stream,
             delay=delay,
             positive=positive,
+            track=track,
             by=by,
             predictions=predictions,
             curve_points=curve_points,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.importances import Importance
 from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
 from varifold.evaluate.periods import Period
 from varifold.evaluate.predictions import Predictions
@@ -34,7 +35,23 @@ class Curve:
     known: Ints
     """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)
-    """Importance by feature name, when tracked."""
+    """Importance by feature name, or by column (tracked by permutation), when tracked."""
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """How one label was answered."""
+
+    precision: float
+    """Share of the answers with this label that were right; NaN without such an answer."""
+    recall: float
+    """Share of the instances of this label that got it as their answer; NaN without such an instance."""
+    f1: float
+    """Harmonic mean of the two; NaN where the label neither occurred nor was answered."""
+    count: int
+    """Instances of this label."""
+    answered: int
+    """Answers with this label."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,8 @@ class Result:
     """Largest resident size of the process so far in bytes, where the system reports it."""
     periods: list[Period] = field(default_factory=list)
     """Metrics by period, when asked for."""
+    importances: dict[Any, Importance] = field(default_factory=dict)
+    """What the answers lose without each column, largest first, when tracked by permutation: over the last part."""
     predictions: Predictions | None = None
     """Every answer, when asked for."""
 

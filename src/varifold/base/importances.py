@@ -1,0 +1,126 @@
+"""What columns are worth to a learner: how much its answers lose when a column's cells change places.
+
+A weight says how a feature enters the score, not what the answer would be without it: noise with many values has large
+weights. So importance is measured. The cells of one column are permuted over some instances, a missing cell like any
+other: what the column says about each instance is broken, how its values are distributed stays. The loss that follows
+is its importance. The instances must be ones that the learner has not learned: on learned ones a column that was only
+memorised looks important.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold._engine.block import Block
+from varifold.base.blocks import to_block
+from varifold.base.params import Integer, validate
+from varifold.errors import DataError
+
+__all__ = ["Importance", "columns_of", "extra_losses", "measured"]
+
+Name = str | int
+Floats = NDArray[np.float64]
+SMALLEST = 1e-3
+"""Probabilities below count as this much, so that a single answer cannot decide."""
+CLEAR = 2.0
+"""Standard errors by which a loss has to exceed 0 to count."""
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What answers lose, in mean log loss, when a column's cells are permuted."""
+
+    loss: float
+    """Mean increase of the log loss (natural logarithm); about 0 for a column that says nothing."""
+    error: float
+    """Standard error of that mean over the instances."""
+    present: float
+    """Share of the instances that have the column."""
+
+    @property
+    def matters(self) -> bool:
+        """Whether the loss exceeds 0 by more than two standard errors."""
+        return self.loss > CLEAR * self.error
+
+
+def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int = 0) -> dict[Name, Importance]:
+    """The importance of every column of X, largest first; see `VaryingClassifier.column_importances`."""
+    validate("column_importances", {"repeats": Integer(1), "seed": Integer(0)}, {"repeats": repeats, "seed": seed})
+    block = to_block(X, y)
+    if not (block.codes >= 0).any():
+        raise DataError(
+            f"importances are measured on labelled instances; none of the {len(block):,} has a label: pass y, or a Block "
+            "that holds labels"
+        )
+    block = block.take(np.flatnonzero(block.codes >= 0))
+    rng = np.random.default_rng(seed)
+    found: dict[Name, Importance] = {}
+    for column in columns_of(block):
+        extra, present = extra_losses(learner, block, column, [rng.permutation(len(block)) for _ in range(repeats)])
+        found[column_name(block, column)] = summary(extra, present)
+    return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+
+
+def summary(extra: Floats, present: float) -> Importance:
+    """Mean and standard error of the losses of instances."""
+    n = len(extra)
+    if n == 0:
+        return Importance(float("nan"), float("nan"), present)
+    error = float(extra.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return Importance(float(extra.mean()), error, present)
+
+
+def columns_of(block: Block) -> list[int]:
+    """Ids of the columns that the block's cells belong to, ascending."""
+    return np.unique(block.vocabulary.column_array()[block.indices]).tolist()  # type: ignore[no-any-return]
+
+
+def column_name(block: Block, column: int) -> Name:
+    """The name of a column."""
+    return block.vocabulary.name_of(column)  # type: ignore[no-any-return]
+
+
+def extra_losses(
+    learner: Any, block: Block, column: int, permutations: list[NDArray[np.int64]]
+) -> tuple[Floats, float]:
+    """For each instance whose label the learner knows, its mean extra loss; and the share that has the column."""
+    before, known = losses(learner, block)
+    mask = block.vocabulary.column_array()[block.indices] == column
+    present = len(np.unique(_rows(block)[mask])) / len(block)
+    after = np.zeros(len(block))
+    for permutation in permutations:
+        after += losses(learner, permuted(block, mask, permutation))[0]
+    return (after / len(permutations) - before)[known], present
+
+
+def losses(learner: Any, block: Block) -> tuple[Floats, NDArray[np.bool_]]:
+    """Log loss of each instance, and whether the learner knows its label; nothing is learned."""
+    _, probabilities = learner.run_block(block, np.arange(1, len(block) + 1))
+    place = {label: i for i, label in enumerate(learner.classes)}
+    places = np.array([place.get(label, -1) for label in block.labels.values] or [-1], dtype=np.int64)[block.codes]
+    known = (places >= 0) & (block.codes >= 0)
+    given = np.ones(len(block))
+    if probabilities.shape[1]:
+        given[known] = probabilities[np.flatnonzero(known), places[known]]
+    return -np.log(np.clip(given, SMALLEST, 1.0)), known
+
+
+def permuted(block: Block, mask: NDArray[np.bool_], permutation: NDArray[np.int64]) -> Block:
+    """The block in which row i has the cells under the mask that row ``permutation[i]`` had."""
+    rows = _rows(block)
+    target = np.argsort(permutation)  # row r's cells go to the row that draws r
+    new_rows = np.where(mask, target[rows], rows)
+    order = np.argsort(new_rows, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=len(block)))])
+    return Block(
+        block.vocabulary, indptr, block.indices[order], block.values[order], block.codes, block.labels, block.weights
+    )
+
+
+def _rows(block: Block) -> NDArray[np.int64]:
+    """The row of each cell."""
+    return np.repeat(np.arange(len(block)), np.diff(block.indptr))

@@ -1,0 +1,84 @@
+"""Importances measured while a stream is learned: on instances that are about to be learned, never on learned ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from varifold.base import Block
+from varifold.base.importances import Importance, column_name, columns_of, extra_losses
+
+__all__ = ["ImportanceTracker"]
+
+ROWS = 256
+"""Instances between two measurements."""
+SAMPLE = 48
+"""Instances of each that are answered again with a column permuted."""
+COLUMNS = 24
+"""Columns that are measured at a time; the others have their turn later."""
+MEMORY = 0.95
+"""What a measurement counts once the column is measured again: about the last twenty carry weight."""
+
+
+class _Sums:
+    """Faded sums over the instances on which a column was measured."""
+
+    def __init__(self) -> None:
+        self.count = 0.0
+        self.weights = 0.0
+        self.total = 0.0
+        self.squares = 0.0
+        self.present = 0.0
+        self.times = 0.0
+
+    def add(self, extra: Any, present: float) -> None:
+        """Fade what was measured before and add the extra losses of some instances."""
+        self.count = MEMORY * self.count + len(extra)
+        self.weights = MEMORY * MEMORY * self.weights + len(extra)
+        self.total = MEMORY * self.total + float(extra.sum())
+        self.squares = MEMORY * self.squares + float(np.square(extra).sum())
+        self.present = MEMORY * self.present + present
+        self.times = MEMORY * self.times + 1.0
+
+    def importance(self) -> Importance:
+        """Mean, standard error and presence."""
+        mean = self.total / self.count
+        spread = max(self.squares / self.count - mean * mean, 0.0)
+        instances = self.count * self.count / self.weights  # that would give the same error if none were faded
+        return Importance(mean, float(np.sqrt(spread / instances)), self.present / self.times)
+
+
+class ImportanceTracker:
+    """Asks a learner, before it learns the next instances, what it would lose without each column."""
+
+    def __init__(self, learner: Any, seed: int = 0) -> None:
+        self.learner = learner
+        self.rng = np.random.default_rng(seed)
+        self.sums: dict[str | int, _Sums] = {}
+        self.turn = 0
+        self.next = 0
+
+    def measure(self, block: Block, done: int) -> None:
+        """Measure some columns on a sample of instances that will be learned next; `done` came before them.
+
+        Nothing is done until `ROWS` instances came since the last time.
+        """
+        if done < self.next:
+            return
+        self.next = done + ROWS
+        labelled = np.flatnonzero(block.codes >= 0)
+        if len(labelled) < 2 or not self.learner.classes:
+            return
+        sample = block.take(np.sort(self.rng.permutation(labelled)[:SAMPLE]))
+        columns = columns_of(sample)
+        start, self.turn = self.turn % max(1, len(columns)), self.turn + COLUMNS
+        for column in (columns[start:] + columns[:start])[:COLUMNS]:
+            extra, present = extra_losses(self.learner, sample, column, [self.rng.permutation(len(sample))])
+            if len(extra):
+                self.sums.setdefault(column_name(sample, column), _Sums()).add(extra, present)
+
+    def table(self) -> dict[str | int, Importance]:
+        """Importance by column, largest first."""
+        found = {name: sums.importance() for name, sums in self.sums.items()}
+        return dict(sorted(found.items(), key=lambda item: -item[1].loss))
