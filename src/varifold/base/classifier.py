@@ -46,7 +46,11 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"``, ``"minmax"`` (running range)
+        or ``"none"``. ``"robust"`` clips values beyond three times the running 90 % quantile of their distance from
+        the centre before they enter mean and deviation; a value other than 0 that never varies, or makes up 70 % of a
+        feature's values, stands for presence and counts 1 (words coded 1.0, counts of words), where ``"standard"``
+        makes it about 0; and a feature whose values jump and stay, as with another unit, starts its statistics again.
     fit_intercept
         Whether a constant, always present input is added.
     clip
@@ -70,7 +74,7 @@ class VaryingClassifier(Estimator, river_base.Classifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {
-        "scale": OneOf("standard", "minmax", "none"),
+        "scale": OneOf("standard", "robust", "minmax", "none"),
         "fit_intercept": Boolean(),
         "clip": Real(0, open_low=True),
         "max_features": AnyOf(Integer(1), None),
