@@ -32,6 +32,7 @@ _MODULES = (
     "client",
     "copula",
     "datasets",
+    "drift",
     "evaluate",
     "evolving",
     "forest",

@@ -4,6 +4,7 @@ from varifold import checks as checks
 from varifold import client as client
 from varifold import copula as copula
 from varifold import datasets as datasets
+from varifold import drift as drift
 from varifold import errors as errors
 from varifold import evaluate as evaluate
 from varifold import evolving as evolving

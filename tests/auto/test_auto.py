@@ -13,6 +13,7 @@ from varifold._engine.python_rule import PythonModel
 from varifold.auto._auto import AutoModel
 from varifold.auto.classifier import _experts
 from varifold.base import to_block
+from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 
 
@@ -72,6 +73,7 @@ def test_the_combination_follows_the_oracle(labels):
     model = varifold.AutoClassifier(budget="fast")
     experts = [
         (varifold.AROW(majority_bias=False), rows),
+        (Engine(AdditiveRule(3.0, 0, 100.0)), rows),
         (varifold.Additive(), rows),
         (varifold.Additive(memory=300.0), rows),
         (varifold.GaussianNB(scale="standard"), rows),
@@ -111,7 +113,7 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
     rng = np.random.default_rng(3)
     mixture = _unguarded()
     guarded = varifold.AutoClassifier(budget="fast")
-    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(7), 0
+    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(len(_experts("fast")) + 1), 0
     for t in range(1200):
         a, b = rng.normal(size=2)
         y = bool((a if t // 150 % 2 else -b) > 0)

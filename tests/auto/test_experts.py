@@ -13,6 +13,8 @@ from varifold.auto.classifier import _experts
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 
+K = len(_experts("fast"))
+
 
 def test_a_paused_expert_learns_in_every_eighth_round():
     """A line learns nothing from a band; the additive expert does, and the stack is sure not to need the line."""
@@ -81,8 +83,8 @@ def test_beyond_64_labels_the_stack_has_no_biases(labels, biases):
     for x, y in labelled(3 * labels, labels):
         model.learn_one(x, y)
     arrays = model._engine.dump()[2]
-    assert len(arrays["model.stack.mean"]) == 6 + biases
-    assert arrays["model.stack.cov"].shape == ((6 + biases) ** 2,)
+    assert len(arrays["model.stack.mean"]) == K + biases
+    assert arrays["model.stack.cov"].shape == ((K + biases) ** 2,)
     again = pickle.loads(pickle.dumps(model))
     assert again.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
 
@@ -94,9 +96,9 @@ def test_dropped_biases_leave_the_experts_weights_as_they_were():
     before = model._engine.dump()[2]
     model.learn_one({"a": 3.0}, "one more")
     after = model._engine.dump()[2]
-    held = before["model.stack.cov"].reshape(70, 70)[:6, :6].ravel()
+    held = before["model.stack.cov"].reshape(64 + K, 64 + K)[:K, :K].ravel()
     assert (after["model.stack.cov"] == held).all()
-    assert (after["model.stack.mean"] == before["model.stack.mean"][:6]).all()
+    assert (after["model.stack.mean"] == before["model.stack.mean"][:K]).all()
 
 
 def test_a_file_whose_stack_has_more_biases_loads():
@@ -104,8 +106,8 @@ def test_a_file_whose_stack_has_more_biases_loads():
     for x, y in labelled(200, 70):
         model.learn_one(x, y)
     names, labels, arrays = model._engine.dump()
-    cov = np.eye(76)
-    cov[:6, :6] = arrays["model.stack.cov"].reshape(6, 6)
+    cov = np.eye(70 + K)
+    cov[:K, :K] = arrays["model.stack.cov"].reshape(K, K)
     mean = np.concatenate([arrays["model.stack.mean"], np.ones(70)])
     other._engine.fill(names, labels, {**arrays, "model.stack.mean": mean, "model.stack.cov": cov.ravel()})
     assert other.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})

@@ -2,6 +2,7 @@ from libc.stdint cimport int64_t
 
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport Experts
+from varifold.auto._alarms cimport Alarms
 from varifold.auto._experts cimport ExpertPool
 from varifold.auto._history cimport History
 from varifold.auto._stacking cimport Stack
@@ -24,6 +25,8 @@ cdef class AutoModel(ExpertPool):
     cdef double* loss              # [expert and stack]
     cdef double* share             # [slot]: contributions of one expert
     cdef History history
+    cdef bint watches              # rises of the error are noticed and recorded
+    cdef Alarms alarms
 
     cdef double handicap(self, int c) noexcept nogil
     cdef void consult(self, View* v) noexcept nogil

@@ -17,14 +17,18 @@ from libc.string cimport memcpy, memset
 from varifold._engine.state cimport CLASS, FIXED, FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
+from varifold._numeric.adwin cimport adwin_dump, adwin_fill
 from varifold._numeric.hedge cimport (
     FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size,
     experts_weights,
 )
+from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
 from varifold.auto._experts cimport ExpertPool
 from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
+from varifold.auto._renewed cimport RenewedModel
 from varifold.auto._stacking cimport (
-    stack_answer, stack_biases, stack_free, stack_lay_out, stack_learn, stack_make, stack_reserve, temperature_learn,
+    stack_answer, stack_biases, stack_doubt, stack_free, stack_lay_out, stack_learn, stack_make, stack_reserve,
+    temperature_learn,
 )
 from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 
@@ -33,6 +37,7 @@ from varifold._engine.state import checked_array
 cdef double LAGS = 0.05            # a costly expert whose log loss is this much above the mixture's is paused,
 cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this,
 cdef int64_t FIRST_PAUSE = 500     # at the earliest after so many rounds
+cdef double RENEWED = 0.1          # part of the first variances by which the stack doubts when an expert was replaced
 cdef double AHEAD = 2.0            # answers by which the mixture has to lead the most frequent class to be free of the guard,
 cdef double SURER = 2.0            # or nats by which its log loss has to be below that of the class frequencies
 cdef double DEEPEST = 10.0         # neither lead falls below minus this, so that an early deficit is made up for
@@ -47,7 +52,7 @@ cdef class AutoModel(ExpertPool):
 
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
                   double trust=4.0, double bias_prior=0.05, double temperature_prior=0.1, double threshold=0.5,
-                  double guard=1.0):
+                  double guard=1.0, bint watches=True):
         cdef int e, k
         cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
         cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
@@ -58,6 +63,8 @@ cdef class AutoModel(ExpertPool):
         self.threshold = threshold
         self.guard = guard
         self.temperature_prior = temperature_prior
+        self.watches = watches
+        alarms_start(&self.alarms)
         self.arrays.declare("lag", <void**> &self.lag, FIXED, 1, FLOAT64, True, k)
         self.arrays.declare("use", <void**> &self.use, FIXED, 1, FLOAT64, True, k)
         self.arrays.declare("met", <void**> &self.class_weight, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
@@ -184,6 +191,10 @@ cdef class AutoModel(ExpertPool):
         self.class_weight[y] += w
         forget_last(&self.views)
         self.teach(v, y, w)
+        for e in range(self.k):
+            if self.renewed(e, v.step):
+                self.temperature[e].variance = self.temperature_prior
+                stack_doubt(&self.stack, RENEWED)
         if self.classes > 1 and v.step >= FIRST_PAUSE:
             for e in range(self.k):
                 self.paused[e] = self.costly[e] and self.lag[e] > LAGS and self.use[e] < UNUSED
@@ -222,7 +233,9 @@ cdef class AutoModel(ExpertPool):
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update running losses; record the expert weights periodically."""
         cdef double* row
-        update_losses(&self.history, step, argmax(self.classes, self.given) != y, -log(self.given[y]))
+        cdef bint wrong = argmax(self.classes, self.given) != y
+        update_losses(&self.history, step, wrong, -log(self.given[y]))
+        alarms_learn(&self.alarms, step, wrong)
         row = history_row(&self.history, step)
         if row != NULL:
             memcpy(row, self.portion, (self.k + 1) * sizeof(double))
@@ -271,6 +284,16 @@ cdef class AutoModel(ExpertPool):
         return {"error": self.history.losses[0], "error_long": self.history.losses[1],
                 "log_loss": self.history.losses[2], "log_loss_long": self.history.losses[3]}
 
+    def alarm_records(self):
+        """The latest rises of the error as dicts with the fields of `Alarm`, the oldest first."""
+        cdef int64_t i, held = min(self.alarms.count, <int64_t> MOST_ALARMS)
+        return [self.alarms.alarm[i % MOST_ALARMS] for i in range(self.alarms.count - held, self.alarms.count)]
+
+    def change_records(self):
+        """By expert that has copies of itself: the latest times that one of them took over, as dicts."""
+        return {name: model.change_records() for name, model in zip(self.names, self.models)
+                if isinstance(model, RenewedModel)}
+
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
@@ -280,6 +303,7 @@ cdef class AutoModel(ExpertPool):
         steps, rows = self.weight_history()
         return {
             **ExpertPool.dump(self, size),
+            **(self.dump_alarms() if self.watches else {}),
             "weights": np.asarray(held),
             "leads": np.array([self.right_lead, self.loss_lead, self.behind]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
@@ -298,6 +322,8 @@ cdef class AutoModel(ExpertPool):
         experts_fill(&self.weights, &held[0])
         self.fill_stack(arrays)
         self.fill_history(arrays)
+        if self.watches:
+            self.fill_alarms(arrays)
         self.right_lead, self.loss_lead, self.behind = checked_array(arrays, "leads", "f", (3,)).tolist()
 
     def fill_stack(self, dict arrays):
@@ -332,3 +358,22 @@ cdef class AutoModel(ExpertPool):
                 self.history.weights[i * (self.k + 1) + e] = rows[i, e]
         for i, value in enumerate(checked_array(arrays, "watch", "f", (4,)).tolist()):
             self.history.losses[i] = value
+
+    def dump_alarms(self):
+        """The detector and the rises that it found."""
+        found = self.alarm_records()
+        return {"alarms.count": np.array([self.alarms.count], dtype=np.int64),
+                "alarms.errors": adwin_dump(&self.alarms.errors),
+                "alarms.steps": np.array([[a["step"], a["since"]] for a in found], dtype=np.int64).reshape(-1, 2),
+                "alarms.rises": np.array([[a["before"], a["error"]] for a in found]).reshape(-1, 2)}
+
+    def fill_alarms(self, dict arrays):
+        """Take what dump_alarms() gave."""
+        cdef int64_t i, held
+        self.alarms.count = checked_array(arrays, "alarms.count", "i", (1,), 0, 1 << 53)[0]
+        held = min(self.alarms.count, <int64_t> MOST_ALARMS)
+        steps = checked_array(arrays, "alarms.steps", "i", (held, 2), 0, 1 << 53).tolist()
+        rises = checked_array(arrays, "alarms.rises", "f", (held, 2), 0, 1).tolist()
+        adwin_fill(&self.alarms.errors, checked_array(arrays, "alarms.errors", "f", (None,)))
+        for i, ((step, since), (before, error)) in enumerate(zip(steps, rises), self.alarms.count - held):
+            self.alarms.alarm[i % MOST_ALARMS] = {"step": step, "since": since, "before": before, "error": error}

@@ -15,6 +15,7 @@ cdef class ExpertPool(Model):
     cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
     cdef int64_t* costly           # [expert]: may be paused, and is disabled when there are many classes
     cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
+    cdef int64_t* renews           # [expert]: is a RenewedModel
     cdef int64_t* paused           # [expert]: asked and taught in one round of PAUSE_INTERVAL
     cdef int64_t* disabled         # [expert]: for good
     cdef Temperature* temperature  # [expert]
@@ -28,4 +29,5 @@ cdef class ExpertPool(Model):
     cdef bint idle(self, int e, int64_t step) noexcept nogil
     cdef bint too_many_classes(self, int e) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil
+    cdef bint renewed(self, int e, int64_t step) noexcept nogil
     cdef void teach(self, View* v, int y, double w) noexcept nogil

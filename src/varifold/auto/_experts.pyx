@@ -12,9 +12,12 @@ from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT64
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport softmax
 from varifold._numeric.memory cimport allocate
+from varifold.auto._renewed cimport RenewedModel, changed_at
 from varifold.auto._views cimport as_columns, forget_last, views_free, views_reserve
 
 from varifold._engine.state import checked_array
+
+ctypedef int64_t (*changed_call)(void*) noexcept nogil
 
 cdef double SHARPEST = 8.0         # largest logit an expert may bring
 cdef int64_t PAUSE_INTERVAL = 8    # a paused expert is asked and taught once in so many rounds
@@ -40,6 +43,7 @@ cdef class ExpertPool(Model):
         self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.costly, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.renews, FIXED, 1, INT64, k)
         self.arrays.declare("asleep", <void**> &self.paused, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
         self.arrays.declare("aside", <void**> &self.disabled, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
         self.arrays.declare("heat", <void**> &self.temperature, FIXED, 2, FLOAT64, False, k)
@@ -50,6 +54,7 @@ cdef class ExpertPool(Model):
         for e, (_, model, on_columns, costly, most, temperature, *_) in enumerate(experts):
             self.inner[e] = <void*> (<Model?> model)
             self.on_columns[e] = on_columns
+            self.renews[e] = isinstance(model, RenewedModel)
             self.costly[e] = costly
             self.most[e] = most
             self.temperature[e].a = temperature
@@ -150,6 +155,10 @@ cdef class ExpertPool(Model):
                 self.disabled[e] = 1
             if not self.idle(e, v.step):
                 self.calls.learn(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, y, w)
+
+    cdef bint renewed(self, int e, int64_t step) noexcept nogil:
+        """Whether the expert was replaced by a copy of it in this round."""
+        return self.renews[e] and (<changed_call> changed_at)(self.inner[e]) == step
 
     # ---------------------------------------------------------------- looking inside
 

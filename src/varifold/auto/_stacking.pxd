@@ -166,3 +166,10 @@ cdef inline void stack_learn(Stack* s, const double* logit, const double* q, int
         for j in range(d):
             total += s.cov[i * d + j] * slope[j]
         s.mean[i] = min(max(s.mean[i] - total, -20.0), 20.0)
+
+
+cdef inline void stack_doubt(Stack* s, double part) noexcept nogil:
+    """Make every weight less certain by this part of its first variance: the inputs may mean something else now."""
+    cdef Py_ssize_t d = s.inputs + s.biases, i
+    for i in range(d):
+        s.cov[i * d + i] += part * (s.doubt[i] if i < s.inputs else s.bias_prior)

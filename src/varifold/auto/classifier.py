@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
+from varifold.auto._renewed import RenewedModel
 from varifold.auto.first_edition import Expert, first_experts, made
-from varifold.auto.report import AutoReport, changes
+from varifold.auto.report import AutoReport, changes, drifts
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
@@ -49,8 +50,9 @@ class AutoClassifier(VaryingClassifier):
 
     Notes
     -----
-    *No paper.* Experts: diagonal AROW (r = 10); `Additive` (r = 30), twice, the second remembering about 300 values
-    of a feature; Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up to 2,048);
+    *No paper.* Experts: diagonal AROW (r = 10), and a second one (r = 3) that remembers about 100 values of a
+    feature; `Additive` (r = 30), twice, the second remembering about 300; Gaussian naive Bayes on scaled values;
+    naive Bayes on the mere presence of columns (up to 2,048);
     the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
     becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
     `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
@@ -67,6 +69,13 @@ class AutoClassifier(VaryingClassifier):
     Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map, forests and Gaussians stand
     aside for good beyond 1,024 features; `report()` says so.
+
+    *Drift.* The first AROW, the first `Additive`, naive Bayes and the class frequencies start again when the stream
+    changes: `varifold.drift.ADWIN` (delta = .5) watches their errors, and a rise begins a trial in which a new copy
+    learns beside the old one and up to three copies of earlier times are asked again. The first copy that leads by more
+    than 1.5 standard deviations of a sign test and one answer takes over; the old one is kept, for concepts that come
+    back. Then the expert's temperature is learned as at the start and the stack becomes less certain.
+    `report().drifts` holds when this happened and on what evidence, and every rise of the error of the answers.
 
     *Many labels.* The stack has one bias per label, whose covariance takes memory with the square of the labels and
     time with their cube; beyond 64 labels it has none. Beyond 256 labels the costly experts stand aside for good, as
@@ -135,7 +144,7 @@ class AutoClassifier(VaryingClassifier):
         names = self._names or [name for name, *_ in known]
         guard = 0.0 if self.objective == "log_loss" else 1.0
         chosen = [expert for expert in known if expert[0] in names]
-        return AutoModel(chosen, threshold=self.threshold, guard=guard)
+        return AutoModel(chosen, threshold=self.threshold, guard=guard, watches=self._edition > 1)
 
     def _header(self) -> dict[str, Any]:
         model = cast(AutoModel, self._engine.model)
@@ -166,6 +175,7 @@ class AutoClassifier(VaryingClassifier):
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
             changes=changes(self.steps, features, recent),
+            drifts=drifts(model.alarm_records(), model.change_records()),
             notes=tuple(model.notes()),
             recent=recent,
         )
@@ -175,23 +185,31 @@ def _experts(budget: str) -> list[Expert]:
     """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the
     stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
+    linear = RenewedModel(lambda: AROWRule(10.0))
+    recent_line = AdditiveRule(3.0, 0, 100.0)
+    additive = RenewedModel(lambda: AdditiveRule(30.0, 20_000))
+    recent = AdditiveRule(30.0, 20_000, 300.0)
+    bayes = RenewedModel(lambda: GaussianNBModel(1.0))
+    frequencies = RenewedModel(FrequencyModel)
     if budget == "fast":
         return [
-            ("linear", AROWRule(10.0), False, False, 0, 2.0, 0.8, 1.5),
-            ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 0.8, 0.8),
-            ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 0, 2.0, 0.6, 0.8),
-            ("naive Bayes", GaussianNBModel(1.0), False, False, 0, 0.5, 0.07, 0.02),
+            ("linear", linear, False, False, 0, 2.0, 0.8, 1.5),
+            ("linear, recent", recent_line, False, False, 0, 2.0, 0.0, 0.5),
+            ("additive", additive, False, False, 0, 2.0, 0.8, 0.8),
+            ("additive, recent", recent, False, True, 0, 2.0, 0.6, 0.8),
+            ("naive Bayes", bayes, False, False, 0, 0.5, 0.07, 0.02),
             ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
-            ("class frequencies", FrequencyModel(), False, False, 0, 1.0, -0.2, 1.2),
+            ("class frequencies", frequencies, False, False, 0, 1.0, -0.2, 1.2),
         ]
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
     experts: list[Expert] = [
-        ("linear", AROWRule(10.0), False, False, 0, 2.0, -0.3, 1.0),
-        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 0.35, 0.8),
-        ("additive, recent", AdditiveRule(30.0, 20_000, 300.0), False, True, 0, 2.0, 0.2, 0.8),
-        ("naive Bayes", GaussianNBModel(1.0), False, False, 0, 0.5, 0.03, 0.02),
+        ("linear", linear, False, False, 0, 2.0, -0.3, 1.0),
+        ("linear, recent", recent_line, False, False, 0, 2.0, 0.0, 0.5),
+        ("additive", additive, False, False, 0, 2.0, 0.35, 0.8),
+        ("additive, recent", recent, False, True, 0, 2.0, 0.2, 0.8),
+        ("naive Bayes", bayes, False, False, 0, 0.5, 0.03, 0.02),
         ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
-        ("class frequencies", FrequencyModel(), False, False, 0, 1.0, -0.4, 1.6),
+        ("class frequencies", frequencies, False, False, 0, 1.0, -0.4, 1.6),
         ("linear, full", AROWRule(10.0, 128), False, True, 0, 2.0, 0.2, 0.8),
         ("neighbours", NeighboursModel(5, 500), False, True, 0, 1.0, 0.1, 0.06),
         ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),

@@ -11,6 +11,39 @@ import numpy as np
 
 from varifold.base.traits import Feature
 
+_SHOWN = 5
+"""Drifts that are put into words, the latest."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change of the stream that the learner noticed, or that made it replace one of its experts."""
+
+    what: str
+    """``"error rose"``, of the answers given; ``"restarted"``, an expert was replaced by a copy that began when its
+    errors rose; ``"revived"``, it was replaced by a copy of an earlier time.
+    """
+    expert: str
+    """Name of the expert; empty for ``"error rose"``."""
+    step: int
+    """When it was noticed, or the expert replaced."""
+    since: int
+    """When it began, as far as the detector can tell."""
+    before: float
+    """Error before."""
+    error: float
+    """Error since then."""
+    successor: float | None
+    """Error since then of the copy that took over, if there is one."""
+
+    def __str__(self) -> str:
+        if self.successor is None:
+            return f"The error rose from {self.before:.1%} to {self.error:.1%} at step {self.since:,}."
+        return (
+            f"Expert {self.what} at step {self.step:,}: {self.expert} (wrong in {self.error:.0%} since step "
+            f"{self.since:,}, {self.before:.0%} before, its successor in {self.successor:.0%})."
+        )
+
 
 @dataclass(frozen=True)
 class AutoReport:
@@ -28,6 +61,8 @@ class AutoReport:
     notes: tuple[str, ...]
     recent: dict[str, float]
     """Error and log loss over about the last 50 and the last 1,000 instances."""
+    drifts: tuple[Drift, ...] = ()
+    """Changes noticed and experts replaced, in the order of their steps: the latest 32 of each kind and expert."""
 
     def __str__(self) -> str:
         lines = [
@@ -38,9 +73,20 @@ class AutoReport:
         lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading) + ".")
         if self.features:
             lines.append("Features that matter most: " + ", ".join(str(name) for name in self.features) + ".")
+        lines.extend(str(drift) for drift in self.drifts[-_SHOWN:])
         lines.extend(self.changes or ("Nothing changed recently.",))
         lines.extend(f"Note: {note}." for note in self.notes)
         return "\n".join(lines)
+
+
+def drifts(alarms: list[dict[str, Any]], changes: Mapping[str, list[dict[str, Any]]]) -> tuple[Drift, ...]:
+    """Records of the model, in the order of their steps."""
+    found = [Drift("error rose", "", a["step"], a["since"], a["before"], a["error"], None) for a in alarms]
+    for expert, records in changes.items():
+        for r in records:
+            what = "revived" if r["revived"] else "restarted"
+            found.append(Drift(what, expert, r["step"], r["since"], r["before"], r["error"], r["successor"]))
+    return tuple(sorted(found, key=lambda drift: drift.step))
 
 
 def changes(steps: int, features: Mapping[Any, Feature], recent: Mapping[str, float]) -> tuple[str, ...]:

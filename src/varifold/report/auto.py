@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
         labels=[names[i] for i in order],
         colors=COLOURS,
     )
+    mark_drifts(above, report)
     above.set_ylim(0, 1)
     above.set_xlabel("instances learned")
     above.set_title("Weight of each expert over the stream")
@@ -38,3 +40,15 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
     for ax in (above, below):
         quiet(ax)
     write(fig, path)
+
+
+def mark_drifts(ax: Any, report: AutoReport) -> None:
+    """A line where the error rose, a triangle where an expert was replaced (upside down: by one of the past)."""
+    shown = [drift for drift in report.drifts if drift.step >= min(report.history_steps, default=0)]
+    for drift in shown:
+        if drift.successor is None:
+            ax.axvline(drift.since, color=INK, linewidth=1.0, linestyle=":")
+    for what, marker in (("restarted", "^"), ("revived", "v")):
+        steps = [drift.step for drift in shown if drift.what == what]
+        if steps:
+            ax.plot(steps, [0.97] * len(steps), marker, color=INK, markersize=5, linestyle="", label=f"expert {what}")

@@ -1,0 +1,174 @@
+"""Experts that are replaced by copies: beside a slow twin, through drift that comes back, and in files."""
+
+import random
+
+import pytest
+
+from tests.oracles.renewed import Renewed
+from varifold import AutoClassifier
+from varifold._engine.classify import Engine
+from varifold.auto._renewed import RenewedModel
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
+from varifold.naive_bayes._frequency import FrequencyModel
+from varifold.report.auto import draw_report
+
+
+class Counts:
+    """Answers the most frequent label; of equally frequent ones the first."""
+
+    def __init__(self, labels):
+        self.counts = dict.fromkeys(labels, 0)
+
+    def answer(self, x):
+        return max(self.counts, key=lambda y: self.counts[y])
+
+    def learn(self, x, y):
+        wrong = self.answer(x) != y
+        self.counts[y] += 1
+        return wrong
+
+
+def phases(n, seed, labels="abc"):
+    """Labels of which another one is the most frequent in each phase; phases differ in length and come back."""
+    rng = random.Random(seed)
+    common, left = 0, 0
+    yield from labels
+    for _ in range(n):
+        if left == 0:
+            common, left = rng.randrange(len(labels)), rng.randrange(20, 700)
+        left -= 1
+        yield labels[common] if rng.random() < 0.7 else rng.choice(labels)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_copies_follow_the_oracle(seed):
+    engine = Engine(RenewedModel(FrequencyModel))
+    twin = Renewed(lambda: Counts("abc"))
+    for step, y in enumerate(phases(4000, seed)):
+        if step >= 3:
+            assert engine.predict_one({"f": 1.0}) == twin.answer(None), step
+        engine.learn_one({"f": 1.0}, y)
+        if step < 3:
+            twin.active.learn(None, y)  # errors count from the second label on
+            if step:
+                twin.errors.update(1.0)
+        else:
+            twin.learn(None, y, step)
+    found = [
+        (*(c[name] for name in ("step", "since")), bool(c["revived"]), c["instances"])
+        for c in engine.model.change_records()
+    ]
+    assert found == [change[:4] for change in twin.changes[-32:]]
+    errors = [[c[name] for name in ("before", "error", "successor")] for c in engine.model.change_records()]
+    assert errors == [pytest.approx(change[4:]) for change in twin.changes[-32:]]
+    assert any(change[2] for change in twin.changes)
+    assert not all(change[2] for change in twin.changes)
+
+
+def flipping(n, every, seed=0):
+    """A line whose labels are exchanged every so many rows."""
+    rng = random.Random(seed)
+    for t in range(n):
+        x = {f"f{i}": rng.gauss(0.0, 1.0) for i in range(3)}
+        yield x, (x["f0"] + x["f1"] > 0) != (t // every % 2 == 1)
+
+
+def errors(engine, rows):
+    wrong = []
+    for x, y in rows:
+        wrong.append(engine.predict_one(x) != y)
+        engine.learn_one(x, y)
+    return wrong
+
+
+@pytest.mark.parametrize("make", [lambda: AROWRule(10.0), lambda: AdditiveRule(30.0, 20_000)])
+def test_a_concept_that_comes_back_is_remembered(make):
+    rows = list(flipping(3000, 500))
+    engine, plain = Engine(RenewedModel(make)), Engine(make())
+    wrong = errors(engine, rows)
+    records = engine.model.change_records()
+    assert [r["revived"] for r in records] == [0, 1, 1, 1, 1]
+    assert all(r["step"] - 1 - 500 * (i + 1) < 40 for i, r in enumerate(records))
+    assert sum(wrong) < 0.5 * sum(errors(plain, rows))
+    assert sum(wrong[1540:2000]) < 25, "at once as good as in its first time"
+
+
+def test_a_stable_stream_changes_nothing():
+    rng = random.Random(3)
+    rows = [(x, y != (rng.random() < 0.1)) for x, y in flipping(5000, 10**9)]
+    engine, plain = Engine(RenewedModel(lambda: AROWRule(10.0))), Engine(AROWRule(10.0))
+    assert errors(engine, rows) == errors(plain, rows)
+    assert engine.model.changes == 0
+
+
+@pytest.mark.parametrize("stop", range(500, 560, 7))
+def test_a_loaded_model_goes_on_to_the_bit_through_a_trial(stop):
+    rows = list(flipping(1300, 500, seed=1))
+    model = AutoClassifier("fast")
+    for x, y in rows[:stop]:
+        model.learn_one(x, y)
+    again = AutoClassifier.from_bytes(model.to_bytes())
+    for x, y in rows[stop:]:
+        assert again.predict_proba_one(x) == model.predict_proba_one(x)
+        again.learn_one(x, y)
+        model.learn_one(x, y)
+    assert again.to_bytes() == model.to_bytes()
+    assert any(drift.what == "revived" for drift in again.report().drifts)
+
+
+def test_blocks_and_dicts_leave_the_same_state_through_changes():
+    rows = list(flipping(1300, 500, seed=2))
+    one, many = AutoClassifier("fast"), AutoClassifier("fast")
+    for x, y in rows:
+        one.learn_one(x, y)
+    many.learn_many([x for x, _ in rows], [y for _, y in rows])
+    assert one.to_bytes() == many.to_bytes()
+
+
+def test_copies_follow_evictions_and_new_labels():
+    rng = random.Random(0)
+    model = AutoClassifier("fast", max_features=6)
+    for t in range(1500):
+        y = rng.choice("ab" if t < 700 else "abc")
+        sign = {"a": -1.0, "b": 1.0, "c": 3.0}[y] * (-1.0 if t // 400 % 2 else 1.0)
+        model.learn_one({f"f{(t // 50 + i) % 11}": rng.gauss(sign, 1.0) for i in range(4)}, y)
+    again = AutoClassifier.from_bytes(model.to_bytes())
+    assert again.predict_proba_one({"f1": 1.0}) == model.predict_proba_one({"f1": 1.0})
+    assert set(model.report().experts) >= {"linear", "linear, recent"}
+
+
+def test_the_report_tells_when_and_on_what_evidence(tmp_path):
+    model = AutoClassifier("fast")
+    for x, y in flipping(1500, 700):
+        model.learn_one(x, y)
+    report = model.report()
+    rises = [drift for drift in report.drifts if drift.what == "error rose"]
+    assert [abs(drift.since - 701) < 30 or abs(drift.since - 1401) < 30 for drift in rises] == [True] * len(rises)
+    assert rises[0].before < 0.1 < 0.5 < rises[0].error
+    linear = [drift for drift in report.drifts if drift.expert == "linear"]
+    assert [drift.what for drift in linear] == ["restarted", "revived"]
+    assert all(drift.successor < drift.error and drift.since <= drift.step for drift in linear)
+    assert "linear (wrong in" in str(report)
+    assert "The error rose from" in str(report)
+    draw_report(report, tmp_path / "drifts.svg")
+    assert "expert revived" in (tmp_path / "drifts.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "break_it"),
+    [
+        ("purpose", lambda a: a * 0),
+        ("counters", lambda a: a + 7),
+        ("errors", lambda a: a[:-1]),
+        ("record", lambda a: a[:2]),
+        ("change.steps", lambda a: -a - 1),
+    ],
+)
+def test_files_with_copies_that_cannot_be_are_refused(name, break_it):
+    engine = Engine(RenewedModel(lambda: AROWRule(10.0)))
+    errors(engine, flipping(1200, 500))
+    names, labels, arrays = engine.dump()
+    arrays[f"model.{name}"] = break_it(arrays[f"model.{name}"])
+    with pytest.raises((ValueError, IndexError)):
+        Engine(RenewedModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
