@@ -19,6 +19,7 @@ from varifold.copula._ovfm import OVFMModel
 from varifold.forest._windowforest import WindowForestModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
+from varifold.linear._recall import RecallRule
 from varifold.naive_bayes._frequency import FrequencyModel
 from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
@@ -39,8 +40,8 @@ class AutoClassifier(VaryingClassifier):
     ----------
     budget
         ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
-        feature forests, Gaussians and a window forest; ``"best"`` also more neighbours and trees, and a bolder additive
-        learner.
+        feature forests, Gaussians, a window forest and two learners that recall what absent features read before;
+        ``"best"`` also more neighbours and trees, and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
@@ -56,7 +57,9 @@ class AutoClassifier(VaryingClassifier):
     the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
     becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
     `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
-    `WindowForest` with 10 trees. With ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
+    `WindowForest` with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): a running
+    mean of a column's values beside its value, in its place while it is absent, and its absence. With
+    ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
@@ -217,6 +220,8 @@ def _experts(budget: str) -> list[Expert]:
         ("forest", made("orf3v"), False, True, 1_024, 1.0, 0.2, 0.2),
         ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
         ("window forest", _trees(30 if budget == "best" else 10), False, True, 0, 1.5, 0.6, 0.5),
+        ("recall", RecallRule(10.0), False, True, 0, 2.0, 0.0, 0.3),
+        ("recall, additive", RecallRule(30.0, True, 150.0), False, True, 0, 2.0, 0.0, 0.3),
     ]
     if budget == "best":
         experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 0, 1.0, 0.1, 0.06))

@@ -1,0 +1,42 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.view cimport View
+
+cdef enum:
+    BINS = 8
+
+# One input of an instance: a number at a pair (mean and precision of a weight) of a slot.
+cdef struct Input:
+    int32_t slot
+    int32_t pair
+    int32_t entry    # of the view that it comes from; -1 for an absent column
+    double x
+
+cdef class RecallRule(BinaryRule):
+    cdef readonly double r
+    cdef double ceiling          # largest precision: older instances count less once it is reached
+    cdef double rate             # of the running mean of a column's values
+    cdef readonly int most       # columns recalled
+    cdef readonly bint binned
+    cdef int level_pair          # pair of a slot's level; those before it are its value's
+    cdef int absence_pair
+    cdef int carried_pair        # of an absent column's level
+    cdef double* level           # [slot]: running mean of the scaled values
+    cdef int64_t* last           # [slot]: learn that held the column last, counted from 1; 0 never
+    cdef int32_t* newer          # [slot]: columns in the order in which they were last seen, 0 at the ends
+    cdef int32_t* older
+    cdef int32_t newest
+    cdef int32_t* place          # [slot]: scratch of collect()
+    cdef Input* inputs           # scratch: the instance as the rule sees it
+    cdef Py_ssize_t count
+
+    cdef void unlink(self, int32_t slot) noexcept nogil
+    cdef void link(self, int32_t slot) noexcept nogil
+    cdef void touch(self, View* v) noexcept nogil
+    cdef void add(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
+    cdef void add_number(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
+    cdef void collect(self, View* v) noexcept nogil
+    cdef void recall(self, View* v, int32_t slot) noexcept nogil
+    cdef double total(self, int c) noexcept nogil
+    cdef double step(self, int c, double y, double w) noexcept nogil

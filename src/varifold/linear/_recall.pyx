@@ -1,0 +1,276 @@
+"""Diagonal AROW that sees which columns are absent, and what they read before: for features that fall silent.
+
+Beside the values present an instance has, for each of the columns seen last (`most` of them), the *level* of a number
+(a running mean of its scaled values, this instance's included) and 1 for *absence*. The level of an absent number also
+counts under the weights of its value, and under one of its own. With bins, value and level also bring 1 for the octile
+of the normal distribution that they fall in. Columns that others have pushed out of the list count for nothing until they are seen again.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from varifold._engine.model cimport Model
+from varifold._engine.names cimport NUMERIC
+from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.state cimport FLOAT64, INT32, INT64, SLOT, UINT8
+from varifold._engine.view cimport View
+
+cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
+cdef int MOST_INPUTS = 6    # of a slot: value, its bin, level, its bin, absence, level while absent
+
+
+cdef inline int bin_of(double x) noexcept nogil:
+    """The bin of a scaled value, counted from 1."""
+    cdef int b, k = 1
+    for b in range(BINS - 1):
+        k += x > OCTILES[b]
+    return k
+
+
+cdef class RecallRule(BinaryRule):
+    """Per slot and problem, mean and precision of each weight: value, its bins, level, its bins, absence, absent level."""
+
+    def __cinit__(self, double r, bint binned=False, double memory=0.0, int most=64, double rate=0.6):
+        self.level_pair = 1 + BINS if binned else 1
+        self.absence_pair = 2 * self.level_pair
+        self.carried_pair = self.absence_pair + 1
+        self.declare_rule(2 * (self.carried_pair + 1), 0)
+        self.wants_columns = True
+        self.r = r
+        self.binned = binned
+        self.ceiling = memory / r if memory > 0.0 else 1e300
+        self.most = most
+        self.rate = rate
+        self.arrays.declare("level", <void**> &self.level, SLOT, 1, FLOAT64, True)
+        self.arrays.declare("last", <void**> &self.last, SLOT, 1, INT64, True, 0, 0.0, 0.0, 1 << 53)
+        self.arrays.scratch(<void**> &self.newer, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.older, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.inputs, SLOT, MOST_INPUTS * sizeof(Input), UINT8)
+
+    # ---------------------------------------------------------------- columns in the order last seen
+
+    cdef void unlink(self, int32_t slot) noexcept nogil:
+        """Take a column out of the list."""
+        cdef int32_t newer = self.newer[slot], older = self.older[slot]
+        if newer:
+            self.older[newer] = older
+        else:
+            self.newest = older
+        if older:
+            self.newer[older] = newer
+
+    cdef void link(self, int32_t slot) noexcept nogil:
+        """Put a column at the head of the list."""
+        self.newer[slot] = 0
+        self.older[slot] = self.newest
+        if self.newest:
+            self.newer[self.newest] = slot
+        self.newest = slot
+
+    cdef void touch(self, View* v) noexcept nogil:
+        """Move the columns present to the head; a new number's level is its first value."""
+        cdef Py_ssize_t i
+        cdef int32_t slot
+        for i in range(v.n):
+            if self.last[v.slot[i]] == 0 and self.space.kind[v.slot[i]] & NUMERIC:
+                self.level[v.slot[i]] = v.x[i]
+        for i in range(v.columns):
+            slot = v.column[i]
+            if self.last[slot]:
+                self.unlink(slot)
+            self.link(slot)
+            self.last[slot] = v.step + 1
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        if self.last[slot]:
+            self.unlink(slot)
+        BinaryRule.forget(self, slot)
+
+    # ---------------------------------------------------------------- an instance's inputs
+
+    cdef inline void add(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil:
+        cdef Input* p = &self.inputs[self.count]
+        p.slot = slot
+        p.pair = pair
+        p.entry = entry
+        p.x = x
+        self.count += 1
+
+    cdef inline void add_number(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil:
+        """A value or level, and its bin."""
+        self.add(slot, pair, entry, x)
+        if self.binned:
+            self.add(slot, pair + bin_of(x), entry, 1.0)
+
+    cdef void collect(self, View* v) noexcept nogil:
+        """Write the instance's inputs; `place` holds 1 + entry of what is present, -1 for a column without number."""
+        cdef Py_ssize_t i
+        cdef int32_t slot
+        cdef int left = self.most
+        self.count = 0
+        for i in range(v.n):
+            slot = v.slot[i]
+            self.place[slot] = <int32_t> i + 1
+            if self.space.kind[slot] & NUMERIC:
+                self.add_number(slot, 0, <int32_t> i, v.x[i])
+            else:
+                self.add(slot, 0, <int32_t> i, v.x[i])
+        for i in range(v.columns):
+            if self.place[v.column[i]] == 0:
+                self.place[v.column[i]] = -1
+        slot = self.newest
+        while slot and left > 0:
+            self.recall(v, slot)
+            slot = self.older[slot]
+            left -= 1
+        for i in range(v.n):
+            self.place[v.slot[i]] = 0
+        for i in range(v.columns):
+            self.place[v.column[i]] = 0
+
+    cdef void recall(self, View* v, int32_t slot) noexcept nogil:
+        """Write what one of the columns seen last adds: its level, and its absence."""
+        cdef int32_t entry = self.place[slot] - 1
+        cdef double level = self.level[slot]
+        if entry >= 0:
+            self.add_number(slot, self.level_pair, entry, level + self.rate * (v.x[entry] - level))
+        elif entry == -1:
+            if self.space.kind[slot] & NUMERIC:
+                self.add_number(slot, 0, -1, level)
+                self.add_number(slot, self.level_pair, -1, level)
+                self.add(slot, self.carried_pair, -1, level)
+            self.add(slot, self.absence_pair, -1, 1.0)
+
+    # ---------------------------------------------------------------- scores and steps
+
+    cdef double total(self, int c) noexcept nogil:
+        """The score of the inputs collected, in problem c."""
+        cdef double f = 0.0
+        cdef Py_ssize_t i
+        cdef Input* p
+        for i in range(self.count):
+            p = &self.inputs[i]
+            f += at(self, p.slot, c)[2 * p.pair] * p.x
+        return f
+
+    cdef double score(self, View* v, int c) noexcept nogil:
+        self.collect(v)
+        return self.total(c)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef int c
+        self.collect(v)
+        if self.problems == 1:
+            out[0] = 0.0
+            if self.classes == 2:
+                out[1] = self.total(0)
+                out[0] = -out[1]
+            return
+        for c in range(self.problems):
+            out[c] = self.total(c)
+
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
+        self.collect(v)
+        return self.step(c, y, w)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int c
+        self.touch(v)
+        self.collect(v)
+        if self.problems == 1:
+            self.step(0, 1.0 if y == 1 else -1.0, w)
+        else:
+            for c in range(self.problems):
+                self.step(c, 1.0 if y == c else -1.0, w)
+        for i in range(v.n):
+            if self.space.kind[v.slot[i]] & NUMERIC:
+                self.level[v.slot[i]] += self.rate * (v.x[i] - self.level[v.slot[i]])
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        Model.learn_scored(self, v, y, w, scores, probs)  # learning moves the columns before the step
+
+    cdef double step(self, int c, double y, double w) noexcept nogil:
+        """AROW's diagonal step over the inputs collected, precisions held at most at `ceiling`."""
+        cdef double f = self.total(c), loss = capped(1.0 - y * f), r = self.r / w, confidence = 0.0, step
+        cdef Py_ssize_t i
+        cdef Input* p
+        cdef double* s
+        if loss <= 0.0:
+            return f
+        for i in range(self.count):
+            p = &self.inputs[i]
+            confidence += p.x * p.x / (1.0 + at(self, p.slot, c)[2 * p.pair + 1])
+        step = loss * y / (confidence + r)
+        for i in range(self.count):
+            p = &self.inputs[i]
+            s = at(self, p.slot, c) + 2 * p.pair
+            s[0] += step * p.x / (1.0 + s[1])
+            s[1] = min(s[1] + p.x * p.x / r, self.ceiling)
+        return f
+
+    cdef void negate(self, int c) noexcept nogil:
+        cdef Py_ssize_t slot
+        cdef int pair
+        cdef double* s
+        for slot in range(self.capacity):
+            for pair in range(self.carried_pair + 1):
+                s = at(self, <int32_t> slot, c) + 2 * pair
+                s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """The linear weights of value, level and absence."""
+        cdef double total = 0.0
+        cdef double* s
+        cdef int c
+        for c in range(self.problems):
+            s = at(self, slot, c)
+            total += fabs(s[0]) + fabs(s[2 * self.level_pair]) + fabs(s[2 * self.absence_pair])
+        return total
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int c = label if self.problems > 1 else 0
+        cdef double sign = -1.0 if self.problems == 1 and label == 0 else 1.0
+        cdef Input* p
+        memset(out, 0, v.n * sizeof(double))
+        if self.classes < 2:
+            return
+        self.collect(v)
+        for i in range(self.count):
+            p = &self.inputs[i]
+            if p.entry >= 0:
+                out[p.entry] += sign * at(self, p.slot, c)[2 * p.pair] * p.x
+
+    cdef dict absent_contributions(self, View* v, int label):
+        cdef Py_ssize_t i
+        cdef int c = label if self.problems > 1 else 0
+        cdef double sign = -1.0 if self.problems == 1 and label == 0 else 1.0
+        cdef Input* p
+        found = {}
+        if self.classes < 2:
+            return found
+        self.collect(v)
+        for i in range(self.count):
+            p = &self.inputs[i]
+            if p.entry < 0:
+                found[p.slot] = found.get(p.slot, 0.0) + sign * at(self, p.slot, c)[2 * p.pair] * p.x
+        return found
+
+    # ---------------------------------------------------------------- files
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """The list follows from the steps; columns of one instance were put there in the order of their slots."""
+        cdef int32_t slot
+        BinaryRule.fill(self, arrays, capacity)
+        self.newest = 0
+        last = np.asarray(arrays["last"])
+        for slot in np.lexsort((np.arange(len(last)), last)).tolist():
+            if slot and self.last[slot]:
+                self.link(slot)

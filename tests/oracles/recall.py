@@ -1,0 +1,106 @@
+"""AROW over values, levels and absence of the columns seen last, from its definition, on explicit dicts of inputs."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from tests.oracles.harness import ONE
+
+OCTILES = [round(NormalDist().inv_cdf(j / 8), 4) for j in range(1, 8)]
+
+
+class Recall:
+    """A twin for any number of labels; instances map names to scaled values, `column=level` to 1."""
+
+    takes_order = True
+
+    def __init__(self, r: float, binned: bool = False, memory: float = 0.0, most: int = 64, rate: float = 0.6) -> None:
+        self.r, self.binned, self.most, self.rate = r, binned, most, rate
+        self.ceiling = memory / r if memory else np.inf
+        self.labels: list[Any] = []
+        self.problems: list[dict[Any, list[float]]] = [{}]
+        self.level: dict[Any, float] = {}
+        self.seen: list[Any] = []
+        self.names: set[Any] = set()
+
+    def meet(self, y: Any) -> None:
+        if y in self.labels:
+            return
+        self.labels.append(y)
+        if len(self.labels) == 3:
+            (held,) = self.problems
+            self.problems = [{k: [-m, p] for k, (m, p) in held.items()}, {k: [*v] for k, v in held.items()}, {}]
+        elif len(self.labels) > 3:
+            self.problems.append({})
+
+    def parts(self, what: tuple[Any, ...], x: float) -> dict[Any, float]:
+        return {what: x, (*what, sum(x > edge for edge in OCTILES)): 1.0} if self.binned else {what: x}
+
+    def inputs(self, x: dict[Any, float]) -> dict[Any, float]:
+        phi: dict[Any, float] = {}
+        columns = {column(name) for name in x}
+        for name, value in x.items():
+            phi |= self.parts((name, "value"), value) if numeric(name) else {(name, "value"): value}
+        for name in self.seen[: self.most]:
+            known = self.level.get(name)
+            if name in x:
+                phi |= self.parts((name, "level"), known + self.rate * (x[name] - known))
+            elif name not in columns:
+                if known is not None:
+                    phi |= self.parts((name, "value"), known) | self.parts((name, "level"), known)
+                    phi[name, "carried"] = known
+                phi[name, "absent"] = 1.0
+        return phi
+
+    def scores(self, x: dict[Any, float]) -> dict[Any, float]:
+        if len(self.labels) < 2:
+            return dict.fromkeys(self.labels, 0.0)
+        phi = self.inputs(x)
+        found = [sum(w.get(k, (0.0,))[0] * v for k, v in phi.items()) for w in self.problems]
+        return dict(zip(self.labels, found if len(found) > 1 else [-found[0], found[0]], strict=True))
+
+    def learn(self, x: dict[Any, float], y: Any, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
+        self.names |= set(x) - {ONE}
+        for name in sorted({column(n) for n in x} - {ONE}, key=lambda n: order.get(n, 0)):
+            if name in x:
+                self.level.setdefault(name, x[name])
+            self.seen = [name, *(n for n in self.seen if n != name)]
+        phi = self.inputs(x)
+        for label, held in zip(self.labels[-len(self.problems) :], self.problems, strict=True):
+            wanted = label if len(self.problems) > 1 else self.labels[min(1, len(self.labels) - 1)]
+            sign = 1.0 if y == wanted and len(self.labels) > 1 else -1.0
+            self.step(held, phi, sign, self.r / w)
+        for name in set(x) & set(self.level):
+            self.level[name] += self.rate * (x[name] - self.level[name])
+
+    def step(self, held: dict[Any, list[float]], phi: dict[Any, float], y: float, r: float) -> None:
+        """The diagonal step of AROW."""
+        loss = 1.0 - y * sum(held.get(k, (0.0,))[0] * v for k, v in phi.items())
+        if loss <= 0:
+            return
+        variance = {k: 1.0 / (1.0 + held.get(k, (0.0, 0.0))[1]) for k in phi}
+        beta = 1.0 / (sum(v * v * variance[k] for k, v in phi.items()) + r)
+        for k, v in phi.items():
+            mean, precision = held.get(k, (0.0, 0.0))
+            held[k] = [mean + beta * loss * y * variance[k] * v, min(precision + v * v / r, self.ceiling)]
+
+    def forget(self, name: Any) -> None:
+        self.names.discard(name)
+        gone = {name} if column(name) in {column(n) for n in self.names} else {name, column(name)}
+        self.seen = [n for n in self.seen if n not in gone]
+        for n in gone:
+            self.level.pop(n, None)
+        for i, held in enumerate(self.problems):
+            self.problems[i] = {k: v for k, v in held.items() if k[0] not in gone}
+
+
+def column(name: Any) -> Any:
+    """The column of a feature."""
+    return name.split("=")[0] if isinstance(name, str) else name
+
+
+def numeric(name: Any) -> bool:
+    return name != ONE and column(name) == name
