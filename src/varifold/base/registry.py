@@ -26,6 +26,7 @@ _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
     "auto": "varifold.auto.classifier:AutoClassifier",
     "arow": "varifold.linear.arow:AROW",
+    "dynfo": "varifold.forest.dynfo:DynFo",
     "fae": "varifold.naive_bayes.fae:FAE",
     "fobos": "varifold.linear.fobos:FOBOS",
     "ftrladp": "varifold.linear.ftrladp:FTRLADP",
