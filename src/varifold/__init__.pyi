@@ -45,6 +45,7 @@ from varifold.evolving.pafe import PAFE as PAFE
 from varifold.evolving.pafe import NPAd as NPAd
 from varifold.evolving.pafe import RPAf as RPAf
 from varifold.evolving.pafe import RPAu as RPAu
+from varifold.forest.dynfo import DynFo as DynFo
 from varifold.forest.orf3v import ORF3V as ORF3V
 from varifold.forest.windowforest import WindowForest as WindowForest
 from varifold.linear.additive import Additive as Additive

@@ -127,7 +127,7 @@ def test_ovfm_as_in_its_paper_knows_the_length_of_the_stream(name):
 
 def test_the_survey_beside_ours():
     table = find_table("survey")
-    assert [m.name for m in table.methods if m.gap] == ["DynFo", "AuxNet", "AuxDrop"]
+    assert [m.name for m in table.methods if m.gap] == ["AuxNet", "AuxDrop"]
     places = list(table.places())
     assert len([s for s, d in places if s.scenario != "none"]) == 39
     best = {"auto": 0.999, "auto:objective=balanced": 1.0}
@@ -145,7 +145,7 @@ def test_the_survey_beside_ours():
     assert total == len(places) == 40
     grid = result_grid(one, table.settings[0], "", "balanced_accuracy")
     assert "auto, balanced" in grid.columns
-    assert [name for name, width in grid.spans if width == 1] == ["DynFo", "AuxNet", "AuxDrop"], "printed alone"
+    assert [name for name, width in grid.spans if width == 1] == ["AuxNet", "AuxDrop"], "printed alone"
     assert "printed" not in result_grid(one, table.settings[0], "", "auroc").columns
     text = markdown([one, fill(find_table("olvf-2"), outcomes("olvf-2"))])
     assert f"Places of {total} in which ours is above the best printed number" in text

@@ -9,33 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracles.windowforest import WindowForestOracle, row_of
+from tests.oracles.by_column import Labelled, follow, row_of, stream
+from tests.oracles.windowforest import WindowForestOracle
 from varifold import WindowForest, from_bytes, to_block
-
-Labelled = list[tuple[dict[str, Any], Any, float]]
-
-
-def stream(n: int, seed: int = 0, labels: str = "ab") -> Labelled:
-    """Numbers, a string column, one with numbers and strings, absence that tells, late features, late labels."""
-    rng = random.Random(seed)
-    found: Labelled = []
-    for t in range(n):
-        k = rng.randrange(len(labels) if t > n // 2 else 2)
-        x: dict[str, Any] = {
-            "normal": rng.gauss(k, 1.0),
-            "count": float(rng.randrange(3 + k)),
-            "constant": 7.0,
-            "city": rng.choice(["rome", "oslo", "bern"]) if rng.random() < 0.5 else ["rome", "lima", "oslo"][k % 3],
-            "mixed": rng.gauss(-k, 1.0) if rng.random() < 0.5 else rng.choice(["low", "high"]),
-        }
-        x = {name: v for name, v in x.items() if rng.random() < (0.9 if k else 0.7)}
-        if t > n // 4 and rng.random() < 0.5:
-            x["late"] = rng.gauss(k, 1.0)
-        if rng.random() < 0.05:
-            x[f"rare {rng.randrange(6)}"] = rng.choice(["p", "q", rng.random()])
-        found.append((x if rng.random() > 0.03 else {}, labels[k], rng.choice([0.5, 1.0, 2.5])))
-    return found
-
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -44,36 +20,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "bounded": {"trees": 4, "window": 60, "max_features": 7},
     "lightest": {"trees": 4, "window": 90, "max_features": 8, "evict": "lightest", "seed": 3},
 }
-
-
-def follow(model: WindowForest, oracle: WindowForestOracle, rows: Labelled) -> None:
-    """Learn the rows with both and compare them at every step."""
-    slot_of = model._engine.space.id_of
-    for t, (x, y, w) in enumerate(rows):
-        if t:
-            row = row_of({n: v for n, v in x.items() if known(model, n, v)}, slot_of)
-            assert list(model.margins_one(x).values()) == pytest.approx(oracle.scores(row), rel=1e-9, abs=1e-9), t
-        before = {name: place_of(model, name) for name in model.features}
-        model.learn_one(x, y, w)
-        evicted = before.keys() - model.features.keys()
-        for name in evicted:
-            key, level, column = before[name]
-            oracle.forget(key, level)
-            if not any(other == column or other.startswith(f"{column}=") for other in before.keys() - evicted):
-                oracle.forget(key | 1, None)  # the column is no more
-        learned = {n: v for n, v in x.items() if known(model, n, v)}
-        oracle.learn(row_of(learned, slot_of), y, w)
-
-
-def known(model: WindowForest, name: str, value: Any) -> bool:
-    return (f"{name}={value}" if isinstance(value, str) else name) in model.features
-
-
-def place_of(model: WindowForest, name: Any) -> tuple[int, int | None, str]:
-    """Key of a feature in the oracle's rows, the slot of a level, the name of its column."""
-    slot = model._engine.space.id_of(name)
-    column, equals, _ = name.partition("=")
-    return (2 * model._engine.space.id_of(column) + 1, slot, column) if equals else (2 * slot, None, name)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -25,9 +25,9 @@ class Variation(PlainFTRLProximal):
 
 
 class PlainOVFIV:
-    def __init__(self, make_base, eta, lam=1.0, presence=False, bias=True, alone=False):
+    def __init__(self, make_base, eta, lam=1.0, presence=False, bias=True, alone=False, mix="probability"):
         self.base, self.variation = OneVsRest(make_base), OneVsRest(lambda: Variation(lam, bias=bias))
-        self.alone = alone
+        self.alone, self.mix = alone, mix
         self.eta, self.presence = eta, presence
         self.known, self.counts = set(), {}
         self.L_O = self.L_M = 0.0
@@ -60,15 +60,30 @@ class PlainOVFIV:
             p, m = dict.fromkeys(labels, 1.0), dict.fromkeys(labels, 1.0)
         return {y: v / sum(p.values()) for y, v in p.items()}, {y: v / sum(m.values()) for y, v in m.items()}
 
+    def raw_scores(self, x):
+        """Both learners' scores, which the paper mixes; 0 of a learner that sees nothing."""
+        p = self.base.scores(x) if set(x) - {ONE} else dict.fromkeys(self.base.labels, 0.0)
+        return p, self.variation.scores(self.indicators(x))
+
     def scores(self, x):
+        if self.mix == "score":
+            p, m = self.raw_scores(x)
+            a = float(expit(self.rate() * (self.L_M - self.L_O)))
+            return {y: a * p[y] + (1 - a) * m[y] for y in p}
         p, m = self.probabilities(x)
         a = 0.0 if self.alone else float(expit(self.rate() * (self.L_M - self.L_O)))
         return {y: 2 * (a * p[y] + (1 - a) * m[y]) - 1 for y in p}
 
     def learn(self, x, y, w, fresh):
-        p, m = self.probabilities({name: value for name, value in x.items() if name == ONE or name not in fresh})
-        self.L_O += w * sum(0.5 * ((c == y) - p[c]) ** 2 for c in p)
-        self.L_M += w * sum(0.5 * ((c == y) - m[c]) ** 2 for c in m)
+        old = {name: value for name, value in x.items() if name == ONE or name not in fresh}
+        if self.mix == "score":
+            p, m = self.raw_scores(old)
+            target = {c: 1.0 if c == y else -1.0 for c in p}
+        else:
+            p, m = self.probabilities(old)
+            target = {c: float(c == y) for c in p}
+        self.L_O += w * sum(0.5 * (target[c] - p[c]) ** 2 for c in p)
+        self.L_M += w * sum(0.5 * (target[c] - m[c]) ** 2 for c in m)
         if set(x) - {ONE}:
             self.base.learn(x, y, w, fresh)
         self.known |= set(x) - {ONE}

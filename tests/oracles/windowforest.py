@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 MASK = 2**64 - 1
@@ -274,15 +274,3 @@ class WindowForestOracle:
         right = self.counted([row for row in rows if side(row[0], split) == RIGHT])
         parts = [t - r for t, r in zip(total, right, strict=True)], right
         return sum(sum(n * n for n in part) / sum(part) for part in parts) - sum(n * n for n in total) / sum(total)
-
-
-def row_of(x: dict[str, Any], slot_of: Callable[[str], int]) -> Row:
-    """An instance as a row; what has no slot is left out."""
-    row: Row = {}
-    for name, value in x.items():
-        if isinstance(value, str):
-            if slot_of(f"{name}={value}") > 0:
-                row[2 * slot_of(name) + 1] = slot_of(f"{name}={value}")
-        elif slot_of(name) > 0:
-            row[2 * slot_of(name)] = float(value)
-    return dict(sorted(row.items()))

@@ -18,6 +18,8 @@ FORMS = [
     ({"eta": "optimal", "horizon": 200, "encode": "presence", "lam": 3.0}, ("horizon", 200)),
     ({"eta": "adaptive", "encode": "presence", "base": "pa:C=0.05"}, "adaptive"),
     ({"eta": "adaptive", "encode": "auto", "bias": False}, "adaptive"),
+    ({"eta": "adaptive", "encode": "absence", "bias": False, "mix": "score"}, "adaptive"),
+    ({"eta": 0.05, "encode": "absence", "base": "pa:C=0.05", "mix": "score"}, 0.05),
 ]
 
 
@@ -35,7 +37,8 @@ def informative(n=400, seed=0):
 def test_follows_the_equations(form, eta, setting):
     learner = OVFIV(**form, scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     make = (lambda: PlainPA("pa1", 0.05)) if "base" in form else PlainFTRLADP
-    twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", form.get("bias", True))
+    ways = {"bias": form.get("bias", True), "mix": form.get("mix", "probability")}
+    twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", **ways)
     scaler, intercept = Scaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
     met, compared = False, 0
     for step, (x, y, w) in enumerate(stream(labels=setting["labels"], weights=setting["weights"])):
@@ -55,6 +58,17 @@ def test_follows_the_equations(form, eta, setting):
             met = True
             twin.learn({**intercept, **scaler.scaled(x, w, commit=True)}, y, w, set(x) - twin.known)
     assert compared > 100
+
+
+def test_mixed_scores_are_explained_and_become_probabilities():
+    model = OVFIV(mix="score", encode="absence")
+    for x, y in informative(300):
+        model.learn_one(x, y)
+    for x, _ in informative(20, seed=1):
+        margins, proba = model.margins_one(x), model.predict_proba_one(x)
+        for label in model.classes:
+            assert sum(model.explain_one(x, label).values()) == pytest.approx(margins[label], abs=1e-9)
+            assert proba[label] == pytest.approx(np.clip((1 + margins[label]) / 2, 0, 1), abs=1e-12)
 
 
 def test_absence_alone_is_learned():

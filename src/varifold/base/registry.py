@@ -27,6 +27,7 @@ _WHERE: dict[str, str] = {
     "auto": "varifold.auto.classifier:AutoClassifier",
     "arow": "varifold.linear.arow:AROW",
     "arowregressor": "varifold.linear.arowregressor:AROWRegressor",
+    "dynfo": "varifold.forest.dynfo:DynFo",
     "fae": "varifold.naive_bayes.fae:FAE",
     "fobos": "varifold.linear.fobos:FOBOS",
     "ftrladp": "varifold.linear.ftrladp:FTRLADP",

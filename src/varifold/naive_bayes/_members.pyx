@@ -3,23 +3,11 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memmove, memset
 
+from varifold._engine.entries cimport cut_entries
 from varifold._engine.state cimport FLOAT64, INT32, INT64, SLOT, SLOT_CLASS, UINT8, State
 
 from varifold._engine.state import checked_array
-
-
-cdef void cut(State state, Py_ssize_t at, Py_ssize_t count, Py_ssize_t used) noexcept nogil:
-    """Take `count` of the `used` entries out of every array; those behind move up, and the end is zero."""
-    cdef int i
-    cdef Py_ssize_t per
-    cdef char* block
-    for i in range(state.count):
-        per = state.bytes_per_entry(&state.array[i])
-        block = <char*> state.array[i].block[0]
-        memmove(block + at * per, block + (at + count) * per, (used - at - count) * per)
-        memset(block + (used - count) * per, 0, count * per)
 
 
 cdef class Members:
@@ -96,8 +84,8 @@ cdef class Members:
         cdef Py_ssize_t i, start = 0, size = self.size[j]
         for i in range(j):
             start += self.size[i]
-        cut(self.entries, start, size, self.used)
-        cut(self.records, j, 1, self.n)
+        cut_entries(self.entries, start, size, self.used)
+        cut_entries(self.records, j, 1, self.n)
         self.used -= size
         self.n -= 1
 
@@ -109,7 +97,7 @@ cdef class Members:
             while e < end and self.slot[e] < slot:
                 e += 1
             if e < end and self.slot[e] == slot:
-                cut(self.entries, e, 1, self.used)
+                cut_entries(self.entries, e, 1, self.used)
                 self.used -= 1
                 self.size[j] -= 1
                 end -= 1

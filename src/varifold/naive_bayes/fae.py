@@ -51,7 +51,7 @@ class FAE(VaryingClassifier):
         Observations added to every count (> 0).
     max_learners
         Members at the most; the least accurate makes room. The paper has no bound.
-    max_features, evict
+    max_features, evict, objective, costs
         See `VaryingClassifier`.
 
     Notes

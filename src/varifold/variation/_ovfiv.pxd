@@ -9,6 +9,7 @@ cdef class OVFIVModel(Model):
     cdef readonly Model base
     cdef readonly VariationLearner variation
     cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
+    cdef readonly bint mix_scores      # scores are mixed and judged, not probabilities
     cdef Experts experts             # its losses stand in `mixing`
     cdef double* mixing              # [3]: rounds and losses of the experts
     cdef double* counts              # [class]: weight learned
@@ -28,6 +29,8 @@ cdef class OVFIVModel(Model):
     cdef View* without_new(self, View* v) noexcept nogil
     cdef void predict_base(self, View* v) noexcept nogil
     cdef void predict_variation(self) noexcept nogil
+    cdef double own(self, int c) noexcept nogil
+    cdef double mixed(self, int c, double share) noexcept nogil
     cdef double predict(self, View* v) noexcept nogil
     cdef void count_losses(self, int y, double w) noexcept nogil
     cdef double factor(self, View* v, int label) noexcept nogil

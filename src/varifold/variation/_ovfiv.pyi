@@ -9,6 +9,7 @@ class OVFIVModel(Model):
     base: Model
     variation: VariationLearner
     only_variation: bool
+    mix_scores: bool
     @property
     def presence(self) -> bool: ...
     def __init__(
@@ -23,6 +24,7 @@ class OVFIVModel(Model):
         encode: str,
         bias: bool = ...,
         only_variation: bool = ...,
+        mix_scores: bool = ...,
     ) -> None: ...
     def weights(self) -> tuple[float, float]: ...
     def nonzero(self) -> int: ...

@@ -29,13 +29,19 @@ cdef inline double unit(double p) noexcept nogil:
     return 0.0 if p < 0.0 else (1.0 if p > 1.0 else p)
 
 
+cdef inline double bounded(double score) noexcept nogil:
+    """A score whose square is a finite number."""
+    return min(max(score, -1e100), 1e100)
+
+
 cdef class OVFIVModel(Model):
-    """Scores are 2 p - 1, p being the mixed probability of the class."""
+    """Scores are 2 p - 1, p being the mixed probability of the class; with `mix_scores` the mixed scores themselves."""
 
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
-                  str encode, bint bias=True, bint only_variation=False):
+                  str encode, bint bias=True, bint only_variation=False, bint mix_scores=False):
         self.base = base
         self.only_variation = only_variation
+        self.mix_scores = mix_scores
         self.variation = VariationLearner(L1, alpha, beta, L2, encode, bias)
         self.wants_columns = True
         self.sees_empty = True
@@ -149,6 +155,20 @@ cdef class OVFIVModel(Model):
         experts_weights(&self.experts, weights)
         return weights[VALUES]
 
+    cdef double own(self, int c) noexcept nogil:
+        """The variation learner's score of a class; with two labels there is one problem, a single one has score 0."""
+        if self.classes < 2:
+            return 0.0
+        if self.classes == 2:
+            return self.own_score[0] if c == 1 else -self.own_score[0]
+        return self.own_score[c]
+
+    cdef double mixed(self, int c, double share) noexcept nogil:
+        """The mixed score of a class, `share` being the weight of the learner on values."""
+        if self.mix_scores:
+            return share * bounded(self.base_score[c]) + (1.0 - share) * self.own(c)
+        return 2.0 * (share * self.base_proba[c] + (1.0 - share) * self.own_proba[c]) - 1.0
+
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
         cdef double share
@@ -157,12 +177,20 @@ cdef class OVFIVModel(Model):
             return
         share = self.predict(v)
         for c in range(self.classes):
-            out[c] = 2.0 * (share * self.base_proba[c] + (1.0 - share) * self.own_proba[c]) - 1.0
+            out[c] = self.mixed(c, share)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
+        """(1 + score) / 2; of mixed scores, moved into [0, 1] and made to sum to one."""
         cdef int c
+        cdef double total = 0.0
         for c in range(self.classes):
             out[c] = 0.5 * (1.0 + scores[c])
+            if self.mix_scores:
+                out[c] = unit(out[c])
+                total += out[c]
+        if self.mix_scores:
+            for c in range(self.classes):
+                out[c] = out[c] / total if total > 0.0 else 1.0 / self.classes
 
     # ---------------------------------------------------------------- learning
 
@@ -212,17 +240,20 @@ cdef class OVFIVModel(Model):
         self.counts[y] += w
 
     cdef void count_losses(self, int y, double w) noexcept nogil:
-        """Square losses of both learners' probabilities, halved, for the exponential weights."""
+        """Square losses of both learners' probabilities, halved, for the exponential weights.
+
+        Of mixed scores: those of the scores for targets of 1 and -1, which with two labels is (f - y)^2.
+        """
         cdef int c
         cdef double losses[2]
         cdef double d, target
         losses[VALUES] = 0.0
         losses[VARIATION] = 0.0
         for c in range(self.classes):
-            target = 1.0 if c == y else 0.0
-            d = target - self.base_proba[c]
+            target = 1.0 if c == y else (-1.0 if self.mix_scores else 0.0)
+            d = target - (bounded(self.base_score[c]) if self.mix_scores else self.base_proba[c])
             losses[VALUES] += 0.5 * d * d
-            d = target - self.own_proba[c]
+            d = target - (self.own(c) if self.mix_scores else self.own_proba[c])
             losses[VARIATION] += 0.5 * d * d
         experts_learn(&self.experts, losses, w)
         self.mixing[0] = self.experts.rounds
@@ -235,6 +266,8 @@ cdef class OVFIVModel(Model):
     cdef double factor(self, View* v, int label) noexcept nogil:
         """What a unit of the base learner's score adds to the mixed one."""
         cdef double share = self.predict(v), f = 2.0 * self.base_proba[label] - 1.0
+        if self.mix_scores:
+            return share
         return share * unit(f / self.base_score[label] if fabs(self.base_score[label]) > 1e-12 else 0.5)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
@@ -259,7 +292,7 @@ cdef class OVFIVModel(Model):
             return parts
         self.contributions(v, label, &values[0])
         share = self.predict(v)
-        rest = 2.0 * (share * self.base_proba[label] + (1.0 - share) * self.own_proba[label]) - 1.0
+        rest = self.mixed(label, share)
         for i in range(v.n):
             rest -= values[i]
         if self.base_sees(v):
@@ -277,7 +310,7 @@ cdef class OVFIVModel(Model):
         cdef double f, scale, sign = -1.0 if variation.problems == 1 and label == 0 else 1.0
         variation.collect(v)
         f = variation.score(c)
-        scale = sign * (1.0 - share) * (1.0 if fabs(f) <= 1.0 else 1.0 / fabs(f))
+        scale = sign * (1.0 - share) * (1.0 if self.mix_scores or fabs(f) <= 1.0 else 1.0 / fabs(f))
         for i in range(variation.n_counted):
             slot = variation.counted[i]
             if variation.cell(slot, c).w != 0.0:

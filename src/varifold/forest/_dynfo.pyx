@@ -1,0 +1,357 @@
+"""DynFo (Schreckenberger, Bartelt, Stuckenschmidt 2022): stumps that are weighed, learned again and dropped."""
+
+import numpy as np
+
+from libc.math cimport floor
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from varifold._engine.entries cimport cut_entries
+from varifold._engine.model cimport Model
+from varifold._engine.names cimport COLUMN, INDICATOR
+from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, SLOT_CLASS, UINT8, State
+from varifold._engine.view cimport View
+from varifold._numeric.activation cimport argmax
+from varifold._numeric.hashing cimport draw, mix, unit_interval
+from varifold.forest._split_search cimport Split, SplitSearch
+from varifold.forest._window cimport Window, read_view
+
+from varifold._engine.state import checked_array
+
+cdef double ANY = 1e999
+cdef double TIE = 1e-9   # votes and gains that differ by less are equal, so that rounding decides nothing
+
+
+cdef double select(double* numbers, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """The number that is k-th of n when sorted, counted from 0; those before it in the array are not larger."""
+    cdef Py_ssize_t low = 0, high = n - 1, i, j
+    cdef double pivot
+    while low < high:
+        pivot = numbers[(low + high) >> 1]
+        i = low
+        j = high
+        while i <= j:
+            while numbers[i] < pivot:
+                i += 1
+            while numbers[j] > pivot:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return numbers[k]
+
+
+cdef class DynFoModel(Model):
+    """Weighted stumps over a window of the last instances; the answer is the weighted mean of their sides' shares."""
+
+    def __cinit__(self, Py_ssize_t stumps, Py_ssize_t window, double alpha, double beta, double delta, double epsilon,
+                  double gamma, double theta1, double theta2, Py_ssize_t draws, uint64_t seed):
+        self.most = stumps
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.epsilon = epsilon
+        self.gamma = gamma
+        self.low = theta1
+        self.middle = theta2
+        self.draws = draws
+        self.seed = seed
+        self.prepares = True
+        self.window = Window(window)
+        self.splits = SplitSearch(self.window)
+        self.stumps = State()
+        self.stumps.declare("stump.key", <void**> &self.key, SLOT, 1, INT32, True, 0, 0.0, 0.0)
+        self.stumps.declare("stump.value", <void**> &self.value, SLOT, 1, FLOAT64, True)
+        self.stumps.declare("stump.weight", <void**> &self.weight, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
+        self.stumps.declare("stump.shares", <void**> &self.shares, SLOT_CLASS, 2, FLOAT64, False, 0, 0.0, 0.0, 1.0)
+        self.stumps.scratch(<void**> &self.answers, SLOT, 2, INT32)
+        self.stumps.scratch(<void**> &self.sorted, SLOT)
+        self.stumps.reserve_slots(stumps)
+        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.declare("wrong", <void**> &self.wrong, FIXED, 1, UINT8, True, window, 0.0, 0.0, 1.0)
+        self.arrays.scratch(<void**> &self.asked_key, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.asked_value, SLOT)
+        self.arrays.scratch(<void**> &self.entry, SLOT, 2, INT32)
+        self.arrays.scratch(<void**> &self.part, SLOT)
+        self.arrays.scratch(<void**> &self.mean, CLASS)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        self.splits.reserve(capacity)
+        return Model.grow(self, capacity)
+
+    cdef int reserve_class(self) except -1:
+        Model.reserve_class(self)
+        self.stumps.reserve_classes(self.classes + 1)
+        return self.splits.reserve_classes(self.classes + 1)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        """Room for the row."""
+        return self.window.reserve(n + n_new)
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """Take a feature out of rows and stumps; a level that goes leaves its column present."""
+        self.arrays.forget(slot)
+        if self.space.kind[slot] & INDICATOR:
+            self.window.forget(2 * self.space.column[slot] + 1, slot)
+            self.lose(2 * self.space.column[slot] + 1, slot)
+            return
+        self.window.forget(2 * slot, 0.0)
+        self.splits.held[2 * slot] = 0
+        self.lose(2 * slot, 0.0)
+        if not self.space.kind[slot] & COLUMN:
+            self.window.forget(2 * slot + 1, 0.0)
+            self.splits.held[2 * slot + 1] = 0
+            self.lose(2 * slot + 1, 0.0)
+
+    cdef void lose(self, int32_t key, double level) noexcept nogil:
+        """Stumps with this key (and level, unless 0) have nothing to split; the next instance has them learned again."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            if self.key[j] == key and (level == 0.0 or self.value[j] == level):
+                self.key[j] = 0
+
+    # ---------------------------------------------------------------- answering
+
+    cdef void read(self, View* v) noexcept nogil:
+        """Lay the instance out by column, and mark its keys."""
+        cdef Py_ssize_t i
+        self.asked.key = self.asked_key
+        self.asked.value = self.asked_value
+        read_view(v, self.space, &self.asked)
+        for i in range(self.asked.n):
+            self.entry[self.asked.key[i]] = <int32_t> (i + 1)
+
+    cdef void unmark(self) noexcept nogil:
+        """Take the marks of read() off."""
+        cdef Py_ssize_t i
+        for i in range(self.asked.n):
+            self.entry[self.asked.key[i]] = 0
+
+    cdef int side(self, Py_ssize_t j) noexcept nogil:
+        """The side of stump j on which the instance is, 0 or 1; -1 when its feature is absent."""
+        cdef int32_t key = self.key[j], i = self.entry[key]
+        if i == 0:
+            return -1
+        if key & 1:
+            return self.asked.value[i - 1] != self.value[j]
+        return self.asked.value[i - 1] > self.value[j]
+
+    cdef double* share(self, Py_ssize_t j, int c) noexcept nogil:
+        """Shares of class c on the two sides of stump j."""
+        return self.shares + (j * self.stumps.classes + c) * 2
+
+    cdef double vote(self, double* out) noexcept nogil:
+        """Weighted mean of the shares by class, and the weight of the stumps that vote; the class frequencies if none."""
+        cdef Py_ssize_t j
+        cdef int c, side
+        cdef double sum = 0.0, total = 0.0
+        memset(out, 0, self.classes * sizeof(double))
+        for j in range(self.n):
+            side = self.side(j)
+            if side < 0:
+                continue
+            sum += self.weight[j]
+            for c in range(self.classes):
+                out[c] += self.weight[j] * self.share(j, c)[side]
+        for c in range(self.classes):
+            total += self.counts[c]
+        for c in range(self.classes):
+            if sum > 0.0:
+                out[c] /= sum
+            else:
+                out[c] = self.counts[c] / total if total > 0.0 else 1.0 / self.classes
+        return sum
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        self.read(v)
+        self.vote(out)
+        self.unmark()
+
+    cdef void proba(self, double* scores, double* out) noexcept nogil:
+        """The scores, which are shares and sum to one."""
+        memcpy(out, scores, self.classes * sizeof(double))
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.absorb(v, y, w, self.mean)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        self.absorb(v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
+
+    cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
+        """Score and keep the instance, add a stump at first or if the error is large, weigh all, learn again, drop."""
+        cdef Py_ssize_t n_alive
+        cdef int64_t t = v.step + 1
+        self.read(v)
+        self.vote(out)
+        if self.window.taken:
+            self.wrong[self.answered % self.window.most] = out[y] < out[argmax(self.classes, out)] - TIE
+            self.answered += 1
+        self.counts[y] += w
+        self.asked.y = y
+        self.asked.w = w
+        self.splits.put(&self.asked)
+        n_alive = self.splits.list_alive(self.space.size)
+        if self.n < self.most and (self.n == 0 or self.window.taken <= self.most or self.error() > self.gamma):
+            self.n += 1
+            self.learn_stump(self.n - 1, n_alive, draw(self.seed, <uint64_t> t, <uint64_t> self.most))
+        self.reweigh(y, w)
+        self.renew(n_alive, t)
+        self.unmark()
+
+    cdef double error(self) noexcept nogil:
+        """Share of the answers to the window's instances that were wrong."""
+        cdef Py_ssize_t i, n = <Py_ssize_t> min(self.answered, <int64_t> self.window.most), wrong = 0
+        for i in range(n):
+            wrong += self.wrong[i]
+        return <double> wrong / n if n else 0.0
+
+    cdef void reweigh(self, int y, double w) noexcept nogil:
+        """A right vote raises a stump's weight towards 2, a wrong one lowers it towards 0, an absent feature by epsilon."""
+        cdef Py_ssize_t j
+        cdef int side
+        cdef double a = self.alpha * w
+        for j in range(self.n):
+            side = self.side(j)
+            if side < 0:
+                self.weight[j] -= self.epsilon * w
+            else:
+                self.weight[j] = ((2.0 * a if self.answers[2 * j + side] == y else 0.0) + self.weight[j]) / (1.0 + a)
+
+    cdef double threshold(self) noexcept nogil:
+        """The quantile theta2 of the weights, interpolated."""
+        cdef Py_ssize_t i, k = <Py_ssize_t> floor((self.n - 1) * self.middle)
+        cdef double below, above
+        memcpy(self.sorted, self.weight, self.n * sizeof(double))
+        below = above = select(self.sorted, self.n, k)
+        for i in range(k + 1, self.n):
+            if i == k + 1 or self.sorted[i] < above:
+                above = self.sorted[i]
+        return below + (above - below) * ((self.n - 1) * self.middle - k)
+
+    cdef void renew(self, Py_ssize_t n_alive, int64_t t) noexcept nogil:
+        """Learn again what has lost its feature, and by chance what lies below the threshold; drop what is too light."""
+        cdef Py_ssize_t j
+        cdef double threshold = self.threshold()
+        cdef uint64_t luck
+        for j in range(self.n):
+            luck = draw(self.seed, <uint64_t> t, <uint64_t> j)
+            if self.key[j] == 0 or (self.low <= self.weight[j] < threshold and unit_interval(luck) >= self.beta):
+                self.learn_stump(j, n_alive, luck)
+        for j in range(self.n - 1, -1, -1):
+            if self.weight[j] < self.low:
+                cut_entries(self.stumps, j, 1, self.n)
+                self.n -= 1
+
+    cdef void learn_stump(self, Py_ssize_t j, Py_ssize_t n_alive, uint64_t luck) noexcept nogil:
+        """Draw a share delta of the features in the window and take the best split of these, with weight 1."""
+        cdef Py_ssize_t i, at, count = <Py_ssize_t> floor(self.delta * n_alive + TIE)
+        cdef int32_t* alive = self.splits.alive
+        cdef int c
+        cdef Split* found
+        cdef double gain = 0.0
+        for i in range(min(max(count, 1), self.draws)):
+            luck = mix(luck)
+            at = i + <Py_ssize_t> (luck % <uint64_t> (n_alive - i))
+            alive[i], alive[at] = alive[at], alive[i]
+            found = self.splits.search(alive[i], self.classes)
+            if i == 0 or found.gain > gain + TIE * self.window.most:
+                gain = found.gain
+                self.key[j] = alive[i]
+        self.value[j] = self.splits.best[self.key[j]].value
+        self.weight[j] = 1.0
+        for c in range(self.classes):
+            memcpy(self.share(j, c), self.splits.side_of(self.key[j], c), 2 * sizeof(double))
+        self.set_answers(j)
+
+    cdef void set_answers(self, Py_ssize_t j) noexcept nogil:
+        """The largest class of either side, the first among equals."""
+        cdef int c, side
+        for side in range(2):
+            self.answers[2 * j + side] = 0
+            for c in range(1, self.classes):
+                if self.share(j, c)[side] > self.share(j, self.answers[2 * j + side])[side] + TIE:
+                    self.answers[2 * j + side] = c
+
+    # ---------------------------------------------------------------- explaining
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """Weight of the stumps that split the feature."""
+        cdef Py_ssize_t j
+        cdef bint level = (self.space.kind[slot] & INDICATOR) != 0
+        cdef int32_t key = 2 * self.space.column[slot] + level
+        cdef double sum = 0.0
+        for j in range(self.n):
+            if self.key[j] == key and (not level or self.value[j] == slot):
+                sum += self.weight[j]
+        return sum
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        """A stump's share of the vote above 1 / labels goes to the value it looks at; the rest is the intercept's."""
+        cdef Py_ssize_t i, j
+        cdef int side
+        cdef int32_t slot
+        cdef double sum, rest
+        self.read(v)
+        sum = self.vote(self.mean)
+        memset(self.part, 0, self.space.size * sizeof(double))
+        for j in range(self.n):
+            side = self.side(j)
+            if side >= 0 and sum > 0.0:
+                slot = self.key[j] >> 1
+                if self.key[j] & 1:
+                    slot = <int32_t> self.asked.value[self.entry[self.key[j]] - 1]
+                self.part[slot] += self.weight[j] / sum * (self.share(j, label)[side] - 1.0 / self.classes)
+        self.unmark()
+        rest = self.mean[label]
+        for i in range(v.n):
+            out[i] = self.part[v.slot[i]] if v.slot[i] else 0.0
+            rest -= out[i]
+        for i in range(v.n):
+            if v.slot[i] == 0:
+                out[i] = rest
+
+    # ---------------------------------------------------------------- looking inside
+
+    def portraits(self):
+        """(key, value, weight, shares by side and class) of every stump."""
+        cdef Py_ssize_t j
+        cdef int c, side
+        return [(self.key[j], self.value[j], self.weight[j],
+                 [[self.share(j, c)[side] for c in range(self.classes)] for side in range(2)]) for j in range(self.n)]
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        return {**Model.dump(self, size), **self.window.dump(), **self.stumps.dump(self.n, self.classes),
+                "answered": np.array([self.answered], dtype=np.int64)}
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef Py_ssize_t j
+        Model.fill(self, arrays, capacity)
+        self.window.fill(arrays, capacity, self.classes)
+        self.splits.reserve_classes(self.classes)
+        self.splits.recount()
+        self.answered = int(checked_array(arrays, "answered", "i", (1,), 0, 1 << 53)[0])
+        keys = checked_array(arrays, "stump.key", "i", (None,), 0, 2 * capacity - 1)
+        if len(keys) > self.most:
+            raise ValueError(f"{len(keys)} stumps where {self.most} are allowed")
+        self.stumps.fill(arrays, len(keys), self.most, self.classes)
+        self.n = len(keys)
+        for j in range(self.n):
+            self.set_answers(j)
+
+    def nbytes(self):
+        return Model.nbytes(self) + self.window.nbytes() + self.stumps.nbytes() + self.splits.nbytes()
