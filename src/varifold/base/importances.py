@@ -53,8 +53,8 @@ def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int
     block = to_block(X, y)
     if not (block.codes >= 0).any():
         raise DataError(
-            f"importances are measured on labelled instances; none of the {len(block):,} has a label: pass y, or a Block "
-            "that holds labels"
+            f"importances are measured on labelled instances; none of the {len(block):,} has a label: pass y, or a "
+            "Block that holds labels"
         )
     block = block.take(np.flatnonzero(block.codes >= 0))
     rng = np.random.default_rng(seed)

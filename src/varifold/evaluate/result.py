@@ -55,22 +55,6 @@ class LabelScores:
 
 
 @dataclass(frozen=True)
-class LabelScores:
-    """How one label was answered."""
-
-    precision: float
-    """Share of the answers with this label that were right; NaN without such an answer."""
-    recall: float
-    """Share of the instances of this label that got it as their answer; NaN without such an instance."""
-    f1: float
-    """Harmonic mean of the two; NaN where the label neither occurred nor was answered."""
-    count: int
-    """Instances of this label."""
-    answered: int
-    """Answers with this label."""
-
-
-@dataclass(frozen=True)
 class Result:
     """One prequential run.
 
