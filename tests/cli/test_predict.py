@@ -111,7 +111,7 @@ def test_an_empty_file_and_a_model_without_labels(
     assert "no instances" in capsys.readouterr().err
     AROW().save(tmp_path / "blank")
     assert main(["predict", str(tmp_path / "blank"), str(tmp_path / "empty.csv")]) == 1
-    assert "not learned any label" in capsys.readouterr().err
+    assert "not learned anything" in capsys.readouterr().err
     assert main(["predict", str(model), str(tmp_path / "train.csv"), "--out", str(tmp_path / "x.xls")]) == 2
 
 

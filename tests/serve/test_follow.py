@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from tests.serve.server import instance
-from varifold import AROW
+from varifold import AROW, AROWRegressor
 from varifold.cli import main
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
@@ -159,3 +159,16 @@ def test_a_group_that_is_half_applied_is_replayed_at_the_next_start(
             follower.answer([line(i) for i in range(4)])
         follower.close()
     assert Store.open(tmp_path / "models" / "m", Limits(), Policy()).state.learner.steps == 4
+
+
+def test_numbers_are_followed_by_a_regressor() -> None:
+    follower = Follower.open(None, "m", AROWRegressor(), "price", "id", Limits())
+    rows = [orjson.dumps({"size": i % 7, "price": 10.0 * (i % 7)}) for i in range(80)]
+    assert all("error" not in orjson.loads(answer) for answer in follower.answer(rows))
+    (waits,) = follower.answer([orjson.dumps({"size": 3, "id": "late"})])
+    assert abs(orjson.loads(waits)["label"] - 30.0) < 5.0
+    steps = follower.state.learner.steps
+    follower.answer([orjson.dumps({"id": "late", "price": 30.0})])
+    assert follower.state.learner.steps == steps + 1
+    (refused,) = follower.answer([orjson.dumps({"size": 3, "price": "dear"})])
+    assert "finite numbers" in orjson.loads(refused)["error"]

@@ -28,8 +28,8 @@ class Schedule:
     batch: Batch
     new: int
     events: Ints | None
-    learned: Ints
-    """Label codes in the order in which they are learned."""
+    learned: Any
+    """Label codes, or numbers to predict, in the order in which they are learned."""
     before: Ints
     """For each new instance, how many of `learned` come before its prediction."""
 
@@ -61,11 +61,11 @@ class LabelQueue:
         batch, delays = self._read_delays(batch)
         n = len(batch.block)
         now = np.arange(self.clock, self.clock + n, dtype=np.float64)
-        due = np.where(batch.block.codes >= 0, now + delays, np.inf)
+        due = np.where(batch.block.labelled, now + delays, np.inf)
         self._record_first(batch.block, due)
         self.clock += n
         if self.waiting is None and np.array_equal(due, now):
-            return Schedule(batch, n, None, batch.block.codes, np.arange(n))
+            return Schedule(batch, n, None, _learned(batch.block), np.arange(n))
         old = 0
         if self.waiting is not None:
             old = len(self.waiting.block)
@@ -81,7 +81,7 @@ class LabelQueue:
         events = np.empty(n + len(ready), dtype=np.int64)
         events[np.arange(n) + before] = np.arange(old, old + n) + 1
         events[learn_at] = -(ready + 1)
-        return Schedule(batch, n, events, batch.block.codes[ready], before)
+        return Schedule(batch, n, events, _learned(batch.block)[ready], before)
 
     def remaining(self) -> Schedule | None:
         """Learn the labels that arrive after the last prediction, in their order; None when there are none."""
@@ -91,7 +91,7 @@ class LabelQueue:
             return None
         order = np.argsort(self.due, kind="stable")
         batch, self.waiting = self.waiting, None
-        return Schedule(batch, 0, -(order + 1), batch.block.codes[order], np.zeros(0, dtype=np.int64))
+        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], np.zeros(0, dtype=np.int64))
 
     def learned_before(self, codes: Ints, at: Ints) -> Bools:
         """Whether each of these labels had been learned before the prediction at that time."""
@@ -118,6 +118,11 @@ class LabelQueue:
             if not (d is None or isinstance(d, Real)):
                 raise DataError(f"the function of x and y gave a delay of {d!r}; it gives a number, or None for never")
         return batch, _checked(np.array([np.inf if d is None else float(d) for d in given], dtype=np.float64))
+
+
+def _learned(block: Block) -> Any:
+    """What is learned of each instance: the label's code, or the number to predict."""
+    return block.codes if block.targets is None else block.targets
 
 
 def _field(batch: Batch, name: str) -> tuple[Batch, Floats]:

@@ -49,7 +49,7 @@ def digest(learner: Any) -> str:
 
 
 def answer(learner: Any, x: Mapping[str, Any]) -> dict[str, Any]:
-    """What the learner says of an instance: the label, and probabilities where it has them."""
+    """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them."""
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
     probabilities = learner.predict_proba_one(x)

@@ -6,6 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+from varifold.base.learner import is_regressor
 from varifold.errors import VarifoldError
 from varifold.perkey import PerKey
 from varifold.serve.core import bodies, learners
@@ -112,7 +113,8 @@ async def show(app: App, request: Request) -> Response:
         {
             **summary(writer),
             "params": learner._header()["params"],
-            "labels": learner.classes,
+            "task": "regression" if is_regressor(learner) else "classification",
+            "labels": getattr(learner, "classes", []),
             "digest": learners.digest(learner),
         }
     )
@@ -147,8 +149,10 @@ async def explain(app: App, request: Request) -> Response:
         body = {"x": state.last}
     bodies.check_instance(body)
     x = state.features_of(body)
+    if is_regressor(state.learner) and wanted is not None:
+        raise RefusedError("the model is a regressor, which has no labels: leave label out")
     try:
-        parts = state.learner.explain_one(x, wanted)
+        parts = state.learner.explain_one(x, *([] if wanted is None else [wanted]))
     except VarifoldError as error:
         raise RefusedError(str(error)) from error
     return answer({**learners.answer(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})
