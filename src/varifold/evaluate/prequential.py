@@ -13,7 +13,7 @@ import numpy as np
 from varifold.base import Block, Labels, Vocabulary
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.evaluate.delayed_labels import Delay, LabelQueue
+from varifold.evaluate.delayed_labels import Delay, DelayedLabels
 from varifold.evaluate.importances import ROWS, ImportanceTracker
 from varifold.evaluate.metrics import Ints, Majority, Tally
 from varifold.evaluate.periods import Periods
@@ -90,7 +90,7 @@ def prequential(
     delay = getattr(stream, "delay", None) if delay is None else delay
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
-    run = _Run(runner_of(learner), LabelQueue(delay), start, Windows(curve_points, _length(stream)))
+    run = _Run(runner_of(learner), DelayedLabels(delay), start, Windows(curve_points, _length(stream)))
     run.periods = None if by is None else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
@@ -115,7 +115,7 @@ def prequential(
 class _Run:
     """The state of one evaluation."""
 
-    def __init__(self, runner: Runner, queue: LabelQueue, scored_from: int, windows: Windows) -> None:
+    def __init__(self, runner: Runner, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
         self.runner = runner
         self.queue = queue
         self.scored_from = scored_from

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from varifold.errors import VarifoldError
-from varifold.evaluate.waiting import Waiting, WaitingInstances
+from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import changes, read
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
@@ -45,7 +45,7 @@ class ModelState:
         self.seq = 0
         self.time = 0
         self.learned = 0
-        self.waiting = WaitingInstances(limits.waiting, limits.waiting_ms)
+        self.waiting = LabelQueue(limits.waiting, limits.waiting_ms)
         self.monitor = Monitor()
         self.last: learners.Instance | None = None
         self._ids: OrderedDict[str, list[int]] = (
