@@ -292,7 +292,7 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
     with server.client() as client:
         for header, read, write in (
             (None, 401, 401),
-            ("Bearer wrongwrongwrongwrong", 401, 401),
+            ("Bearer wrongwrongwrongwrong", 403, 403),
             ("Basic writewritewritewrite", 401, 401),
             ("Bearer readreadreadread", 200, 403),
             ("Bearer writewritewritewrite", 200, 201),
@@ -300,6 +300,9 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
             headers = {} if header is None else {"authorization": header}
             assert client.get("/models", headers=headers).status_code == read
             assert client.put("/models/m", headers=headers, json={"method": "arow"}).status_code == write
+        assert "a token is needed" in client.get("/models").json()["error"]
+        wrong = client.get("/models", headers={"authorization": "Bearer wrongwrongwrongwrong"})
+        assert "none of the server's" in wrong.json()["error"]
         reader = {"authorization": "Bearer readreadreadread"}
         assert client.post("/models/m/predict", headers=reader, json={"x": {}}).status_code == 200
         assert client.post("/models/m/predict", headers=reader, json={"x": {}, "keep": True}).status_code == 403

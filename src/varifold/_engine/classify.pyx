@@ -205,6 +205,18 @@ cdef class Engine(Answers):
         x, _ = self.loaded(data, target)
         return self.ask(x, probabilities)
 
+    def answer_json(self, data):
+        """(predict_one(x), predict_proba_one(x)) for x = json.loads(data), in one pass."""
+        cdef int c
+        claim(self)
+        try:
+            c = self.ask_json(data, None, True)
+            if c < 0:
+                return None, {}
+            return self.labels[c], {y: self.probs[k] for k, y in enumerate(self.labels)}
+        finally:
+            release(self)
+
     def predict_json(self, data, target=None):
         """predict_one(x) for x = json.loads(data) without the field `target`."""
         cdef int c

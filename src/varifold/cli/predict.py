@@ -58,15 +58,49 @@ def run(args: argparse.Namespace) -> int:
 
     stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
     rows = 0
+    features = _Features(learner)
     with open_writer(args.out, args.format) as write:
         for batch in stream.batches():
+            features.look(batch)
             write(list(_answers(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
+    features.say(args.model)
     skipped = f", {stream.skipped:,} rows could not be read" if stream.skipped else ""
     print(f"{rows:,} rows answered{skipped}", file=sys.stderr)
     return 0
+
+
+class _Features:
+    """Whether any column of the files is a feature that the model knows; without one all answers are alike."""
+
+    def __init__(self, learner: Any) -> None:
+        learners = [each for _, each in learner.items()] if isinstance(learner, PerKey) else [learner]
+        self.known = {name for each in learners for name in each.features}
+        self.columns: set[Any] = set()
+        self.matched = False
+
+    def look(self, batch: Batch) -> None:
+        """Look at the columns of a batch, until one is known."""
+        if not self.matched:
+            vocabulary = batch.block.vocabulary
+            self.columns = {vocabulary.name_of(i) for i in vocabulary.live()}
+            self.matched = not self.known.isdisjoint(self.columns)
+
+    def say(self, model: str) -> None:
+        """Say it if there was none."""
+        if not self.matched:
+            print(
+                f"varifold: none of the columns ({_some(self.columns)}) is a feature that {model} learned "
+                f"({_some(self.known)}): every row has the same answer",
+                file=sys.stderr,
+            )
+
+
+def _some(names: set[Any]) -> str:
+    shown = sorted(map(str, names))
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
 
 
 def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
 from varifold.base.params import Integer, Real, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.evaluate.delayed_labels import Delay, LabelQueue, Schedule
+from varifold.evaluate.delayed_labels import Delay, DelayedLabels, Schedule
 from varifold.evaluate.importances import ROWS, ImportanceTracker
 from varifold.evaluate.metrics import Bools, Floats, Ints, Majority, Tally
 from varifold.evaluate.number_metrics import NumberTally, RunningMean
@@ -105,9 +105,9 @@ def prequential(
     numeric = is_regressor(learner)
     run: _Run
     if numeric:
-        run = _NumberRun(learner, LabelQueue(delay), start, NumberWindows(curve_points, _length(stream)), quantile)
+        run = _NumberRun(learner, DelayedLabels(delay), start, NumberWindows(curve_points, _length(stream)), quantile)
     else:
-        run = _LabelRun(learner, LabelQueue(delay), start, Windows(curve_points, _length(stream)))
+        run = _LabelRun(learner, DelayedLabels(delay), start, Windows(curve_points, _length(stream)))
     run.periods = None if by is None else NumberPeriods(by) if numeric else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
@@ -132,7 +132,7 @@ def prequential(
 class _Run:
     """The state of one evaluation, whatever is predicted."""
 
-    def __init__(self, runner: Any, queue: LabelQueue, scored_from: int, windows: Windows) -> None:
+    def __init__(self, runner: Any, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
         self.runner = runner
         self.queue = queue
         self.scored_from = scored_from
@@ -205,7 +205,7 @@ class _Run:
 class _LabelRun(_Run):
     """An evaluation of a classifier."""
 
-    def __init__(self, learner: Any, queue: LabelQueue, scored_from: int, windows: Windows) -> None:
+    def __init__(self, learner: Any, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
         super().__init__(runner_of(learner), queue, scored_from, windows)
         self.tally = Tally()
         self.majority = Majority()
@@ -260,7 +260,7 @@ class _NumberRun(_Run):
     windows: NumberWindows
 
     def __init__(
-        self, learner: Any, queue: LabelQueue, scored_from: int, windows: NumberWindows, quantile: float
+        self, learner: Any, queue: DelayedLabels, scored_from: int, windows: NumberWindows, quantile: float
     ) -> None:
         super().__init__(number_runner_of(learner), queue, scored_from, windows)
         self.tally = NumberTally(quantile)
