@@ -144,6 +144,18 @@ cdef class Engine(Answers):
         finally:
             release(self)
 
+    def answer_one(self, x):
+        """(label, probabilities by label) of an instance that is gathered once; (None, {}) before any label."""
+        cdef int c, best
+        claim(self)
+        try:
+            best = self.ask(x, True)
+            if best < 0:
+                return None, {}
+            return self.labels[best], {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
+        finally:
+            release(self)
+
     def margins_one(self, x):
         """Scores by label, or what the decision makes of them."""
         cdef int c
