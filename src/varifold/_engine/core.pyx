@@ -139,7 +139,8 @@ cdef class Core(JsonDoor):
         checked_array(arrays, "step", "i", (1,), 0, LATEST)
         checked_array(arrays, "space.evictions", "i", (1,), 0)
         checked_array(arrays, "space.seen", "i", (len(names), 3), 0, LATEST)
-        checked_array(arrays, "scaler", "f", (None, 3))
+        checked_array(arrays, "scaler", "f", (None, self.scaler.width))
+        self.scaler.check(arrays["scaler"])
         for key, array in arrays.items():
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise ValueError(f"{key} holds NaN or infinity")

@@ -47,4 +47,5 @@ cdef class Intake(Guard):
     cdef list gather_pair(self, PyObject* key, PyObject* value, list pending)
     cdef int bind(self, Vocabulary vocabulary) except -1
     cdef Py_ssize_t gather_row(self, const int32_t* idx, const double* val, Py_ssize_t m) noexcept nogil
+    cdef void scale_robust(self, double w, bint commit) noexcept nogil
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil

@@ -23,7 +23,8 @@ from varifold._engine.reading cimport (
     value_error,
 )
 from varifold._engine.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
-from varifold._engine.scaler cimport NONE, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
+from varifold._engine.robust cimport RobustStat, absorb_robust
+from varifold._engine.scaler cimport NONE, ROBUST, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
 from varifold._engine.space cimport Seen, Space, seen_last
 from varifold._engine.view cimport View
 from varifold._numeric.memory cimport allocate, resize
@@ -141,7 +142,7 @@ cdef class Intake(Guard):
                     self.n += 1
                     self.slots[self.n] = s
                     self.vals[self.n] = number
-                    if self.scaler.kind != NONE:
+                    if self.scaler.stat != NULL:
                         prefetch(&self.scaler.stat[s])
                     continue
             if not runs_no_code(key, value):
@@ -233,6 +234,23 @@ cdef class Intake(Guard):
 
     # ---------------------------------------------------------------- presenting
 
+    cdef void scale_robust(self, double w, bint commit) noexcept nogil:
+        """Scale the pairs by their robust statistics (for good when committing)."""
+        cdef Py_ssize_t i
+        cdef int32_t s
+        cdef RobustStat passing
+        cdef RobustStat* stat
+        for i in range(1, self.n + 1):
+            s = self.slots[i]
+            if self.space.kind[s] & INDICATOR:
+                self.scaled[i] = self.vals[i]
+                continue
+            stat = &self.scaler.robust[s]
+            if not commit:
+                passing = stat[0]
+                stat = &passing
+            self.scaled[i] = absorb_robust(stat, self.vals[i], w, self.scaler.clip, self.step + 1.0)
+
     cdef void present(self, double w, bint commit, bint admitted) noexcept nogil:
         """Order the pairs, scale them (for good when committing) and lay out the view.
 
@@ -261,6 +279,8 @@ cdef class Intake(Guard):
                 k = n + 1 - i if n + 1 - i < STRIP else STRIP
                 absorb_strip(stat, k, slots + i, vals + i, w, clip, commit, scaled + i)
                 i += k
+        elif kind == ROBUST:
+            self.scale_robust(w, commit)
         else:
             for i in range(1, n + 1):
                 s = self.slots[i]

@@ -2,10 +2,13 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from varifold._engine.robust cimport RobustStat
+
 cdef enum ScaleKind:
     NONE = 0
     STANDARD = 1
     MINMAX = 2
+    ROBUST = 3
 
 # standard: weight, mean, sum of squared deviations; minmax: weight, smallest, largest.
 cdef struct Stat:
@@ -14,11 +17,14 @@ cdef struct Stat:
     double b
 
 cdef class Scaler:
-    cdef Stat* stat
+    cdef Stat* stat              # of the other kinds
+    cdef RobustStat* robust      # of the robust kind
     cdef Py_ssize_t capacity
     cdef readonly int kind
     cdef readonly double clip
 
+    cdef char* rows(self) noexcept nogil
+    cdef Py_ssize_t row_bytes(self) noexcept nogil
     cdef int grow(self, Py_ssize_t capacity) except -1
     cdef void forget(self, int32_t slot) noexcept nogil
 

@@ -104,7 +104,7 @@ class AutoClassifier(VaryingClassifier):
         budget: str = "balanced",
         threshold: float = 0.5,
         *,
-        scale: str = "standard",
+        scale: str = "robust",
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",

@@ -42,7 +42,11 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"``, ``"minmax"`` (running range)
+        or ``"none"``. ``"robust"`` clips values beyond three times the running 90 % quantile of their distance from
+        the centre before they enter mean and deviation; a value other than 0 that never varies, or makes up 70 % of a
+        feature's values, stands for presence and counts 1 (words coded 1.0, counts of words), where ``"standard"``
+        makes it about 0; and a feature whose values jump and stay, as with another unit, starts its statistics again.
     fit_intercept
         Whether a constant, always present input is added.
     clip

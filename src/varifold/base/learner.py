@@ -46,7 +46,7 @@ class VaryingLearner(Estimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {
-        "scale": OneOf("standard", "minmax", "none"),
+        "scale": OneOf("standard", "robust", "minmax", "none"),
         "fit_intercept": Boolean(),
         "clip": Real(0, open_low=True),
         "max_features": AnyOf(Integer(1), None),

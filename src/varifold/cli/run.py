@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--seed", type=natural, default=0, metavar="S", help="seed of permutation and scenario")
     how.add_argument(
         "--scale",
-        choices=["standard", "minmax", "none", "paper"],
+        choices=["standard", "robust", "minmax", "none", "paper"],
         help="online scaling; paper: z-scores of the whole set and no intercept (looks ahead)",
     )
     how.add_argument(

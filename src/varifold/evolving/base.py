@@ -107,7 +107,7 @@ class EvolvingClassifier(DeclaredClassifier):
             centred=self.fit_intercept,
             spread=self.scale != "none",
             ridge=self.ridge,
-            bound=self.clip if self.scale == "standard" else 0.0,
+            bound=self.clip if self.scale in ("standard", "robust") else 0.0,
             horizon=horizon,
             max_dense=self.max_dense,
             seed=seed,

@@ -76,5 +76,5 @@ class OLIDS(LinearClassifier):
 
     def _rule(self) -> OLIDSRule:
         by_column = self.indicator_rows == "column"
-        clip = self.clip if by_column and self.scale == "standard" else 0.0
+        clip = self.clip if by_column and self.scale in ("standard", "robust") else 0.0
         return OLIDSRule(self.C, self.theta, self.lam, self.B, by_column, clip)

@@ -101,7 +101,7 @@ class OVFIV(VaryingClassifier):
         "L2": Real(0),
         "encode": OneOf("auto", "absence", "presence"),
         "bias": Boolean(),
-        "scale": AnyOf(OneOf("standard", "minmax", "none"), None),
+        "scale": AnyOf(OneOf("standard", "robust", "minmax", "none"), None),
         "fit_intercept": AnyOf(Boolean(), None),
         "clip": AnyOf(Real(0, open_low=True), None),
     }

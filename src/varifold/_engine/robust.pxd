@@ -1,0 +1,195 @@
+"""The robust kind of scaling: outliers are clipped at a running quantile, constants are presence, new units start over.
+
+Around the centre c of a feature (its running median, or its commonest value where that makes up half of the values) the
+90 % quantile q of |x - c| is tracked by stochastic approximation, values equal to c left out. A value outside
+c +- 3 q counts as the nearer bound in mean and deviation. The rest of the mathematics is `standard`.
+"""
+
+from libc.math cimport exp, exp2, fabs, sqrt
+
+cdef enum:
+    ROBUST_WIDTH = 14          # numbers in RobustStat
+    WARM_UP = 10               # values off the centre before any is clipped
+    MODE_MEMORY = 100          # values that the share of the commonest one is averaged over
+    FIRST_RUN = 20             # values in a row that a new unit takes to be noticed the first time
+    EARLY_RUN = 6              # values in a row within q / 10 that show, among the first EARLY, that q is far too large
+    LATE_RUN = 16              # the same later
+    EARLY = 50
+
+cdef extern from *:
+    """
+    #define VARIFOLD_LEVEL 0.9
+    #define VARIFOLD_BOUND 3.0
+    #define VARIFOLD_SLOWEST_STEP 0.03
+    #define VARIFOLD_SLOWEST_RISE 1.0273678027634894
+    #define VARIFOLD_SLOWEST_FALL 0.997004495503373
+    #define VARIFOLD_NORMAL_QUANTILE 1.645
+    #define VARIFOLD_NARROW 20.0
+    #define VARIFOLD_CONSTANT 0.7
+    #define VARIFOLD_LARGEST_SQUARE 1e300
+    #define VARIFOLD_SMALLEST_SPREAD 1e-300
+    """
+    const double LEVEL "VARIFOLD_LEVEL"                        # of the quantile q
+    const double BOUND "VARIFOLD_BOUND"                        # of |x - c|, in units of q
+    const double SLOWEST_STEP "VARIFOLD_SLOWEST_STEP"          # of log q, and what it makes of q: exp(0.03 x 0.9)
+    const double SLOWEST_RISE "VARIFOLD_SLOWEST_RISE"          # beyond q, exp(-0.03 x 0.1) within
+    const double SLOWEST_FALL "VARIFOLD_SLOWEST_FALL"
+    const double NORMAL_QUANTILE "VARIFOLD_NORMAL_QUANTILE"    # q of a normal variable with deviation 1
+    const double NARROW "VARIFOLD_NARROW"                      # a run this much narrower than q is a new unit
+    const double CONSTANT "VARIFOLD_CONSTANT"                  # share from which on a value not 0 is presence
+    const double LARGEST_SQUARE "VARIFOLD_LARGEST_SQUARE"
+    const double SMALLEST_SPREAD "VARIFOLD_SMALLEST_SPREAD"
+
+cdef struct RobustStat:
+    double weight, mean, m2      # of the clipped values (Welford)
+    double median                # moves by a part of q towards each value
+    double spread                # q
+    double mode, share           # the commonest value and its recent share; another takes over below a quarter
+    double count, varied         # values, and those off the centre
+    double run, run_mean, run_m2 # the last values in a row that lie beyond q on one side; or, as -run and their
+                                 # largest distance, those that lie within a tenth of q
+    double restarts              # times that a new unit was noticed
+    double restarted_at          # step of the last one
+
+
+cdef inline double centre_of(RobustStat* s) noexcept nogil:
+    return s.mode if s.share >= 0.5 else s.median
+
+
+cdef inline void track_mode(RobustStat* s, double x) noexcept nogil:
+    """Update the commonest value and its share."""
+    s.count += 1.0
+    if s.count == 1.0:
+        s.mode = x
+        s.median = x
+        s.share = 1.0
+        return
+    s.share += ((1.0 if x == s.mode else 0.0) - s.share) / min(s.count, <double> MODE_MEMORY)
+    if s.share < 0.25:
+        s.mode = x
+        s.share = 0.25
+
+
+cdef inline void end_run(RobustStat* s) noexcept nogil:
+    s.run = 0.0
+    s.run_mean = 0.0
+    s.run_m2 = 0.0
+
+
+cdef inline void shrink_spread(RobustStat* s, double distance) noexcept nogil:
+    """After a run of values that are all much nearer than q, which outliers made large, take q from them."""
+    if distance >= 0.1 * s.spread:
+        if s.run < 0.0:
+            end_run(s)
+        return
+    if s.run > 0.0:
+        end_run(s)
+    s.run -= 1.0
+    s.run_mean = max(s.run_mean, distance)
+    if s.run <= -(<double> (EARLY_RUN if s.varied < EARLY else LATE_RUN)):
+        s.spread = max(s.run_mean, SMALLEST_SPREAD)
+        end_run(s)
+
+
+cdef inline void track_spread(RobustStat* s, double x, double distance) noexcept nogil:
+    """Move the quantile and the median by a value that is off the centre; steps 3 / k, geometric for the quantile."""
+    cdef double step
+    s.varied += 1.0
+    if s.varied == 1.0:
+        s.spread = distance
+    elif s.varied * SLOWEST_STEP > 3.0:
+        s.spread *= SLOWEST_RISE if distance > s.spread else SLOWEST_FALL
+    else:
+        step = max(3.0 / (s.varied + 2.0), SLOWEST_STEP)
+        s.spread *= exp(step * LEVEL) if distance > s.spread else exp(step * (LEVEL - 1.0))
+    s.spread = max(s.spread, SMALLEST_SPREAD)
+    shrink_spread(s, distance)
+    step = min(max(1.0 / s.count, 0.01) * s.spread, fabs(x - s.median))
+    s.median += step if x > s.median else -step
+
+
+cdef inline bint is_new_unit(RobustStat* s, double x, double centre) noexcept nogil:
+    """Whether the last values in a row, x the latest, are of another unit: far off the old ones, or much narrower.
+
+    Each restart asks for twice as long a run, so that a feature that alternates between levels settles.
+    """
+    cdef double d, deviation, length
+    if fabs(x - centre) <= s.spread:
+        if s.run > 0.0:
+            end_run(s)
+        return False
+    if s.run < 0.0 or (s.run > 0.0 and (x > centre) != (s.run_mean > centre)):
+        end_run(s)
+    s.run += 1.0
+    d = x - s.run_mean
+    s.run_mean += d / s.run
+    s.run_m2 = min(s.run_m2 + d * (x - s.run_mean), LARGEST_SQUARE)
+    if s.run < FIRST_RUN:
+        return False
+    length = FIRST_RUN * exp2(min(s.restarts, 20.0))
+    if s.run < length:
+        return False
+    deviation = sqrt(s.run_m2 / s.run)
+    if deviation > 0.0 and (fabs(s.run_mean - centre) > BOUND * s.spread or deviation < s.spread / NARROW):
+        return True
+    if s.run >= 4.0 * length:
+        end_run(s)
+    return False
+
+
+cdef inline void restart(RobustStat* s, double x, double step) noexcept nogil:
+    """Begin the statistics with those of the run."""
+    s.weight = s.run
+    s.mean = s.run_mean
+    s.m2 = s.run_m2
+    s.median = s.run_mean
+    s.spread = max(NORMAL_QUANTILE * sqrt(s.run_m2 / s.run), SMALLEST_SPREAD)
+    s.mode = x
+    s.share = 0.25
+    s.restarts += 1.0
+    s.restarted_at = step
+    end_run(s)
+
+
+cdef inline double clipped(RobustStat* s, double x, double centre) noexcept nogil:
+    cdef double bound = BOUND * s.spread
+    if s.varied < WARM_UP:
+        return x
+    return max(min(x, centre + bound), centre - bound)
+
+
+cdef inline void correct(RobustStat* s, double centre) noexcept nogil:
+    """Undo what values beyond the bounds did to mean and deviation before there were any bounds."""
+    cdef double bound = BOUND * s.spread
+    if s.varied >= WARM_UP and (fabs(s.mean - centre) > bound or s.m2 / s.weight > bound * bound):
+        s.weight = 4.0
+        s.mean = centre
+        s.m2 = min(4.0 * (s.spread / NORMAL_QUANTILE) * (s.spread / NORMAL_QUANTILE), LARGEST_SQUARE)
+
+
+cdef inline double absorb_robust(RobustStat* s, double x, double w, double clip, double step) noexcept nogil:
+    """Let x join the statistics of its feature, then scale it by them."""
+    cdef double centre, d, z, width
+    track_mode(s, x)
+    centre = centre_of(s)
+    if x != centre:
+        if s.varied >= WARM_UP and is_new_unit(s, x, centre):
+            restart(s, x, step)
+            centre = s.median
+        else:
+            track_spread(s, x, fabs(x - centre))
+    x = clipped(s, x, centre)
+    s.weight += w
+    d = x - s.mean
+    s.mean += d * (w / s.weight)
+    s.m2 = min(s.m2 + d * w * (x - s.mean), LARGEST_SQUARE)
+    correct(s, centre)
+    if s.m2 <= 0.0:  # never varied: presence, from the second value on; a first 1 is one
+        return 1.0 if x != 0.0 and (s.count > 1.0 or x == 1.0) else 0.0
+    if s.share >= CONSTANT and s.mode != 0.0:
+        width = sqrt(s.m2 / s.weight + (s.mean - s.mode) * (s.mean - s.mode))
+        z = 1.0 + (x - s.mode) / width if width > 0.0 else 1.0
+    else:
+        z = (x - s.mean) * sqrt(s.weight / s.m2)
+    z = z if z < clip else clip
+    return z if z > -clip else -clip

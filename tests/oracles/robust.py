@@ -1,0 +1,113 @@
+"""The robust kind of scaling in plain Python, one object per feature."""
+
+from __future__ import annotations
+
+import math
+
+CLIP, BOUND, LEVEL = 3.0, 3.0, 0.9
+
+
+class RobustScaler:
+    """Statistics of one feature; `scale` lets a value join them and returns it scaled."""
+
+    def __init__(self) -> None:
+        self.weight = self.mean = self.m2 = 0.0
+        self.median = self.spread = self.mode = self.share = 0.0
+        self.count = self.varied = self.restarts = self.restarted_at = 0
+        self.run: list[float] = []
+        self.near: list[float] = []
+
+    def scale(self, x: float, step: int, w: float = 1.0) -> float:
+        self._track_mode(x)
+        centre = self.mode if self.share >= 0.5 else self.median
+        if x != centre:
+            if self.varied >= 10 and self._is_new_unit(x, centre):
+                self._restart(x, step)
+                centre = self.median
+            else:
+                self._track_spread(x, centre)
+        bound = BOUND * self.spread
+        if self.varied >= 10:
+            x = max(min(x, centre + bound), centre - bound)
+        self.weight += w
+        d = x - self.mean
+        self.mean += d * (w / self.weight)
+        self.m2 += d * w * (x - self.mean)
+        if self.varied >= 10 and (abs(self.mean - centre) > bound or self.m2 / self.weight > bound**2):
+            self.weight, self.mean, self.m2 = 4.0, centre, 4.0 * (self.spread / 1.645) ** 2
+        return self._scaled(x)
+
+    def _scaled(self, x: float) -> float:
+        if self.m2 <= 0.0:
+            return float(x != 0.0 and (self.count > 1 or x == 1.0))
+        if self.share >= 0.7 and self.mode != 0.0:
+            z = 1.0 + (x - self.mode) / math.sqrt(self.m2 / self.weight + (self.mean - self.mode) ** 2)
+        else:
+            z = (x - self.mean) / math.sqrt(self.m2 / self.weight)
+        return max(-CLIP, min(CLIP, z))
+
+    def _track_mode(self, x: float) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.mode = self.median = x
+            self.share = 1.0
+            return
+        self.share += ((x == self.mode) - self.share) / min(self.count, 100)
+        if self.share < 0.25:
+            self.mode, self.share = x, 0.25
+
+    def _track_spread(self, x: float, centre: float) -> None:
+        self.varied += 1
+        distance = abs(x - centre)
+        if self.varied == 1:
+            self.spread = distance
+        else:
+            step = max(3.0 / (self.varied + 2), 0.03)
+            self.spread *= math.exp(step * LEVEL if distance > self.spread else -step * (1.0 - LEVEL))
+        self._shrink_spread(distance)
+        step = min(max(1.0 / self.count, 0.01) * self.spread, abs(x - self.median))
+        self.median += math.copysign(step, x - self.median)
+
+    def _shrink_spread(self, distance: float) -> None:
+        if distance >= 0.1 * self.spread:
+            self.near = []
+            return
+        self.run = []
+        self.near.append(distance)
+        if len(self.near) >= (6 if self.varied < 50 else 16):
+            self.spread = max(self.near)
+            self.near = []
+
+    def _is_new_unit(self, x: float, centre: float) -> bool:
+        if abs(x - centre) <= self.spread:
+            self.run = []
+            return False
+        self.near = []
+        if self.run and (x > centre) != (self._run_mean() > centre):
+            self.run = []
+        self.run.append(x)
+        length = 20 * 2 ** min(self.restarts, 20)
+        if len(self.run) < length:
+            return False
+        deviation = self._run_deviation()
+        if deviation > 0.0 and (abs(self._run_mean() - centre) > BOUND * self.spread or deviation < self.spread / 20.0):
+            return True
+        if len(self.run) >= 4 * length:
+            self.run = []
+        return False
+
+    def _run_mean(self) -> float:
+        return math.fsum(self.run) / len(self.run)
+
+    def _run_deviation(self) -> float:
+        mean = self._run_mean()
+        return math.sqrt(math.fsum((v - mean) ** 2 for v in self.run) / len(self.run))
+
+    def _restart(self, x: float, step: int) -> None:
+        n, mean, deviation = len(self.run), self._run_mean(), self._run_deviation()
+        self.weight, self.mean, self.m2 = float(n), mean, n * deviation**2
+        self.median, self.spread = mean, 1.645 * deviation
+        self.mode, self.share = x, 0.25
+        self.restarts += 1
+        self.restarted_at = step
+        self.run = []
