@@ -119,7 +119,7 @@ def test_several_files_in_their_order_with_the_options_of_run(own, capsys):
     whole = capsys.readouterr().out.splitlines()[4:6]
     assert main(["bench", "run", "--data", "first.csv", "second.csv", *options]) == 0
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[0].startswith("first.csv second.csv (none): 2 learners on the same stream")
+    assert shown.out.splitlines()[0].startswith("first.csv second.csv: 2 learners on the same stream")
     cut = [line.rpartition("|")[0].rpartition("|")[0] for line in (*whole, *shown.out.splitlines()[4:6])]
     assert cut[:2] == cut[2:], "times apart"
     assert main(["bench", "report", "--markdown", "r.md"]) == 0
@@ -136,7 +136,7 @@ def test_curves_of_several_learners_in_one_picture(own, capsys, monkeypatch):
     command = ["bench", "run", "--data", "flip.csv", "--target", "y", "--ignore", "row", "--models", "olvf,nb3"]
     assert main([*command, "--plot", "curves.png"]) == 0
     titles = [ax.get_ylabel() for ax in drawn[0].axes]
-    assert titles == ["error, recent", "error so far", "log loss so far"]
+    assert titles == ["error, last 102", "error so far", "log loss so far"]
     cer = shown_cer(capsys.readouterr().out, "olvf")
     assert f"olvf {cer:.3f}" in {t.get_text() for t in drawn[0].axes[1].texts}
     line = drawn[0].axes[0].lines[0]

@@ -16,7 +16,7 @@ from varifold.bench.published import Published
 from varifold.bench.statistics import rank
 from varifold.bench.study import define, study_table
 from varifold.report.figures import curve
-from varifold.report.grids import result_grid, short, time_grid
+from varifold.report.grids import result_grid, short, study_grid, time_grid
 from varifold.report.markdown import heading, markdown
 from varifold.report.page import page
 from varifold.report.svg import difference_diagram
@@ -213,7 +213,24 @@ def test_a_title_for_every_choice_of_tables():
     assert heading([filled["olvf-2"], filled["olvf-5"]]) == "Tables of OLVF, run again"
     assert heading(list(filled.values())) == "The papers’ tables, run again"
     assert heading([own]) == "Learners on synthetic (vfs:0.5)"
-    assert heading([own, own]) == "Comparisons of learners"
+    other = fill(study_table("", define("german", None, "olvf,arow", "none", 2)), {})
+    assert heading([own, other]) == "Learners on synthetic (vfs:0.5) and german"
+    third = fill(study_table("", define("wpbc", None, "olvf,arow", "none", 2)), {})
+    assert heading([own, other, third]) == "Learners on synthetic (vfs:0.5), german and 1 more"
+
+
+@pytest.mark.parametrize(("gap", "marked"), [(0.05, True), (0.001, False)])
+def test_the_best_of_a_study_is_marked_unless_it_ties(gap: float, marked: bool):
+    table = study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 6))
+    noise = np.random.default_rng(0).normal(0, 0.02, 6)
+
+    def cer(cell: Cell) -> float:
+        return 0.2 if cell.model == "olvf" else 0.2 + gap + float(noise[cell.seed])
+
+    cells = [c for s in table.slots(6) for found in s.cells.values() for c in found]
+    filled = fill(table, {c: outcome(cer(c)) for c in cells})
+    signs = {name: row[0].sign for name, row in study_grid(filled, table.settings[0]).rows}
+    assert signs == {"olvf": "▸" if marked else "", "arow": ""}
 
 
 def test_markdown_tables_have_equal_columns():

@@ -108,7 +108,7 @@ def test_what_cannot_be_drawn_is_told(capsys, saved, tmp_path):
     model.learn_one({"a": 1.0}, 0)
     model.save(tmp_path / "m")
     for file, row, extra, words in (
-        (str(tmp_path / "m"), "a=1", [], "is of olvf"),
+        (str(tmp_path / "m"), "a=1", ["--feature", "a"], "is of olvf"),
         (saved[1], "site=north", [], "name one with --feature"),
         (saved[1], "heat=30", ["--feature", "hat"], "no digest is held for the feature 'hat'"),
     ):

@@ -72,7 +72,7 @@ class AutoReport:
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
         lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading) + ".")
         if self.features:
-            lines.append("Features that matter most: " + ", ".join(str(name) for name in self.features) + ".")
+            lines.append("Heaviest features: " + ", ".join(str(name) for name in self.features) + ".")
         lines.extend(str(drift) for drift in self.drifts[-_SHOWN:])
         lines.extend(self.changes or ("Nothing changed recently.",))
         lines.extend(f"Note: {note}." for note in self.notes)

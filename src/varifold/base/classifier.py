@@ -150,16 +150,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
             ordered[INTERCEPT] = ordered.get(INTERCEPT, 0.0) + rest
         return {**ordered, **decided}
 
-    def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
-        """Contributions added up by column; the levels of a string column are features of one column."""
-        space = self._engine.space
-        found: dict[Name, float] = {}
-        for name, part in parts.items():
-            slot = space.id_of(name)
-            column = space.name_of(space.column_of(slot)) if slot > 0 else name
-            found[column] = found.get(column, 0.0) + part
-        return found
-
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
     ) -> dict[Name, Importance]:

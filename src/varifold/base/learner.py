@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from river import base as river_base
 
 from varifold._engine.model import Model
-from varifold.base.estimator import Estimator, undisturbed
+from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
@@ -129,6 +129,16 @@ class VaryingLearner(Estimator):
             notes=notes,
             task=self._task,
         )
+
+    def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
+        """Contributions added up by column; the levels of a string column are features of one column."""
+        space = self._engine.space
+        found: dict[Name, float] = {}
+        for name, part in parts.items():
+            slot = space.id_of(name)
+            column = space.name_of(space.column_of(slot)) if slot > 0 else name
+            found[column] = found.get(column, 0.0) + part
+        return found
 
 
 def is_regressor(learner: Any) -> bool:

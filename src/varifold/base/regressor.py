@@ -66,12 +66,14 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
         return self._engine.predict_one(x)
 
-    def explain_one(self, x: Instance) -> dict[Name, float]:
+    def explain_one(self, x: Instance, *, by_column: bool = False) -> dict[Name, float]:
         """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
 
-        What no feature contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
+        With `by_column` the string values of a column are added up under the column's name. What no feature contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
         """
         parts = self._engine.explain_one(x)
+        if by_column:
+            parts = self._by_column(parts)
         return dict(sorted(parts.items(), key=lambda part: (part[0] == "(intercept)", -abs(part[1]))))
 
     # ------------------------------------------------------------------ many instances

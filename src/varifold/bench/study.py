@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def define(
     parse(scenario, SCENARIOS)
     label = " ".join(Path(path).name for path in paths) if is_file else paths[0]
     return {
-        "name": name or re.sub(r"[^\w.-]+", "-", f"{label}-{scenario}").strip("-"),
+        "name": name or re.sub(r"[^\w.-]+", "-", f"{_short(label, load)}-{scenario}").strip("-"),
         "data": label,
         "load": load,
         "models": listed,
@@ -100,6 +101,14 @@ def _is_numeric(models: list[str], paths: list[str], target: str | None, reading
     if kind is None and paths:
         kind = read(paths, target=target, **reading).target_type
     return kind == "number"
+
+
+def _short(label: str, load: str) -> str:
+    """The names of the files; of many the first, their number, and a few digits that tell other files apart."""
+    files = label.split(" ")
+    if len(files) <= 3:
+        return label
+    return f"{files[0]} and {len(files) - 1} more {zlib.crc32(load.encode()):08x}"
 
 
 def check_models(models: str) -> list[str]:
@@ -132,6 +141,13 @@ def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> str:
     return find(name).name
 
 
+def _title(data: str, scenario: str) -> str:
+    """What was learned from: of many files the first and how many more."""
+    files = data.split(" ")
+    shown = data if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
+    return shown if scenario == "none" else f"{shown} ({scenario})"
+
+
 def study_table(name: str, raw: dict[str, Any]) -> Table:
     """A study as a table without printed numbers; rows in one order and all of them there make one stream."""
     shuffle = raw.get("shuffle", True)
@@ -142,7 +158,7 @@ def study_table(name: str, raw: dict[str, Any]) -> Table:
     order = "" if shuffle else ", rows in their order"
     return Table(
         name=name or raw["name"],
-        title=f"{raw['data']} ({raw['scenario']})",
+        title=_title(raw["data"], raw["scenario"]),
         paper="",
         caption=f"{learners} learner{'s' if learners > 1 else ''} on {streams}{order}",
         repeats=repeats,

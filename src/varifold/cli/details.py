@@ -142,7 +142,7 @@ def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
         return
     from varifold.report.forest import plot_importances
 
-    plot_importances(summary.results[0], args.importances, title)
+    plot_importances(summary.results[0], args.importances, f"What answers lose without a column: {title}")
     print(f"picture written to {args.importances}", file=sys.stderr)
 
 

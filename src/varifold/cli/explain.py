@@ -9,6 +9,7 @@ from typing import Any
 from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
+from varifold.cli.targets import check_picture
 from varifold.errors import DataError, ParameterError
 
 MOST_LABELS = 6
@@ -40,9 +41,12 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
     parser.add_argument(
-        "--plot", metavar="FILE.png", help="draw a feature's values by label and its forest's thresholds (orf3v only)"
+        "--plot",
+        metavar="FILE.png",
+        help="draw what each feature adds; of an orf3v model, a feature's values by label with the row's value marked",
     )
-    parser.add_argument("--feature", metavar="NAME", help="the feature to draw (default: the one that adds most)")
+    parser.add_argument("--feature", metavar="NAME", help="the feature to draw (orf3v; default: what adds most)")
+    parser.add_argument("--by-column", action="store_true", help="add up the values of a string column")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,35 +55,58 @@ def run(args: argparse.Namespace) -> int:
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
     x = _row(args, learner)
+    check_picture(args.plot)
     if isinstance(learner, VaryingClassifier):
-        found = _explained(learner, x, _labels(learner, x, args.label))
+        found = _explained(learner, x, _labels(learner, x, args.label), args.by_column)
     elif args.label is not None:
         raise ParameterError(f"--label: {args.file} holds a regressor, which has no labels")
     else:
-        found = _explained_number(learner, x)
+        found = _explained_number(learner, x, args.by_column)
     if args.format == "json":
         print_json(found)
     else:
         _print(found, x, args.top)
     if args.plot is not None:
-        _plot(args, learner, found)
+        _plot(args, learner, found, x)
     return 0
 
 
-def _plot(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any]) -> None:
+def _plot(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any], x: dict[Any, Any]) -> None:
     from varifold.forest import ORF3V
     from varifold.report.forest import plot_feature
 
     if not isinstance(learner, ORF3V):
-        raise ParameterError(f"--plot draws what an orf3v model holds; {args.file} is of {found['method']}")
+        if args.feature is not None:
+            raise ParameterError(f"--feature is for orf3v models; {args.file} is of {found['method']}")
+        _plot_bars(args, learner, found, x)
+        return
     known = learner.features
     named = [row["feature"] for row in found["features"] if _votes(known.get(row["feature"]))]
     feature: Any = args.feature if args.feature is not None else next(iter(named), None)
     if feature is None:
         raise ParameterError("no numeric feature of the row has a forest to draw; name one with --feature")
-    plot_feature(learner, feature if feature in known else _number(str(feature)) or feature, args.plot)
+    name = feature if feature in known else _number(str(feature)) or feature
+    value = x.get(name)
+    plot_feature(learner, name, args.plot, value=float(value) if isinstance(value, int | float) else None)
     if args.format == "table":
         print(f"picture of {feature} written to {args.plot}")
+
+
+def _plot_bars(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any], x: dict[Any, Any]) -> None:
+    from varifold.report.explanation import plot_explanation
+
+    label = found["answer"] if found["answer"] in found["labels"] else found["labels"][0]
+    column = found["labels"].index(label)
+    parts = [(row["feature"], row["parts"][column]) for row in found["features"]]
+    if isinstance(learner, VaryingClassifier):
+        share = learner.predict_proba_one(x).get(label, 0.0)
+        what = "answers" if label == found["answer"] else "gives"
+        title = f"{found['method']} {what} {label} (probability {share:.2f})"
+    else:
+        title = f"{found['method']} predicts {found['answer']:.6g}"
+    plot_explanation(parts, x, args.plot, title, max(args.top, 1))
+    if args.format == "table":
+        print(f"picture written to {args.plot}")
 
 
 def _votes(feature: Any) -> bool:
@@ -95,9 +122,9 @@ def _labels(learner: VaryingClassifier, x: dict[Any, Any], wanted: str | None) -
     raise ParameterError(f"the model has no label {wanted!r}; it knows {', '.join(map(str, learner.classes))}")
 
 
-def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any]) -> dict[str, Any]:
+def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any], by_column: bool) -> dict[str, Any]:
     answer = learner.predict_one(x)
-    shares = [learner.explain_one(x, label) for label in labels]
+    shares = [learner.explain_one(x, label, by_column=by_column) for label in labels]
     names = dict.fromkeys(name for part in shares for name in part)
     rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
     rows.sort(key=lambda row: (row["feature"] in NO_FEATURES, -max(abs(v) for v in row["parts"])))
@@ -114,9 +141,9 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any])
     }
 
 
-def _explained_number(learner: VaryingRegressor, x: dict[Any, Any]) -> dict[str, Any]:
+def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
     """The same for a regressor: the parts add up to the prediction."""
-    parts = learner.explain_one(x)
+    parts = learner.explain_one(x, by_column=by_column)
     answer, known = learner.predict_one(x), learner.features
     return {
         "method": learner._header()["method"],

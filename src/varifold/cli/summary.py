@@ -127,7 +127,9 @@ def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
 def title(facts: dict[str, Any]) -> str:
     """Model, data and scenario."""
     scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
-    return f"{facts['model']} on {facts['data']}{scenario}"
+    files = facts["data"].split(" ")
+    data = facts["data"] if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
+    return f"{facts['model']} on {data}{scenario}"
 
 
 def _page(facts: dict[str, Any]) -> str:

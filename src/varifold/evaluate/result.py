@@ -32,7 +32,9 @@ class Curve:
     present: Floats
     """Mean number of features present in an instance of the window."""
     alive: Ints
-    """Features present at least once within the window."""
+    """Features present at least once within the window; every value of a string column is one."""
+    columns: Ints
+    """Columns present at least once within the window; a string column is one, whatever its values."""
     known: Ints
     """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)
@@ -167,7 +169,9 @@ class NumberCurve:
     present: Floats
     """Mean number of features present in an instance of the window."""
     alive: Ints
-    """Features present at least once within the window."""
+    """Features present at least once within the window; every value of a string column is one."""
+    columns: Ints
+    """Columns present at least once within the window."""
     known: Ints
     """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from varifold.base import Block
-from varifold.evaluate.metrics import Bools, Floats
+from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.evaluate.result import Curve, NumberCurve
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
@@ -34,6 +34,7 @@ class Windows:
         self.losses: list[float] = []
         self.rated: list[int] = []
         self.present: list[Bits] = []
+        self.columns: Ints = np.zeros(0, dtype=np.int32)
         self.snapshots: list[dict[Any, float]] = []
 
     def room(self) -> int:
@@ -52,6 +53,8 @@ class Windows:
             lo = hi
 
     def _add(self, block: Block, sums: tuple[float, int, float, int]) -> None:
+        if len(self.columns) < block.vocabulary.size:
+            self.columns = block.vocabulary.column_array()
         present = np.zeros(block.vocabulary.size, dtype=bool)
         present[block.indices] = True
         parts: tuple[list[Any], ...] = (self.ends, self.errors, self.scored, self.losses, self.rated, self.cells)
@@ -119,6 +122,7 @@ class Windows:
             "at": ends,
             "present": np.array(self.cells, dtype=np.float64) / np.maximum(np.diff(ends, prepend=0), 1),
             "alive": np.array([_count(bits) for bits in self.present], dtype=np.int64),
+            "columns": np.array([_columns(bits, self.columns) for bits in self.present], dtype=np.int64),
             "known": np.array([_count(bits) for bits in self._seen()], dtype=np.int64),
             "importances": list(self.snapshots),
         }
@@ -146,6 +150,12 @@ class NumberWindows(Windows):
             window_rmse=np.sqrt(_share(losses, scored)),
             **self._features(),
         )
+
+
+def _columns(bits: Bits, columns: Ints) -> int:
+    """How many columns the ids belong to whose bits are set."""
+    there = np.flatnonzero(np.unpackbits(bits)[: len(columns)])
+    return len(np.unique(columns[there]))
 
 
 def _in_pairs(values: list[Number]) -> list[Number]:

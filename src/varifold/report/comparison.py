@@ -12,7 +12,7 @@ from varifold.bench.compare import Filled, Number
 from varifold.bench.statistics import Floats
 from varifold.errors import DataError
 from varifold.report.curves import instances_below
-from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet, write
+from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet, set_title, write
 
 __all__ = ["loss_curve", "plot_comparison", "recent"]
 
@@ -32,7 +32,8 @@ def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
         raise DataError(f"nothing of {filled.table.name} has been run, so that there is nothing to draw")
     numeric = filled.table.metrics[0] == "mae"
     error, loss = ("absolute error", "RMSE") if numeric else ("error", "log loss")
-    panels = [(f"{error}, recent", recent), (f"{error} so far", error_curve), (f"{loss} so far", loss_curve)]
+    width = recent_width(next(iter(numbers.values())))
+    panels = [(f"{error}, last {width:,}", recent), (f"{error} so far", error_curve), (f"{loss} so far", loss_curve)]
     drawn = [(title, {k: make(n) for k, n in numbers.items()}) for title, make in panels]
     drawn = [(title, {k: c for k, c in curves.items() if len(c[0])}) for title, curves in drawn]
     drawn = [(title, curves) for title, curves in drawn if curves]
@@ -43,7 +44,10 @@ def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
     majority = filled.majority(setting, data, "mae" if numeric else "cer")
     for ax in axes[:2, 0]:
         ax.axhline(majority, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    axes[0, 0].set_title(f"{filled.table.title}: {filled.table.caption}", fontsize=12, fontweight="bold", pad=12)
+        place = {"xytext": (0, 3), "textcoords": "offset points", "color": GREY, "fontsize": 9}
+        usual = f"mean of the targets {majority:.4g}" if numeric else f"majority class {majority:.3f}"
+        ax.annotate(usual, (0, majority), **place)
+    set_title(axes[0, 0], f"{filled.table.title}: {filled.table.caption}", 12)
     instances_below(axes[-1, 0], max(float(at[-1]) for _, curves in drawn for at, _ in curves.values()))
     write(figure, path)
 
@@ -83,6 +87,13 @@ def error_curve(number: Number) -> tuple[Floats, Floats]:
 def loss_curve(number: Number) -> tuple[Floats, Floats]:
     """Instances and the mean log loss so far; empty for a learner without probabilities."""
     return _mean(number, "loss_curve")
+
+
+def recent_width(number: Number) -> int:
+    """Instances that a recent error is over."""
+    at, _ = error_curve(number)
+    width = min(_RECENT, max(1, len(at) // 4))
+    return int(at[width] - at[0]) if len(at) > width else int(at[-1])
 
 
 def recent(number: Number) -> tuple[Floats, Floats]:

@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from varifold.report.style import BLUE, GREY, ORANGE, pyplot, quiet, write
+from varifold.report.style import BLUE, GREY, ORANGE, natural, pyplot, quiet, set_title, write
 
 MOST_NAMES = 60
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.PathLike[str]) -> None:
-    """Latent correlations of features, blue negative and red positive; names are left out beyond 60 of them."""
+def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.PathLike[str], title: str = "") -> None:
+    """Latent correlations of features in natural order, blue negative and red positive; beyond 60 without names."""
     plt = pyplot()
+    place = {name: i for i, name in enumerate(names)}
+    names = natural(names)
+    order = [place[name] for name in names]
+    matrix = np.asarray(matrix)[np.ix_(order, order)]
     size = min(12.0, 3.0 + 0.22 * len(names))
     figure, ax = plt.subplots(figsize=(size + 1, size))
     image = ax.imshow(np.asarray(matrix), cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
@@ -29,6 +33,7 @@ def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.Pat
     bar = figure.colorbar(image, ax=ax, shrink=0.7)
     bar.outline.set_visible(False)
     bar.set_label("latent correlation")
+    set_title(ax, title or f"Latent correlations of {len(names):,} features", 12)
     write(figure, path)
 
 

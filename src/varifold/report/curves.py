@@ -1,4 +1,4 @@
-"""Error and loss over time, with the features alive below them."""
+"""Error and loss over time, with the columns alive below them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from varifold.evaluate import NumberCurve, Summary
-from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, trailing, write
+from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, set_title, trailing, write
+
+_RECENT = 10
+"""Windows of the curve that the recent error is the mean of."""
 
 
 def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
@@ -34,13 +37,13 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     top, bottom = panels[0], panels[-1]
     at = curves[0].at[:points]
     windows = [(c.window_mae if numeric else c.window_cer)[:points] for c in curves]
-    recent = np.mean([trailing(np.nan_to_num(window), 10) for window in windows], axis=0)
-    recent[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + 10] = np.nan
+    recent = np.mean([trailing(np.nan_to_num(window), _RECENT) for window in windows], axis=0)
+    recent[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + _RECENT] = np.nan
     _error(top, at, np.array([(c.mae if numeric else c.cer)[:points] for c in curves]), recent, summary, numeric)
     if rated:
         _loss(panels[1], at, losses, "root mean squared error" if numeric else "log loss")
     _features(bottom, at, curves, points)
-    top.set_title(title, fontsize=13, fontweight="bold", pad=12)
+    set_title(top, title)
     instances_below(bottom, at[-1] if points else 1)
     write(figure, path)
 
@@ -89,20 +92,21 @@ def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary, numeric: b
         ends = [(float(mean[-1]), f"so far ({names[0]}) {mean[-1]:{digits}}", BLUE)]
         ends.append((share, f"{names[1]} {share:{digits}}", GREY))
         if np.isfinite(recent[-1]):
-            ends.append((float(recent[-1]), "last windows", "#2B7FAE"))
+            width = int(at[min(_RECENT, len(at)) - 1])
+            ends.append((float(recent[-1]), f"last {width:,} {recent[-1]:{digits}}", "#2B7FAE"))
         label_ends(ax, ends, float(at[-1]), 0.065 * top)
 
 
 def _features(ax: Any, at: Any, curves: list[Any], points: int) -> None:
     quiet(ax)
-    alive = np.mean([c.alive[:points] for c in curves], axis=0)
+    alive = np.mean([c.columns[:points] for c in curves], axis=0)
     present = np.mean([c.present[:points] for c in curves], axis=0)
     ax.fill_between(at, alive, color=SKY, alpha=0.35, linewidth=0, step="pre")
     ax.plot(at, present, color=BLUE, linewidth=1.5)
     ax.set_ylim(0, 1.2 * max(1.0, float(alive.max(initial=0.0))))
-    ax.set_ylabel("features")
+    ax.set_ylabel("columns")
     if len(at):
-        ends = [(float(alive[-1]), "alive", "#2B7FAE")]
+        ends = [(float(alive[-1]), f"alive {alive[-1]:,.0f}", "#2B7FAE")]
         if present[-1] < 0.97 * alive[-1]:
-            ends.append((float(present[-1]), "in an instance", BLUE))
+            ends.append((float(present[-1]), f"per instance {present[-1]:,.1f}", BLUE))
         label_ends(ax, ends, float(at[-1]), 0.2 * ax.get_ylim()[1])

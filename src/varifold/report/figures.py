@@ -51,7 +51,8 @@ def charts(filled: Filled, setting: Setting, group: str, width: int = 264, heigh
                 lines.append(Line(label, *curve(number), ink, dashed))
         if lines:
             usual = filled.majority(setting, data, "mae" if filled.table.metrics[0] == "mae" else "cer")
-            drawn.append(error_chart(data.name, lines, usual, width, height))
+            name = filled.table.title if filled.table.own else data.name
+            drawn.append(error_chart(name, lines, usual, width, height))
     return drawn
 
 

@@ -13,13 +13,13 @@ from varifold.errors import DataError
 from varifold.evaluate import Result
 from varifold.forest import ORF3V
 from varifold.forest.orf3v import Floats
-from varifold.report.style import FAINT, GREY, INK, LINES, label_ends, pyplot, quiet, write
+from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pyplot, quiet, set_title, write
 
 
 def plot_importances(result: Result, path: str | os.PathLike[str], title: str = "", top: int = 6) -> None:
     """Importance of every feature over the stream, the `top` ones at its end in colour and by name.
 
-    The result comes from ``prequential(..., track="importances")``.
+    The result comes from ``prequential(..., track="importances")`` or ``track="permutation"``.
     """
     history = result.curve.importances
     if not any(history):
@@ -37,14 +37,19 @@ def plot_importances(result: Result, path: str | os.PathLike[str], title: str = 
         ax.plot(at, lines[name], color=colour, linewidth=1.8)
         ends.append((_last(lines[name]), str(name), colour))
     low, high = _limits(lines)
-    ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel="importance of the feature")
+    ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel=_unit(result))
     ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
     if len(ranked) > top:
         text = f"grey: {len(ranked) - top} others"
         ax.text(0.99, 0.98, text, color=GREY, fontsize=9, ha="right", va="top", transform=ax.transAxes)
-    ax.set_title(title, fontsize=13, fontweight="bold", pad=12)
+    set_title(ax, title)
     write(figure, path)
+
+
+def _unit(result: Result) -> str:
+    """What an importance is measured in."""
+    return "log loss without the column" if result.importances else "importance of the feature"
 
 
 def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:
@@ -68,8 +73,13 @@ def _limits(lines: dict[Name, Floats]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None) -> None:
-    """The digests' distribution functions of a numeric feature by label, their centroids, and the thresholds."""
+def plot_feature(
+    model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None, value: float | None = None
+) -> None:
+    """The digests' distribution functions of a numeric feature by label, their centroids, and the thresholds.
+
+    A `value`, that of the instance which is explained, is marked.
+    """
     portrait = model.portrait(feature)
     plt = pyplot()
     figure, ax = plt.subplots(figsize=(9, 4.6))
@@ -82,13 +92,18 @@ def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], titl
             shown.append((label, colour))
     ax.set(xlim=_range(portrait.digests.values()), ylim=(-0.02, 1.02), xlabel=str(feature))
     ax.set_ylabel("share of values up to here")
+    if value is not None:
+        low, high = ax.get_xlim()
+        ax.set_xlim(min(low, value), max(high, value))
+        ax.axvline(value, color=RED, linewidth=2)
+        ax.annotate(f"here: {value:.6g}", (value, 1.0), xytext=(4, -4), textcoords="offset points", color=RED, va="top")
     ax.grid(axis="x", color=FAINT, linewidth=0.8)
     for row, (label, colour) in enumerate(shown):
         ax.text(1.02, 0.95 - 0.07 * row, str(label), color=colour, fontweight="bold", transform=ax.transAxes)
     if len(portrait.thresholds):
         text = f"dashed: thresholds\nof {len(portrait.thresholds)} stumps"
         ax.text(1.02, 0.9 - 0.07 * len(shown), text, color=GREY, fontsize=9, va="top", transform=ax.transAxes)
-    ax.set_title(str(feature) if title is None else title, fontsize=13, fontweight="bold", pad=12)
+    set_title(ax, str(feature) if title is None else title)
     write(figure, path)
 
 

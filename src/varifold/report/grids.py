@@ -281,16 +281,19 @@ def parameter_grid(other: Filled) -> Grid:
 
 
 def study_grid(filled: Filled, setting: Setting) -> Grid:
-    """Learners of a study of one's own, one a row: every metric, the best of each column marked, weights and time."""
+    """Learners of a study of one's own, one per row: every metric, weights and time.
+
+    The best of a column is marked, unless a paired t-test over the streams cannot tell it from the next best.
+    """
     data = filled.table.data[0]
     metrics = filled.table.metrics
     numbers = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
-    best = {k: min((_rated(n, k) for n in numbers.values() if n), default=math.nan) for k in metrics}
+    best = {k: _clear_best([n for n in numbers.values() if n], k) for k in metrics}
     rows = []
     for name, number in numbers.items():
         cells = [shown_number(number, None, k) for k in metrics]
         marked = [
-            replace(c, tone="better", sign="▸") if number and _rated(number, k) == best[k] else c
+            replace(c, tone="better", sign="▸") if number and number is best[k] else c
             for c, k in zip(cells, metrics, strict=True)
         ]
         rows.append((name, marked + _size(number)))
@@ -298,6 +301,22 @@ def study_grid(filled: Filled, setting: Setting) -> Grid:
     header = [METRIC[k] for k in metrics] + ["weights / features", "µs per instance"]
     foot = [("the mean so far" if metrics[0] == "mae" else "always the commonest label", share + [Shown("")] * 2)]
     return Grid([("", len(metrics)), ("", 2)], header, rows, foot)
+
+
+def _clear_best(numbers: list[Number], metric: str) -> Number | None:
+    """The best; None where it ties with another one."""
+    ranked = sorted(numbers, key=lambda number: _rated(number, metric))
+    if not ranked or math.isinf(_rated(ranked[0], metric)):
+        return None
+    first = ranked[0]
+    for other in ranked[1:]:
+        if _rated(other, metric) == _rated(first, metric):
+            return None
+        if len(first.outcomes) == len(other.outcomes) > 1:
+            p = paired_t(first.values(metric), other.values(metric))
+            if p >= ALPHA:
+                return None
+    return first
 
 
 def _rated(number: Number, metric: str) -> float:

@@ -72,15 +72,21 @@ def heading(filled: list[Filled]) -> str:
         return f"{papers[0].table.title}, run again" if papers else f"Learners on {filled[0].table.title}"
     names = list(dict.fromkeys(f.table.paper for f in papers))
     if not names:
-        return "Comparisons of learners"
+        return "Learners on " + listed([f.table.title for f in filled])
     return "The papers’ tables, run again" if len(names) > 1 else f"Tables of {names[0]}, run again"
+
+
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = list(dict.fromkeys(names))
+    return " and ".join(shown) if len(shown) <= 2 else f"{shown[0]}, {shown[1]} and {len(shown) - 2} more"
 
 
 def plain(one: Filled) -> str:
     """A table, or the numbers of a study, for a terminal."""
     table = one.table
     if table.own:
-        parts = [f"{table.title}: {table.caption}, mean ± deviation, best of a column marked ▸", ""]
+        parts = [f"{table.title}: {table.caption}, mean ± deviation, best of a column marked ▸ where it is no tie", ""]
         for setting in table.settings:
             parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
     else:

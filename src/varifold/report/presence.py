@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, write
+from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, set_title, write
 from varifold.streams.presence import Presence, percent
 
 _MOST_NAMES = 40
@@ -25,7 +25,7 @@ def plot_presence(found: Presence, path: str | os.PathLike[str], title: str = ""
     _map(figure, top, found, edges)
     _absent(middle, found, edges)
     _labels(bottom, found, edges)
-    top.set_title(title, fontsize=13, fontweight="bold", pad=12)
+    set_title(top, title)
     bottom.set_xlabel("instances")
     bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     bottom.set_xlim(0, max(1, found.rows))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +15,7 @@ from varifold.errors import ParameterError, missing_extra
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#B2182B"
 LINES = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
+_MOST_LINES = 3
 INK, GREY, FAINT = "#222222", "#767676", "#E4E4E4"
 
 
@@ -67,6 +70,29 @@ def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: f
             fontweight="bold",
             annotation_clip=False,
         )
+
+
+def set_title(ax: Any, text: str, size: float = 13) -> None:
+    """A title above the axes, in lines that are no wider than the figure; what needs more than three is cut."""
+    inches = ax.figure.get_size_inches()[0]
+    most = max(20, int(72 * 0.8 * inches / (0.62 * size)))
+    lines = textwrap.wrap(text, most) if text else [""]
+    if len(lines) > _MOST_LINES:
+        lines = [
+            *lines[: _MOST_LINES - 1],
+            textwrap.shorten(" ".join(lines[_MOST_LINES - 1 :]), most, placeholder=" …"),
+        ]
+    ax.set_title("\n".join(lines), fontsize=size, fontweight="bold", pad=12)
+
+
+def natural(names: Iterable[Any]) -> list[Any]:
+    """Names in the order in which people count: x2 before x10."""
+
+    def key(name: Any) -> list[tuple[int, int, str]]:
+        parts = re.findall(r"\d+|\D+", str(name))
+        return [(0, int(part), "") if part.isdecimal() else (1, 0, part.lower()) for part in parts]
+
+    return sorted(names, key=key)
 
 
 def trailing(values: Any, width: int) -> Any:
