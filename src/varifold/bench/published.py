@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
 from varifold.errors import DataError
 
@@ -35,9 +36,10 @@ class Published:
     note: str = ""
 
 
-def read_published(name: str) -> list[Published]:
+def read_published(name: str, folder: Path | None = None) -> list[Published]:
     """The printed cells of a table that can be compared (average ranks and parameters are left out)."""
-    text = resources.files("varifold.bench").joinpath("published", name).read_text(encoding="utf-8")
+    place = resources.files("varifold.bench").joinpath("published") if folder is None else folder
+    text = place.joinpath(name).read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     found = [_cell(row) for row in rows if row["metric"] in METRICS]
     if not found and not any(row["metric"].startswith("parameter") for row in rows):

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.plugins import entry_points_of, from_entry_point
 from varifold.bench.cell import Cell
 from varifold.bench.published import Published, read_published
 from varifold.bench.sources import length
-from varifold.errors import UnknownNameError
+from varifold.errors import DataError, UnknownNameError
 
 __all__ = [
     "COLUMNS",
@@ -321,10 +323,10 @@ def _data(raw: dict[str, Any]) -> Data:
     return Data(**{"load": raw["name"].lower(), **raw})
 
 
-def table_from(name: str, raw: dict[str, Any]) -> Table:
-    """A table from the content of its TOML file."""
+def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Table:
+    """A table from the content of its TOML file; printed numbers are in the package, or in a folder."""
     raw = dict(raw)
-    printed = tuple(read_published(raw.pop("published"))) if "published" in raw else ()
+    printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
     metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed)))
     return Table(
         name=name,
@@ -343,6 +345,8 @@ def table_from(name: str, raw: dict[str, Any]) -> Table:
     )
 
 
+GROUP = "varifold.tables"
+"""Entry points of this group name attributes that hold the path of a TOML file: tables of third parties."""
 _ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
 
 
@@ -366,8 +370,26 @@ def table_names() -> list[str]:
 
 
 def find_table(name: str) -> Table:
-    """A table by name."""
+    """A table by name: one of the papers', one that an installed package brings, or a TOML file."""
     found = tables()
-    if name not in found:
-        raise UnknownNameError(f"there is no table {name!r}{nearest(name, found)} (`varifold bench list` shows all)")
-    return found[name]
+    if name in found:
+        return found[name]
+    if name in entry_points_of(GROUP):
+        return _from_file(Path(from_entry_point(GROUP, name)), name)
+    if name.endswith(".toml"):
+        return _from_file(Path(name), Path(name).stem)
+    raise UnknownNameError(
+        f"there is no table {name!r}{nearest(name, found)} (`varifold bench list` shows all; one of your own is a file "
+        "NAME.toml)"
+    )
+
+
+def _from_file(path: Path, name: str) -> Table:
+    """A table of the user's own; what is wrong with its file is reported with its name."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        return table_from(name, {"paper": name, "title": name, "caption": "", **raw}, path.parent)
+    except OSError as error:
+        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is no table: {error}; src/varifold/bench/specs holds examples") from error

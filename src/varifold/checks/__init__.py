@@ -96,7 +96,8 @@ def yield_checks(learner: Any) -> Iterator[Check]:
     missing = [call for call in needed if not callable(getattr(learner, call, None))]
     if missing or isinstance(learner, type):
         what = learner.__name__ if isinstance(learner, type) else type(learner).__name__
-        lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {missing[0]}()"
+        lacking = " and no ".join(f"{call}()" for call in missing)
+        lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {lacking}"
         raise ParameterError(
             f"{lack}; checks take a learner made of a class derived from river.base.Classifier or river.base.Regressor"
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from types import ModuleType
 
-COMMANDS = ["run", "models", "inspect", "explain", "predict", "serve", "follow", "data", "bench", "demo"]
+COMMANDS = ["run", "models", "scenarios", "inspect", "explain", "predict", "serve", "follow", "data", "bench", "demo"]
 """Modules of this package, in the order in which --help shows them."""
 
 USAGE, DATA = 2, 1

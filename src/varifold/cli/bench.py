@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.plugins import entry_points_of
 from varifold.bench.compare import Filled, fill
 from varifold.bench.provenance import cell_code, code_version
 from varifold.bench.runner import Progress, Summary, plan
@@ -19,7 +20,7 @@ from varifold.bench.runner import run as run_cells
 from varifold.bench.sources import short_name
 from varifold.bench.store import Store
 from varifold.bench.study import check_models, define, study_table
-from varifold.bench.table import Table, find_table, tables
+from varifold.bench.table import GROUP, Table, find_table, tables
 from varifold.cli import source
 from varifold.cli.numbers import positive
 from varifold.cli.output import shorten
@@ -113,7 +114,8 @@ def _list(args: argparse.Namespace) -> int:
         with Store(args.store, write=False) as store:
             held = set(store.outcomes(cell_code))
     rows = []
-    for name, table in tables().items():
+    brought = {name: find_table(name) for name in entry_points_of(GROUP)}
+    for name, table in (tables() | brought).items():
         cells = plan([find_table(table.parameters) if table.parameters else table])
         rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in held for c in cells):,}"])
     print(text_table(["table", "", "cells", "done"], rows, left=2))
@@ -212,7 +214,9 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
     named = [find_table(name) for name in args.tables]
     needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in args.tables]
     order = list(tables())
-    wanted = _narrowed(sorted([*needed, *named], key=lambda t: order.index(t.name)), args.only)
+    wanted = _narrowed(
+        sorted([*needed, *named], key=lambda t: order.index(t.name) if t.name in order else len(order)), args.only
+    )
     return _with_models(wanted, args.models)
 
 

@@ -12,7 +12,9 @@ from varifold._engine.vocabulary import Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
 from varifold.datasets.fetch import fetch
-from varifold.datasets.registry import Entry, find
+from varifold.datasets.own import is_own, own_data
+from varifold.datasets.registry import Entry
+from varifold.datasets.registry import find as find_registered
 from varifold.datasets.synthetic import synthetic
 
 __all__ = ["Dataset", "load"]
@@ -58,7 +60,8 @@ class Dataset:
 def load(name: str) -> Dataset:
     """A data set by name, from the directory VARIFOLD_DATA, the cache, or its original publisher.
 
-    Every file is checked against the registry's sha256.
+    Every file is checked against the registry's sha256. ``package.module:function`` is a data set of your own: the
+    function returns a Block, or X and y; installed packages bring theirs by entry points of ``varifold.datasets``.
 
     Examples
     --------
@@ -68,7 +71,10 @@ def load(name: str) -> Dataset:
     (2000, 18)
 
     """
-    entry = find(name)
+    if is_own(name):
+        own = own_data(name)
+        return Dataset(own.entry, own.block)
+    entry = find_registered(name)
     return Dataset(entry, _read(entry))
 
 

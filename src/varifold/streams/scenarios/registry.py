@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from varifold.base.plugins import entry_points_of
 from varifold.errors import ParameterError
 from varifold.streams.scenarios import evolving, lifetimes, masking, reshaping
 from varifold.streams.scenarios.segment import Segment
-from varifold.streams.scenarios.spec import Scenario
+from varifold.streams.scenarios.spec import GROUP, Scenario, find
 
-__all__ = ["SCENARIOS", "scenarios"]
+__all__ = ["SCENARIOS", "all_scenarios", "scenarios"]
 
 
 def none(segment: Segment) -> Segment:
@@ -50,6 +51,12 @@ def _table() -> dict[str, Scenario]:
 SCENARIOS: dict[str, Scenario] = _table()
 
 
+def all_scenarios() -> dict[str, Scenario]:
+    """Every scenario by name, those that installed packages bring included."""
+    brought = {name: find(name, SCENARIOS) for name in entry_points_of(GROUP)}
+    return dict(sorted((brought | SCENARIOS).items()))
+
+
 def scenarios() -> dict[str, str]:
     """Name -> what the scenario does."""
-    return {name: SCENARIOS[name].summary for name in sorted(SCENARIOS)}
+    return {name: scenario.summary for name, scenario in all_scenarios().items()}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.plugins import entry_points_of, from_entry_point, from_path
 from varifold.base.spec import split_name, split_pairs
 from varifold.errors import ParameterError, UnknownNameError
 
-__all__ = ["Scenario", "Step", "parse"]
+__all__ = ["GROUP", "Scenario", "Step", "find", "parse"]
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,47 @@ def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
     return [_step(part.strip(), spec, known) for part in spec.split("+")]
 
 
+GROUP = "varifold.scenarios"
+"""Entry points of this group, ``name = "package.module:function"``, are scenarios of third parties."""
+
+
+def find(name: str, known: Mapping[str, Scenario]) -> Scenario:
+    """The scenario of a name, of an entry point or of a path ``package.module:function``."""
+    if name in known:
+        return known[name]
+    if name in entry_points_of(GROUP):
+        return _own(name, from_entry_point(GROUP, name))
+    if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name):
+        return _own(name, from_path(name, "scenario"))
+    raise UnknownNameError(
+        f"no scenario {name!r}{nearest(name, known)} Known: {', '.join(sorted(known))}; a function of your own is "
+        "written package.module:function"
+    )
+
+
+def _own(name: str, function: Any) -> Scenario:
+    """A function of the user's as a scenario; it sees the rows in their final order, and all of them at once."""
+    if not callable(function) or isinstance(function, type):
+        raise ParameterError(f"the scenario {name!r} is no function that takes a Segment and returns one")
+
+    @functools.wraps(function)
+    def apply(segment: Any, **parameters: Any) -> Any:
+        found = function(segment.reordered(), **parameters)
+        if type(found) is not type(segment):
+            raise ParameterError(
+                f"the scenario {name!r} returned a {type(found).__name__}; return segment.with_block(block)"
+            )
+        return found
+
+    return Scenario(name, apply, needs="values")
+
+
 def _step(part: str, spec: str, known: Mapping[str, Scenario]) -> Step:
     name, rest = split_name(part)
-    if name not in known:
-        raise UnknownNameError(
-            f"no scenario {name!r} in {spec!r}{nearest(name, known)} Known: {', '.join(sorted(known))}"
-        )
-    scenario = known[name]
+    if name not in known and name not in entry_points_of(GROUP):
+        attribute, after = split_name(rest)
+        name, rest = (f"{name}:{attribute}", after) if attribute.isidentifier() else (name, rest)
+    scenario = find(name, known)
     values: dict[str, Any] = {}
     places = list(scenario.parameters)
     for key, value in split_pairs(rest):

@@ -1,0 +1,59 @@
+"""What other packages and the user's own files bring: found by entry point, or by ``package.module:name``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from varifold.base.nearest import nearest
+from varifold.errors import EntryPointError, UnknownNameError
+
+__all__ = ["entry_points_of", "from_entry_point", "from_path"]
+
+
+@cache
+def entry_points_of(group: str) -> dict[str, tuple[str, str]]:
+    """Name -> (``package.module:attribute``, package) of the entry points of a group; of two, the first by package."""
+    from importlib.metadata import entry_points  # the search takes milliseconds: only when it is needed
+
+    found: dict[str, tuple[str, str]] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        package = point.dist.name if point.dist is not None else "an unknown package"
+        found.setdefault(point.name, (point.value, package))
+    return found
+
+
+def from_entry_point(group: str, name: str) -> Any:
+    """The object behind an entry point; what goes wrong is reported with the package that it came from."""
+    where, package = entry_points_of(group)[name]
+    module, _, attribute = where.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise EntryPointError(
+            f"{name!r} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; repair or uninstall "
+            f"{package}"
+        ) from error
+    return found
+
+
+def from_path(path: str, what: str) -> Any:
+    """The object at ``package.module:name``; modules of the current folder are found as well."""
+    module, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UnknownNameError(f"no module named {error.name!r} for the {what} {path!r}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UnknownNameError(f"{module} has no {part!r} for the {what} {path!r}{nearest(part, dir(found))}")
+        found = getattr(found, part)
+    return found

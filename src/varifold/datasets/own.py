@@ -1,0 +1,70 @@
+"""Data sets of the user's own: a function that returns the data, named by entry point or by path."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from varifold._engine.block import Block
+from varifold.base.blocks import to_block
+from varifold.base.plugins import entry_points_of, from_entry_point, from_path
+from varifold.datasets.registry import Entry
+from varifold.errors import DataError
+
+__all__ = ["GROUP", "OwnData", "is_own", "own_data", "own_names"]
+
+GROUP = "varifold.datasets"
+"""Entry points of this group, ``name = "package.module:function"``, are data sets of third parties."""
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """What a function of the user's returned, described as a registered set is."""
+
+    entry: Entry
+    block: Block
+
+
+def own_names() -> list[str]:
+    """Names of the data sets that installed packages bring."""
+    return list(entry_points_of(GROUP))
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is a path ``package.module:function`` or that of an entry point."""
+    return re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name) is not None or name in entry_points_of(GROUP)
+
+
+@lru_cache(maxsize=2)
+def own_data(name: str) -> OwnData:
+    """Call the function of a name; it returns a Block, or X and y as `to_block` takes them."""
+    made: Any = from_entry_point(GROUP, name) if name in entry_points_of(GROUP) else from_path(name, "data set")
+    if not callable(made):
+        raise DataError(f"the data set {name!r} is a {type(made).__name__}; it must be a function without arguments")
+    found = made()
+    if isinstance(found, tuple) and len(found) == 2:
+        found = to_block(*found)
+    if not isinstance(found, Block) or (found.codes < 0).all():
+        raise DataError(
+            f"the function of the data set {name!r} returned a {type(found).__name__}; it must return a Block with "
+            "labels, or X and y"
+        )
+    return OwnData(_entry(name, made, found), found)
+
+
+def _entry(name: str, made: Any, block: Block) -> Entry:
+    columns = block.vocabulary.column_array()[block.indices]
+    return Entry(
+        name=name,
+        title=(inspect.getdoc(made) or name).split("\n", 1)[0],
+        rows=len(block),
+        features=len(set(columns.tolist())),
+        classes=len(block.labels.values),
+        types="",
+        format="own",
+        licence="",
+        citation="",
+    )

@@ -1,0 +1,186 @@
+"""Learners, data sets, scenarios and tables of the user's own: by path and by entry point."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import varifold
+from varifold import checks, datasets, streams
+from varifold.base import plugins
+from varifold.bench.table import find_table
+from varifold.cli import main
+from varifold.errors import DataError, EntryPointError, ParameterError, UnknownNameError
+
+MINE = '''
+"""Of the user's own."""
+import varifold
+
+def coins():
+    """Two hundred throws of two coins."""
+    rows = [{"first": i % 2, "second": i // 2 % 2} for i in range(200)]
+    return rows, ["odd" if (i + i // 2) % 2 else "even" for i in range(200)]
+
+def first_only(segment, until: int = 50):
+    """Until then only the first coin is there."""
+    block = segment.block
+    rows = [x if i >= until else {"first": x["first"]} for i, x in enumerate(block.rows())]
+    return segment.with_block(varifold.to_block(rows, block.y))
+
+def forgets(segment):
+    pass
+
+def nothing():
+    return [1, 2]
+
+NUMBER = 3
+TABLE = __file__.replace("mine_own.py", "mine.toml")
+'''
+TOML = """
+metrics = ["cer"]
+repeats = 2
+[[setting]]
+name = "half"
+scenario = "mine_own:first_only:until=10"
+[[data]]
+name = "coins"
+load = "mine_own:coins"
+[[method]]
+name = "AROW"
+default = "arow"
+"""
+PROJECT = """[varifold.datasets]
+coins = mine_own:coins
+[varifold.scenarios]
+first-only = mine_own:first_only
+broken = mine_own:missing
+[varifold.tables]
+mine = mine_own:TABLE
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "mine_own.py").write_text(MINE)
+    (tmp_path / "mine.toml").write_text(TOML)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("mine_own", None)
+    datasets.own.own_data.cache_clear()
+
+
+@pytest.fixture
+def package(folder: Path) -> Iterator[Path]:
+    """The same as an installed package with entry points."""
+    info = folder / "mine_own-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine-own\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(PROJECT)
+    importlib.invalidate_caches()
+    plugins.entry_points_of.cache_clear()
+    yield folder
+    plugins.entry_points_of.cache_clear()
+
+
+@pytest.mark.usefixtures("folder")
+def test_by_path(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--data", "mine_own:coins", "--scenario", "mine_own:first_only:until=80+vfs:0.1", "--model", "arow"]
+    assert main(["run", *words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["instances"], found["features"]) == (200, 2)
+    prepared = streams.prepare(datasets.load("mine_own:coins"), "mine_own:first_only:5", seed=3)
+    assert [len(x) for x in prepared.block.rows()] == [1] * 5 + [2] * 195
+    assert datasets.find("mine_own:coins").title == "Two hundred throws of two coins."
+    assert main(["data", "show", "mine_own:coins", "--scenario", "mine_own:first_only"]) == 0
+    assert main(["scenarios", "mine_own:first_only"]) == 0
+    assert "Until then only the first coin is there." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    table = find_table("mine.toml")
+    assert (table.name, table.title, table.repeats) == ("mine", "mine", 2)
+    assert main(["bench", "run", "mine.toml", "--store", "s.sqlite", "--html", "page.html"]) == 0
+    assert "4 cells" in capsys.readouterr().err
+    Path("wrong.toml").write_text("[[setting]]\ntitle = 'no name'")
+    with pytest.raises(DataError, match=r"wrong.toml is no table.*specs holds examples"):
+        find_table("wrong.toml")
+    with pytest.raises(DataError, match=r"gone.toml cannot be read"):
+        find_table("gone.toml")
+    with pytest.raises(UnknownNameError, match=r"NAME\.toml"):
+        find_table("mine")
+
+
+@pytest.mark.usefixtures("package")
+def test_by_entry_point(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "coins" in datasets.names()
+    assert len(datasets.load("coins").block) == 200
+    assert len(next(iter(streams.prepare(datasets.load("coins"), "first-only:5", shuffle=False).block.rows()))) == 1
+    assert find_table("mine").data[0].load == "mine_own:coins"
+    assert main(["bench", "list"]) == 0
+    assert "\nmine " in capsys.readouterr().out
+    with pytest.raises(EntryPointError, match=r"'broken' \(mine_own:missing\) of mine-own cannot be imported"):
+        streams.prepare(datasets.load("coins"), "broken")
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_used_is_refused() -> None:
+    coins = datasets.load("mine_own:coins")
+    for wrong, error, said in (
+        ("mine_own:fist_only", UnknownNameError, "first_only"),
+        ("gone:first_only", UnknownNameError, "no module named 'gone'"),
+        ("mine_own:NUMBER", ParameterError, "no function"),
+        ("mine_own:forgets", ParameterError, r"returned a NoneType; return segment\.with_block"),
+        ("mine_own:first_only:after=3", ParameterError, "it has: until"),
+        ("vsf:0.5", UnknownNameError, "vfs"),
+    ):
+        with pytest.raises(error, match=said):
+            streams.prepare(coins, wrong)
+    for wrong, said in (("mine_own:NUMBER", "must be a function"), ("mine_own:nothing", "returned a list")):
+        with pytest.raises(DataError, match=said):
+            datasets.load(wrong)
+
+
+def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios"]) == 0
+    shown = capsys.readouterr().out
+    for name in streams.scenarios():
+        assert f"\n{name} " in shown
+    assert main(["scenarios", "--format", "json"]) == 0
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert set(found) == set(streams.scenarios())
+    assert main(["scenarios", "trapezoidal"]) == 0
+    assert capsys.readouterr().out.startswith("trapezoidal: ")
+    assert main(["scenarios", "trapezoida"]) == 2
+
+
+def test_everything_that_is_missing_is_named() -> None:
+    class Stranger:
+        def learn_one(self, x: Any, y: Any) -> None: ...
+
+    with pytest.raises(ParameterError, match=r"has no predict_one\(\) and no predict_proba_one\(\) and no clone\(\)"):
+        checks.check_learner(Stranger())
+
+
+def test_the_guide_names_what_its_example_has() -> None:
+    guide = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = Path(varifold.__file__).parent / "linear"
+    source = example / "olvf.py"
+    assert "src/varifold/linear/olvf.py" in guide
+    assert "src/varifold/linear/_olvf.pyx" in guide
+    text = source.read_text()
+    for word in ("@declared", "_parameters", "_rule("):
+        assert word in text
+        assert word.rstrip("(") in guide
+    assert "(LinearClassifier)" in text
+    doc = varifold.OLVF.__doc__ or ""
+    order = [doc.index(part) for part in ("Parameters\n", "Notes\n", "Examples\n", "References\n")]
+    assert order == sorted(order)
+    assert "Deviations from the paper" in doc
