@@ -165,7 +165,7 @@ def test_everything_that_is_missing_is_named() -> None:
     class Stranger:
         def learn_one(self, x: Any, y: Any) -> None: ...
 
-    with pytest.raises(ParameterError, match=r"has no predict_one\(\) and no predict_proba_one\(\) and no clone\(\)"):
+    with pytest.raises(ParameterError, match=r"has no predict_one\(\) and no clone\(\) and no predict_proba_one\(\)"):
         checks.check_learner(Stranger())
 
 

@@ -1,8 +1,9 @@
 """The learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``."""
 
 from varifold.sklearn.classifier import VarifoldClassifier
+from varifold.sklearn.regressor import VarifoldRegressor
 
-__all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier"]
+__all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier", "VarifoldRegressor"]
 
 _ORDER = (
     "the learners learn one row after the other: a row of weight 2 is one larger step, which is not the same as two "

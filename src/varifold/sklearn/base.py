@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     model: Any
     omitted: str
+    _task: ClassVar[str] = "classification"
 
     # ------------------------------------------------------------------ parameters
 
@@ -70,13 +71,20 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_learner(self) -> Any:
         """A learner of the kind that `model` names, without state."""
         if isinstance(self.model, str):
-            return parse_model(self.model)()
+            return self._of_task(parse_model(self.model)())
         if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
             raise ParameterError(
                 "The 'model' parameter must be a learner of varifold or the text of one, such as 'auto' or "
                 f"'arow:r=1'. Got {self.model!r} instead."
             )
-        return self.model.clone()
+        return self._of_task(self.model.clone())
+
+    def _of_task(self, learner: Any) -> Any:
+        """The learner, refused where it answers labels and numbers are asked for, or the other way round."""
+        task = getattr(learner, "_task", "classification")
+        if task != self._task:
+            raise ParameterError(f"{type(learner).__name__} is for {task}; {type(self).__name__} is for {self._task}")
+        return learner
 
     # ------------------------------------------------------------------ data
 
@@ -121,13 +129,16 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def block_of(X: Any, names: Names | None, y: NDArray[Any] | None = None, sample_weight: Any = None) -> Block:
-    """What `_read` gave as a block, with labels and weights."""
+def block_of(
+    X: Any, names: Names | None, y: NDArray[Any] | None = None, sample_weight: Any = None, *, numeric: bool = False
+) -> Block:
+    """What `_read` gave as a block, with labels (numbers where `numeric`) and weights."""
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, np.empty((rows_of(X), 1)), dtype=np.float64)
     has_own_names = not (isinstance(X, np.ndarray) or hasattr(X, "tocsr"))
-    return to_block(X, None if y is None else y.tolist(), weights, names=None if has_own_names else names)
+    labels = None if y is None else y.tolist()
+    return to_block(X, labels, weights, names=None if has_own_names else names, numeric=numeric)
 
 
 def rows_of(X: Any) -> int:

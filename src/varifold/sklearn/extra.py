@@ -9,6 +9,7 @@ from varifold.errors import missing_extra
 __all__ = [
     "BaseEstimator",
     "ClassifierMixin",
+    "RegressorMixin",
     "assert_all_finite",
     "check_array",
     "check_classification_targets",
@@ -19,7 +20,7 @@ __all__ = [
 ]
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight as check_sample_weight
@@ -31,6 +32,9 @@ except ImportError:
         raise missing_extra("varifold.sklearn needs scikit-learn 1.6 or newer", "sklearn")
 
     class ClassifierMixin:  # type: ignore[no-redef]
+        """Stands for scikit-learn's class of this name."""
+
+    class RegressorMixin:  # type: ignore[no-redef]
         """Stands for scikit-learn's class of this name."""
 
     class BaseEstimator:  # type: ignore[no-redef]

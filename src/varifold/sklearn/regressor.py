@@ -1,0 +1,91 @@
+"""VarifoldRegressor: any regressor of the library as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from varifold.errors import DataError, LabelError
+from varifold.sklearn.base import VaryingEstimator, block_of, rows_of
+from varifold.sklearn.extra import (
+    RegressorMixin,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+from varifold.sklearn.inputs import Names
+
+
+class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
+    """A regressor for scikit-learn whose columns are known by name and may change from call to call.
+
+    What `VarifoldClassifier` says of columns, absence, strings, order and arrays holds here, too. Targets are finite
+    numbers, which the learner scales online.
+
+    Parameters
+    ----------
+    model
+        What learns: a text such as ``"arowregressor:r=1"`` (`varifold models` lists them), or a learner, which is
+        copied without what it has learned. Its parameters are set and searched as ``model__r``.
+    omitted
+        What the cells are that a sparse matrix does not store: ``"absent"`` or ``"zero"``.
+
+    Attributes
+    ----------
+    model_
+        The learner: `explain_one`, `features`, `save` and the rest of its methods.
+    n_features_in_, feature_names_in_
+        Columns of the data that was learned last.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from varifold.sklearn import VarifoldRegressor
+    >>> load = [float(i % 10) for i in range(200)]
+    >>> reg = VarifoldRegressor().fit(pd.DataFrame({"load": load}), [3 * x + 5 for x in load])
+    >>> reg.predict(pd.DataFrame({"load": [4.0], "never seen": ["x"]})).round()
+    array([17.])
+
+    """
+
+    _task: ClassVar[str] = "regression"
+
+    def __init__(self, model: Any = "arowregressor", *, omitted: str = "absent") -> None:
+        self.model = model
+        self.omitted = omitted
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from nothing: one pass over the rows, in their order."""
+        return self._learn(self._new_learner(), *self._read(X), y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Continue with more rows, whose columns may be others."""
+        learner = self.model_ if hasattr(self, "model_") else self._new_learner()
+        return self._learn(learner, *self._read(X, getattr(self, "_columns", None)), y, sample_weight)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The prediction for each row."""
+        check_is_fitted(self, "model_")
+        block = block_of(*self._read(X, self._columns))
+        found: NDArray[np.float64] = self.model_.run_block(block, np.arange(1, len(block) + 1))
+        return found
+
+    def _learn(self, learner: Any, X: Any, names: Names | None, y: Any, sample_weight: Any) -> Self:
+        learner.learn_many(block_of(X, names, self._targets(X, y), sample_weight, numeric=True))
+        self._keep_names(names)
+        self.model_ = learner
+        return self
+
+    def _targets(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """One finite number per row."""
+        if y is None:
+            raise LabelError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        targets: NDArray[Any] = column_or_1d(y, dtype=np.float64, warn=True)
+        assert_all_finite(targets, input_name="y")
+        check_consistent_length(np.empty(rows_of(X)), targets)
+        if not len(targets):
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return targets
