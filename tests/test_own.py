@@ -124,6 +124,9 @@ def test_by_entry_point(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(datasets.load("coins").block) == 200
     assert len(next(iter(streams.prepare(datasets.load("coins"), "first-only:5", shuffle=False).block.rows()))) == 1
     assert find_table("mine").data[0].load == "mine_own:coins"
+    assert main(["data", "list"]) == 0
+    assert "\ncoins " in capsys.readouterr().out
+    assert main(["data", "info", "coins"]) == 0
     assert main(["bench", "list"]) == 0
     assert "\nmine " in capsys.readouterr().out
     with pytest.raises(EntryPointError, match=r"'broken' \(mine_own:missing\) of mine-own cannot be imported"):

@@ -81,7 +81,7 @@ def columns_of(block: Block) -> list[int]:
 
 def column_name(block: Block, column: int) -> Name:
     """The name of a column."""
-    return block.vocabulary.name_of(column)  # type: ignore[no-any-return]
+    return block.vocabulary.name_of(column)
 
 
 def extra_losses(

@@ -69,7 +69,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def explain_one(self, x: Instance, *, by_column: bool = False) -> dict[Name, float]:
         """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
 
-        With `by_column` the string values of a column are added up under the column's name. What no feature contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
+        With `by_column` the string values of a column are added up under the column's name. What no feature
+        contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
         """
         parts = self._engine.explain_one(x)
         if by_column:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -125,8 +124,8 @@ def prequential(
                 run.windows.snapshot(importances())
             if progress is not None:
                 progress(run.queue.clock)
-    result = run.finish(positive)
-    return result if tracker is None else replace(result, importances=tracker.table())
+    run.tracker = tracker
+    return run.finish(positive)
 
 
 class _Run:
@@ -141,6 +140,7 @@ class _Run:
         self.empty = 0
         self.unlabelled = 0
         self.periods: Any = None
+        self.tracker: ImportanceTracker | None = None
         self.keeps = False
         self.kept: list[Any] = []
         self.sink: Callable[[Any], None] | None = None
@@ -250,6 +250,7 @@ class _LabelRun(_Run):
             confusion=self.tally.confusion,
             curve=self.windows.curve(),
             periods=[] if self.periods is None else self.periods.results(len(labels), code),
+            importances={} if self.tracker is None else self.tracker.table(),
             predictions=joined(self.kept, labels) if self.keeps else None,
         )
 
