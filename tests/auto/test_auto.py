@@ -75,7 +75,6 @@ def test_the_combination_follows_the_oracle(labels):
         (varifold.AROW(majority_bias=False), rows),
         (Engine(AdditiveRule(3.0, 0, 100.0)), rows),
         (varifold.Additive(), rows),
-        (varifold.Additive(memory=300.0), rows),
         (varifold.GaussianNB(scale="standard"), rows),
         (Presence(), rows),
         (Frequencies(), rows),
@@ -294,7 +293,7 @@ def test_a_hundred_thousand_features_put_costly_experts_aside():
     model = varifold.AutoClassifier()
     guesses = model.predict_learn_many(rows, y)
     notes = " ".join(model.report().notes)
-    for name in ("latent", "evolving map", "forest"):
+    for name in ("latent", "evolving map", "Gaussian"):
         assert f"{name}: stands aside" in notes
     assert "their presence is not looked at" in notes
     assert np.mean([g != label for g, label in zip(guesses[1000:], y[1000:], strict=True)]) < 0.45

@@ -119,7 +119,7 @@ def test_beyond_256_labels_costly_experts_stand_aside():
         assert model._engine.model.disabled_experts() == []
         model.learn_one(x, y)
     assert model._engine.model.disabled_experts() == [e[0] for e in _experts("balanced") if e[3]]
-    assert "forest: stands aside, there are more than 256 labels" in model.report().notes
+    assert "window forest: stands aside, there are more than 256 labels" in model.report().notes
     for x, y in labelled(600, 300):
         model.learn_one(x, y)
     assert np.isfinite(list(model.predict_proba_one({"a": 1.0, "b": 2.0}).values())).all()

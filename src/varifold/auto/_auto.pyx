@@ -203,6 +203,7 @@ cdef class AutoModel(ExpertPool):
         """Learn how to combine the experts, from what they answer before they learn the instance."""
         cdef int e, k = self.classes
         self.consult(without_new(&self.views, v))
+        self.share_answers(v.step)
         self.record(v.step, y)
         for e in range(self.k + 1):
             if e < self.k and self.idle(e, v.step):

@@ -23,11 +23,13 @@ cdef class ExpertPool(Model):
     cdef double* logit             # [expert][class]
     cdef double* calibrated        # [expert and stack][class]
     cdef double* score             # [class]
+    cdef int64_t* answered         # [expert]: class with the largest score, of those that renew themselves
     cdef InstanceViews views
 
     cdef int add_experts(self, object experts) except -1
     cdef bint idle(self, int e, int64_t step) noexcept nogil
     cdef bint too_many_classes(self, int e) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil
+    cdef void share_answers(self, int64_t step) noexcept nogil
     cdef bint renewed(self, int e, int64_t step) noexcept nogil
     cdef void teach(self, View* v, int y, double w) noexcept nogil

@@ -10,13 +10,14 @@ from varifold._engine.model cimport Model, model_calls
 from varifold._engine.space cimport Space
 from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT64
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport softmax
+from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.memory cimport allocate
-from varifold.auto._renewed cimport RenewedModel, changed_at
+from varifold.auto._renewed cimport RenewedModel, changed_at, set_answer
 from varifold.auto._views cimport as_columns, forget_last, views_free, views_reserve
 
 from varifold._engine.state import checked_array
 
+ctypedef void (*answer_call)(void*, int) noexcept nogil
 ctypedef int64_t (*changed_call)(void*) noexcept nogil
 
 cdef double SHARPEST = 8.0         # largest logit an expert may bring
@@ -44,6 +45,7 @@ cdef class ExpertPool(Model):
         self.arrays.scratch(<void**> &self.costly, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.renews, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.answered, FIXED, 1, INT64, k)
         self.arrays.declare("asleep", <void**> &self.paused, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
         self.arrays.declare("aside", <void**> &self.disabled, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
         self.arrays.declare("heat", <void**> &self.temperature, FIXED, 2, FLOAT64, False, k)
@@ -137,6 +139,8 @@ cdef class ExpertPool(Model):
                     logit[c] = 0.0 if self.disabled[e] else self.usual[c * self.k + e]
                 continue
             self.calls.scores(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, self.score)
+            if self.renews[e]:
+                self.answered[e] = argmax(k, self.score)
             self.calls.proba(self.inner[e], self.score, p)
             mean = 0.0
             for c in range(k):
@@ -155,6 +159,13 @@ cdef class ExpertPool(Model):
                 self.disabled[e] = 1
             if not self.idle(e, v.step):
                 self.calls.learn(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, y, w)
+
+    cdef void share_answers(self, int64_t step) noexcept nogil:
+        """Tell experts that renew themselves what they have just answered for the instance that comes next."""
+        cdef int e
+        for e in range(self.k):
+            if self.renews[e] and not self.idle(e, step):
+                (<answer_call> set_answer)(self.inner[e], <int> self.answered[e])
 
     cdef bint renewed(self, int e, int64_t step) noexcept nogil:
         """Whether the expert was replaced by a copy of it in this round."""

@@ -44,6 +44,7 @@ cdef class RenewedModel(Model):
     cdef int[COPIES] purpose
     cdef int64_t[COPIES] last          # step at which a copy of the past answered last
     cdef Score[COPIES] record
+    cdef int answered                  # the class answered for the instance that is learned next; -1: not known
     cdef int active                    # the copy that answers
     cdef int spare                     # the copy that prepare() made, -1 for none
     cdef bint discarded                # a copy is no longer used, its memory can be given back
@@ -72,4 +73,5 @@ cdef class RenewedModel(Model):
     cdef void keep(self, int i, int64_t step) noexcept nogil
     cdef void end_trial(self) noexcept nogil
 
+cdef void set_answer(RenewedModel m, int c) noexcept nogil
 cdef int64_t changed_at(RenewedModel m) noexcept nogil

@@ -37,6 +37,11 @@ cdef void call_learn_scored(Model m, View* v, int y, double w, double* scores, d
     m.learn_scored(v, y, w, scores, probs)
 
 
+cdef void set_answer(RenewedModel m, int c) noexcept nogil:
+    """Tell the class that the model has just answered for the instance it learns next, so that it need not ask again."""
+    m.answered = c
+
+
 cdef int64_t changed_at(RenewedModel m) noexcept nogil:
     """The step at which the model was replaced last; -1 for never."""
     return m.changed
@@ -55,6 +60,7 @@ cdef class RenewedModel(Model):
         self.sees_empty = self.copies[0].sees_empty
         self.wants_columns = self.copies[0].wants_columns
         self.prepares = True
+        self.answered = -1
         self.spare = -1
         self.since = -1
         self.changed = -1
@@ -161,7 +167,12 @@ cdef class RenewedModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef bint wrong = self.teach(self.active, v, y, w)
+        cdef bint wrong = self.answered != y
+        if self.answered < 0:
+            wrong = self.teach(self.active, v, y, w)
+        else:
+            self.calls.learn(self.inner[self.active], v, y, w)
+        self.answered = -1
         if self.classes < 2:
             return
         self.watch(wrong, v.step)

@@ -40,8 +40,8 @@ class AutoClassifier(VaryingClassifier):
     ----------
     budget
         ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
-        feature forests, Gaussians, a window forest and two learners that recall what absent features read before;
-        ``"best"`` also more neighbours and trees, and a bolder additive learner.
+        Gaussians, a window forest and two learners that recall what absent features read before; ``"best"`` also more
+        neighbours and trees, and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
@@ -52,14 +52,13 @@ class AutoClassifier(VaryingClassifier):
     Notes
     -----
     *No paper.* Experts: diagonal AROW (r = 10), and a second one (r = 3) that remembers about 100 values of a
-    feature; `Additive` (r = 30), twice, the second remembering about 300; Gaussian naive Bayes on scaled values;
-    naive Bayes on the mere presence of columns (up to 2,048);
-    the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that it
-    becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
-    `CWFE`; `ORF3V`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
-    `WindowForest` with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): a running
-    mean of a column's values beside its value, in its place while it is absent, and its absence. With
-    ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
+    feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up
+    to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that
+    it becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
+    `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation); `WindowForest`
+    with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): a running mean of a
+    column's values beside its value, in its place while it is absent, and its absence. With ``"best"`` 30 trees, the 10
+    nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
@@ -70,10 +69,10 @@ class AutoClassifier(VaryingClassifier):
     the more frequent; each answer by which it lies behind that class asks for half as much again.
 
     Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
-    rounds, asked and taught in one round of eight until they do better. Copula, map, forests and Gaussians stand
+    rounds, asked and taught in one round of eight until they do better. Copula, map and Gaussians stand
     aside for good beyond 1,024 features; `report()` says so.
 
-    *Drift.* The first AROW, the first `Additive`, naive Bayes and the class frequencies start again when the stream
+    *Drift.* The first AROW, `Additive`, naive Bayes and the class frequencies start again when the stream
     changes: `varifold.drift.ADWIN` (delta = .5) watches their errors, and a rise begins a trial in which a new copy
     learns beside the old one and up to three copies of earlier times are asked again. The first copy that leads by more
     than 1.5 standard deviations of a sign test and one answer takes over; the old one is kept, for concepts that come
@@ -189,17 +188,15 @@ def _experts(budget: str) -> list[Expert]:
     stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
     linear = RenewedModel(lambda: AROWRule(10.0))
-    recent_line = AdditiveRule(3.0, 0, 100.0)
+    recent = AdditiveRule(3.0, 0, 100.0)
     additive = RenewedModel(lambda: AdditiveRule(30.0, 20_000))
-    recent = AdditiveRule(30.0, 20_000, 300.0)
     bayes = RenewedModel(lambda: GaussianNBModel(1.0))
     frequencies = RenewedModel(FrequencyModel)
     if budget == "fast":
         return [
             ("linear", linear, False, False, 0, 2.0, 0.8, 1.5),
-            ("linear, recent", recent_line, False, False, 0, 2.0, 0.0, 0.5),
+            ("linear, recent", recent, False, False, 0, 2.0, 0.0, 0.5),
             ("additive", additive, False, False, 0, 2.0, 0.8, 0.8),
-            ("additive, recent", recent, False, True, 0, 2.0, 0.6, 0.8),
             ("naive Bayes", bayes, False, False, 0, 0.5, 0.07, 0.02),
             ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
             ("class frequencies", frequencies, False, False, 0, 1.0, -0.2, 1.2),
@@ -207,9 +204,8 @@ def _experts(budget: str) -> list[Expert]:
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
     experts: list[Expert] = [
         ("linear", linear, False, False, 0, 2.0, -0.3, 1.0),
-        ("linear, recent", recent_line, False, False, 0, 2.0, 0.0, 0.5),
+        ("linear, recent", recent, False, False, 0, 2.0, 0.0, 0.5),
         ("additive", additive, False, False, 0, 2.0, 0.35, 0.8),
-        ("additive, recent", recent, False, True, 0, 2.0, 0.2, 0.8),
         ("naive Bayes", bayes, False, False, 0, 0.5, 0.03, 0.02),
         ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
         ("class frequencies", frequencies, False, False, 0, 1.0, -0.4, 1.6),
@@ -217,9 +213,8 @@ def _experts(budget: str) -> list[Expert]:
         ("neighbours", NeighboursModel(5, 500), False, True, 0, 1.0, 0.1, 0.06),
         ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),
         ("evolving map", made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
-        ("forest", made("orf3v"), False, True, 1_024, 1.0, 0.2, 0.2),
         ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", _trees(30 if budget == "best" else 10), False, True, 0, 1.5, 0.6, 0.5),
+        ("window forest", _trees(30 if budget == "best" else 10), False, True, 0, 1.0, 0.3, 0.1),
         ("recall", RecallRule(10.0), False, True, 0, 2.0, 0.0, 0.3),
         ("recall, additive", RecallRule(30.0, True, 150.0), False, True, 0, 2.0, 0.0, 0.3),
     ]
