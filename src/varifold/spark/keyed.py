@@ -9,6 +9,7 @@ the label of an earlier instance. Features stay text on their way into the learn
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ class Keyed:
     def __init__(self, learner: VaryingClassifier, most: int) -> None:
         self.learner = learner
         self.most = most
-        self.waiting: dict[Any, tuple[str, float]] = {}
+        self.waiting: OrderedDict[Any, tuple[str, float]] = OrderedDict()  # a dict is slow to give its oldest entry
         self.last: Any = None
         self.disordered = 0
         self.expired = 0
@@ -127,7 +128,7 @@ class Keyed:
             self._problem(row, text, tell)
         self.waiting[row["i"]] = (features, row.get("w", 1.0))
         if len(self.waiting) > self.most:
-            del self.waiting[next(iter(self.waiting))]
+            self.waiting.popitem(last=False)
             self.expired += 1
 
     def _late_label(self, row: dict[str, Any], tell: Tell) -> None:
@@ -158,7 +159,7 @@ class Keyed:
         state, more = unpack(data)
         found = cls(blank.clone(), most)
         found.learner._engine.fill(*state)
-        found.waiting = {number: (features, weight) for number, features, weight in more["waiting"]}
+        found.waiting.update((number, (features, weight)) for number, features, weight in more["waiting"])
         found.last = more["last"]
         found.disordered, found.expired, found.unknown = more["counts"]
         return found
