@@ -250,18 +250,6 @@ cdef class Engine(Answers):
         finally:
             release(self)
 
-    def answer_json(self, data):
-        """answer_one(x) for x = json.loads(data)."""
-        cdef int c, best
-        claim(self)
-        try:
-            best = self.ask_json(data, None, True)
-            if best < 0:
-                return None, {}
-            return self.labels[best], {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
-        finally:
-            release(self)
-
     def learn_json(self, data, y=None, w=1.0, target=None, bint predict=False):
         """learn_one(x, y, w) for x = json.loads(data); with a target, y is that field, taken out of x.
 
