@@ -10,14 +10,18 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci $(wildcard benchmarks)
 
-.PHONY: demo test test-core lint format listings bench fuzz sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core lint format listings bench fuzz sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
 	.venv/demo/bin/varifold demo
 
 test: .venv/installed test-core
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not spark"
+
+# One Spark for all of its tests: several at once would take the machine from each other. Needs Java 17.
+test-spark: .venv/installed
+	$(BIN)/python -m pytest -q -m spark tests/spark
 
 # The core with its own dependencies and no extra: import, learn, save, load and the command in plain text.
 test-core: .venv/core/installed

@@ -68,6 +68,21 @@ def test_scales_of_every_method_are_those_of_one_stream(name: str, scale: str) -
     np.testing.assert_allclose(ours, one._engine.dump()[2]["scaler"][one._engine.space.live()], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["arow", "gaussiannb"])
+def test_robust_scales_merge_approximately(name: str) -> None:
+    pairs = clear_stream(800)
+    pairs[100] = ({**pairs[100][0], "g0": 1e9}, pairs[100][1])
+    blank = varifold.models[name](scale="robust")
+    one, merged = learn(blank.clone(), pairs), varifold.merge(in_parts(blank, pairs))
+    rows = clear_stream(300, seed=9)
+    right = [sum(m.predict_one(x) == y for x, y in rows) for m in (one, merged)]
+    assert right[1] >= right[0] - 15, right
+    scales = [m._engine.dump()[2]["scaler"][m._engine.space.id_of("g0")] for m in (one, merged)]
+    assert scales[1][0] == scales[0][0]
+    assert scales[1][4] == pytest.approx(scales[0][4], rel=0.3)
+    learn(merged, pairs)
+
+
 def test_class_frequencies_merge_exactly() -> None:
     def engine() -> Engine:
         return Engine(FrequencyModel(), scale="none")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import varifold
 from varifold.errors import ModelFileError, ParameterError
 from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
-from varifold.spark.keyed import Answer, Keyed
+from varifold.spark.keyed import Answer, Keyed, instance_of
 from varifold.spark.packed import pack, unpack
 
 
@@ -83,14 +84,25 @@ def rows_of(keys: int, n: int, seed: int = 1, late: float = 0.18) -> list[str]:
     return [json.dumps(row, ensure_ascii=False) for row in found]
 
 
-def plain(lines: Sequence[str], model: Any = None, most: int = 50) -> list[Answer]:
+def lines_of(rows: Iterable[str | dict[str, Any]]) -> list[str]:
+    """Rows as the expression of `varifold.spark.rows` writes them."""
+    found = []
+    for row in rows:
+        given = json.loads(row) if isinstance(row, str) else row
+        head = {name: value for name, value in given.items() if name not in "ns"}
+        parts = [json.dumps(given[name], ensure_ascii=False) if name in given else "" for name in "ns"]
+        found.append("\t".join([json.dumps(head), *parts]))
+    return found
+
+
+def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Answer]:
     """One process, one learner per key, a dict."""
     blank = model or varifold.AROW()
     learners: dict[Any, Any] = {}
     waiting: dict[Any, dict[str, Any]] = {}
     answers = []
-    for line in lines:
-        row = json.loads(line)
+    for text in rows:
+        row = json.loads(text)
         learner = learners.setdefault(row["k"], blank.clone())
         if "n" in row:
             x = {**row["n"], **row["s"]}
@@ -132,8 +144,8 @@ def test_no_value_depends_on_where_batches_are_cut_or_what_is_lost(logged: int, 
         if rng.random() < 0.3:
             kept = Kept()  # another worker
         if rng.random() < 0.3:  # a task that dies before its state is committed; the worker lives on
-            Bucket("q", 1, plan(logged=logged), store.copy(), kept).run(part, lambda answer: None)
-        Bucket("q", 1, plan(logged=logged), store, kept).run(part, answers.append)
+            Bucket("q", 1, plan(logged=logged), store.copy(), kept).run(lines_of(part), lambda answer: None)
+        Bucket("q", 1, plan(logged=logged), store, kept).run(lines_of(part), answers.append)
     assert by_place(answers) == by_place(plain(lines))
 
 
@@ -143,7 +155,7 @@ def test_learners_that_live_cost_three_calls_per_batch() -> None:
     seen: set[str] = set()
     for number, part in enumerate(parts):
         store.calls, new = 0, {json.loads(line)["k"] for line in part} - seen
-        Bucket("q", 0, plan(logged=10_000), store, kept).run(part, lambda answer: None)
+        Bucket("q", 0, plan(logged=10_000), store, kept).run(lines_of(part), lambda answer: None)
         assert store.calls == 3 + (len(new) if number else 0)  # a new key is looked for
         seen |= new
     store.calls = 0
@@ -155,7 +167,7 @@ def test_the_log_is_cleared_when_keys_are_written() -> None:
     store = Memory()
     sizes = []
     for part in cuts(rows_of(3, 100), 40, 2):
-        Bucket("q", 0, plan(logged=5), store, Kept()).run(part, lambda answer: None)
+        Bucket("q", 0, plan(logged=5), store, Kept()).run(lines_of(part), lambda answer: None)
         sizes.append(sum(text.count("\n") + 1 for _, text in store.lines))
     assert 0 in sizes
     assert max(sizes) <= 3 * 5 + 20
@@ -169,7 +181,7 @@ def test_a_worker_keeps_no_more_learners_than_it_may() -> None:
     for part in cuts(lines, 10, 3):
         for number, store in enumerate(stores):
             told = answers.append if number == 0 else lambda answer: None
-            Bucket("q", number, plan(live=9), store, kept).run(part, told)
+            Bucket("q", number, plan(live=9), store, kept).run(lines_of(part), told)
             assert sum(len(live.keys) for live in kept._buckets.values()) <= 9
     assert by_place(answers) == by_place(plain(lines))
 
@@ -186,7 +198,7 @@ def test_problems_are_told_and_change_nothing() -> None:
         {"k": "b", "i": 6, "o": 9, "n": {"f": "NaN"}, "s": {"g": None}, "y": "no"},
         {"k": "a", "i": 7, "o": 7},
     ]
-    Bucket("q", 0, plan(), store, Kept()).run([json.dumps(row) for row in rows], answers.append)
+    Bucket("q", 0, plan(), store, Kept()).run(lines_of(rows), answers.append)
     problems = {a.id: a.problem for a in answers if a.kind == "problem"}
     assert "inf" in problems[2]
     assert problems[3] == "the row has a label, but no instance of its id waits"
@@ -201,7 +213,7 @@ def test_rows_out_of_order_are_counted_and_told() -> None:
     store, kept, answers = Memory(), Kept(), []
     for order in (5, 3, 4, 6):
         row = {"k": "a", "i": order, "o": order, "n": {"f": 1.0}, "y": "yes"}
-        Bucket("q", 0, plan(logged=100), store, kept).run([json.dumps(row)], answers.append)
+        Bucket("q", 0, plan(logged=100), store, kept).run(lines_of([row]), answers.append)
     told = [a.problem for a in answers if a.kind == "problem"]
     assert told == [f"out of order: {order} came after 5; it was taken when it came" for order in (3, 4)]
     assert [a.steps for a in answers if a.kind == "prediction"] == [0, 1, 2, 3]
@@ -212,13 +224,12 @@ def test_rows_out_of_order_are_counted_and_told() -> None:
 def test_only_so_many_instances_wait() -> None:
     keyed, answers = Keyed(varifold.AROW(), 2), []
     for number in range(4):
-        row = {"k": "a", "i": number, "n": {"f": 1.0}}
-        keyed.take(json.dumps(row), row, answers.append)
+        keyed.take({"k": "a", "i": number}, '{"f": 1.0}\t', answers.append)
     assert list(keyed.waiting) == [2, 3]
     assert keyed.expired == 2
-    keyed.take("", {"k": "a", "i": 0, "y": "yes"}, answers.append)
+    keyed.take({"k": "a", "i": 0, "y": "yes"}, "\t", answers.append)
     assert keyed.unknown == 1
-    keyed.take("", {"k": "a", "i": 3, "y": "yes", "w": 2.0}, answers.append)
+    keyed.take({"k": "a", "i": 3, "y": "yes", "w": 2.0}, "\t", answers.append)
     assert keyed.learner._engine.class_counts() == {"yes": 2.0}
     again = Keyed.from_bytes(keyed.to_bytes(), varifold.AROW(), 2)
     assert (again.waiting, again.expired, again.unknown) == (keyed.waiting, 2, 1)
@@ -226,7 +237,7 @@ def test_only_so_many_instances_wait() -> None:
 
 def test_another_number_of_buckets_or_another_model_is_refused() -> None:
     store = Memory()
-    Bucket("q", 0, plan(), store, Kept()).run(rows_of(1, 5), lambda answer: None)
+    Bucket("q", 0, plan(), store, Kept()).run(lines_of(rows_of(1, 5)), lambda answer: None)
     with pytest.raises(ParameterError, match="written with buckets=4"):
         Bucket("q", 0, plan(buckets=8), store, Kept()).run([], lambda answer: None)
     with pytest.raises(ParameterError, match=r"written with model=.*arow"):
@@ -236,12 +247,12 @@ def test_another_number_of_buckets_or_another_model_is_refused() -> None:
 def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
     lines = rows_of(2, 20)
     store = Memory()
-    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines[:20], lambda answer: None)
+    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(lines[:20]), lambda answer: None)
     damaged = store.keys["device 0"][:-1] + b"?"
     store.keys["device 0"] = damaged
     answers: list[Answer] = []
     for part in (lines[20:30], lines[30:]):
-        Bucket("q", 0, plan(logged=1), store, Kept()).run(part, answers.append)
+        Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(part), answers.append)
     kinds = {(a.key, a.kind) for a in answers if "out of order" not in (a.problem or "")}
     assert kinds == {("device 0", "problem"), ("device 1", "prediction")}
     assert "checksum differs" in next(a.problem for a in answers if a.key == "device 0")
@@ -250,7 +261,10 @@ def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
         dict(Bucket("q", 0, plan(), store, Kept()).learners(store.keys))
 
 
-@pytest.mark.parametrize("name", sorted(varifold.models.class_names().values()))
+CLASSIFIERS = [name for name, cls in varifold.models.items() if issubclass(cls, varifold.VaryingClassifier)]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_packed_states_go_on_to_the_bit(name: str) -> None:
     from varifold.checks.material import learn, state, stream
 
@@ -267,4 +281,14 @@ def test_packed_states_go_on_to_the_bit(name: str) -> None:
 
 def test_rows_without_an_order_stay_where_they_are() -> None:
     rows = [{"k": 1, "i": 1, "o": 2}, {"k": 2, "i": 2}, {"k": 1, "i": 3, "o": 1}, {"k": 2, "i": 4, "o": 0}]
-    assert [row["i"] for _, row in in_order(json.dumps(row) for row in rows)] == [3, 1, 2, 4]
+    assert [row["i"] for _, row, _ in in_order(lines_of(rows))] == [3, 1, 2, 4]
+
+
+def test_features_stay_text_unless_a_number_is_none() -> None:
+    assert instance_of('{"f":1.0}\t') == '{"f":1.0}'
+    assert instance_of('{"f":1.0}\t{}') == '{"f":1.0}'
+    assert instance_of('{}\t{"g":"on"}') == '{"g":"on"}'
+    assert instance_of("{}\t") == "{}"
+    assert instance_of("\t{}") == "{}"
+    assert instance_of('{"f":1.0}\t{"g":"NaN"}') == '{"f":1.0,"g":"NaN"}'
+    assert instance_of('{"f":"-Infinity","h":2.0}\t{"g":"NaN"}') == {"f": -math.inf, "h": 2.0, "g": "NaN"}

@@ -115,7 +115,7 @@ class Scale(NamedTuple):
 
 def scale_of(table: Floats, kind: str) -> Scale:
     """The scale that a scaler's statistics make."""
-    weight, a, b = np.moveaxis(table, -1, 0)
+    weight, a, b = np.moveaxis(table[:, :3], -1, 0)
     if kind == "minmax":
         return Scale(a, b - a)
     return Scale(a, np.sqrt(np.divide(b, weight, out=np.zeros_like(b), where=weight > 0.0)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from varifold.base.nested import make_learner
 from varifold.errors import ParameterError
 from varifold.parallel import JOINS, joined
 from varifold.perkey import from_bytes
-from varifold.spark.keyed import PREDICTION, Answer, Keyed, features_of
+from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, learn, parsed
 from varifold.spark.rows import LINE, Columns, Layout, spark_module
 
 _GROUP = "key {key}, model binary, instances long, learned long, right long, accuracy double, problems long"
@@ -44,13 +43,13 @@ def learn_groups(
     lines = df.repartition(f"`{key}`").sortWithinPartitions(*by).select(layout.line(df).alias(LINE))
     schema = _GROUP.format(key=layout.type_of(df, "key").simpleString())
 
-    def learn(frames: Iterator[Any]) -> Iterator[Any]:
+    def learn_frames(frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
 
         for found in _groups(frames, blank, wait):
             yield pandas.DataFrame([found])
 
-    return lines.mapInPandas(learn, schema)
+    return lines.mapInPandas(learn_frames, schema)
 
 
 def _groups(frames: Iterator[Any], blank: VaryingClassifier, wait: int) -> Iterator[dict[str, Any]]:
@@ -58,13 +57,13 @@ def _groups(frames: Iterator[Any], blank: VaryingClassifier, wait: int) -> Itera
     group: _Group | None = None
     for frame in frames:
         for line in frame[LINE].tolist():
-            row = json.loads(line)
+            row, features = parsed(line)
             if group is not None and group.key != row.get("k"):
                 yield group.found()
                 group = None
             if group is None:
                 group = _Group(row.get("k"), Keyed(blank.clone(), wait))
-            group.take(line, row)
+            group.take(row, features)
     if group is not None:
         yield group.found()
 
@@ -78,9 +77,9 @@ class _Group:
         self.instances = self.judged = self.right = self.problems = 0
         self._answer: Any = None
 
-    def take(self, line: str, row: dict[str, Any]) -> None:
+    def take(self, row: dict[str, Any], features: str) -> None:
         before = self.instances
-        self.keyed.take(line, row, self._tell)
+        self.keyed.take(row, features, self._tell)
         if self.instances > before and row.get("y") is not None:
             self.judged += 1
             self.right += self._answer == row["y"]
@@ -130,12 +129,13 @@ def learn_parallel(
     layout.check(df)
     blank = _blank(model, "learn_parallel")
     functions = spark_module("sql.functions")
-    text = df.where(functions.col(f"`{label}`").isNotNull()).select(layout.line(df).alias(LINE))
+    columns = [layout.line(df).alias(LINE), *([functions.col(f"`{order}`").alias("place")] if order else [])]
+    text = df.where(functions.col(f"`{label}`").isNotNull()).select(*columns)
     shard = functions.expr(f"cast(pmod(xxhash64({LINE}), {shards}) as int)")
-    order_of = [functions.get_json_object(LINE, "$.o").cast("double")] if order else []
+    order_of = ["place"] if order else []
     placed = text.withColumn("shard", shard).repartition(shards, "shard").sortWithinPartitions("shard", *order_of)
 
-    def learn(frames: Iterator[Any]) -> Iterator[Any]:
+    def learn_frames(frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
 
         learners: dict[int, VaryingClassifier] = {}
@@ -145,15 +145,15 @@ def learn_parallel(
         for number, learner in learners.items():
             yield pandas.DataFrame({"shard": [number], "model": [learner.to_bytes()]})
 
-    found = {
-        row["shard"]: bytes(row["model"]) for row in placed.mapInPandas(learn, "shard int, model binary").collect()
-    }
+    rows = placed.mapInPandas(learn_frames, "shard int, model binary").collect()
+    found = {row["shard"]: bytes(row["model"]) for row in rows}
     return joined([from_bytes(found[number]) for number in sorted(found)] or [blank], join)
 
 
 def _learn_line(learner: VaryingClassifier, line: str) -> None:
-    row = json.loads(line)
-    learner.learn_one(features_of(row), row["y"], row.get("w", 1.0))
+    row, features = parsed(line)
+    if features != "\t":
+        learn(learner, instance_of(features), row["y"], row.get("w", 1.0))
 
 
 def _blank(model: Any, owner: str) -> VaryingClassifier:

@@ -17,12 +17,12 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.files import MISFITS
 from varifold.errors import ModelFileError, ParameterError
-from varifold.spark.keyed import PROBLEM, Answer, Keyed, Tell
+from varifold.spark.keyed import PROBLEM, Answer, Keyed, Tell, parsed
 
 Key = str | int
 _LONGEST_LOG = 200
@@ -147,10 +147,10 @@ class Reader:
             for text in self.held.log():
                 live.batches += 1
                 for line in text.split("\n"):  # splitlines() would also split at U+2028
-                    self.take(live, line, json.loads(line), _discard)
+                    self.take(live, *parsed(line), _discard)
         return live
 
-    def take(self, live: Live, line: str, row: dict[str, object], tell: Tell) -> None:
+    def take(self, live: Live, row: dict[str, Any], features: str, tell: Tell) -> None:
         """Give a row to the learner of its key."""
         key = row.get("k")
         if not isinstance(key, str | int):
@@ -162,7 +162,7 @@ class Reader:
         if keyed is None:
             tell(Answer(key, row.get("i"), None, None, 0, PROBLEM, live.broken[key]))
             return
-        keyed.take(line, row, tell)
+        keyed.take(row, features, tell)
         live.changed[key] = None
         live.rows += 1
 
@@ -201,9 +201,9 @@ class Bucket(Reader):
         if live is None:
             live = self.read(token)
         ordered = in_order(lines)
-        for line, row in ordered:
-            self.take(live, line, row, tell)
-        self._write(live, [line for line, _ in ordered])
+        for _, row, features in ordered:
+            self.take(live, row, features, tell)
+        self._write(live, [line for line, _, _ in ordered])
         self.kept.put(self.name, self.number, live, self.plan.live)
 
     def _check(self, token: Token | None) -> None:
@@ -239,16 +239,20 @@ class Bucket(Reader):
         return self.plan.logged * (1.0 + (self.number % 8) / 8.0)
 
 
-def in_order(lines: Iterable[str]) -> list[tuple[str, dict[str, object]]]:
-    """Rows, each key's in their order; rows without an order stay where they are."""
-    by_key: dict[object, list[tuple[str, dict[str, object]]]] = {}
+def in_order(lines: Iterable[str]) -> list[tuple[str, dict[str, Any], str]]:
+    """Rows with their lines, each key's in their order; rows without an order stay where they are."""
+    by_key: dict[Any, list[tuple[str, dict[str, Any], str]]] = {}
     for line in lines:
-        row = json.loads(line)
-        by_key.setdefault(row.get("k"), []).append((line, row))
+        row, features = parsed(line)
+        by_key.setdefault(row.get("k"), []).append((line, row, features))
     for rows in by_key.values():
-        if all("o" in row for _, row in rows):
-            rows.sort(key=lambda pair: pair[1]["o"])  # type: ignore[arg-type, return-value]
-    return [pair for rows in by_key.values() for pair in rows]
+        if all("o" in row for _, row, _ in rows):
+            rows.sort(key=_order)
+    return [row for rows in by_key.values() for row in rows]
+
+
+def _order(row: tuple[str, dict[str, Any], str]) -> Any:
+    return row[1]["o"]
 
 
 def _discard(answer: Answer) -> None:

@@ -67,7 +67,7 @@ def _state(session: Any, checkpoint: str | os.PathLike[str], operator: int, vari
 def _learners(model: str, wait: int, written: Any, logged: Any) -> Iterator[tuple[Key, VaryingClassifier]]:
     """The learners of one bucket, from its snapshots and its log."""
     header = json.loads(model)
-    blank = models[header["method"]](**unpack_params(header["params"]))
+    blank: Any = models[header["method"]](**unpack_params(header["params"]))
     snapshots = {json.loads(key): bytes(data) for key, data in zip(written["device"], written["state"], strict=True)}
     lines = [text for _, text in sorted(zip(logged["counter"], logged["lines"], strict=True))]
     plan = Plan(blank, wait, buckets=1, logged=1, live=1)

@@ -1,13 +1,15 @@
 """One key's learner in a stream: what a row does to it, and the answers that go out.
 
-A row is a line of JSON, made by `varifold.spark.rows`: the key ``k``, and where there are any the id ``i``, the order
-``o``, the label ``y``, the weight ``w``, the numbers ``n`` and the strings ``s``. A row with ``n`` or ``s`` is an
-instance: it is predicted, and then learned if it has a label. One without either is the label of an earlier instance.
+A row is a line of text, made by `varifold.spark.rows`: three JSON objects, between tabs. The first holds the key ``k``
+and, where there are any, the id ``i``, the order ``o``, the label ``y`` and the weight ``w``; the second the numbers of
+an instance, the third its strings. A row with either is predicted, and then learned if it has a label. One without is
+the label of an earlier instance. Features stay text on their way into the learner.
 """
 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -33,13 +35,35 @@ class Answer(NamedTuple):
 Tell = Callable[[Answer], None]
 
 
-def features_of(row: dict[str, Any]) -> dict[str, Any]:
-    """The instance that a row holds. JSON has no NaN and no infinity: Spark writes them as words."""
-    x = {name: float(v) if isinstance(v, str) else v for name, v in (row.get("n") or {}).items()}
-    for name, word in (row.get("s") or {}).items():
-        if word is not None:
-            x[name] = word
-    return x
+Features = str | dict[str, Any]
+"""An instance: JSON, or a dict where that does not do."""
+
+
+def parsed(line: str) -> tuple[dict[str, Any], str]:
+    """What a row says of itself, and the text of its features; that is a tab where it has none."""
+    head, _, features = line.partition("\t")
+    found: dict[str, Any] = json.loads(head)
+    return found, features
+
+
+def instance_of(text: str) -> Features:
+    """The instance of such a text. JSON has no NaN and no infinity: Spark writes them as words."""
+    numbers, _, words = text.partition("\t")
+    if '"NaN"' in numbers or 'Infinity"' in numbers:
+        given = json.loads(numbers).items()
+        x = {name: float(value) if isinstance(value, str) else value for name, value in given}
+        return {**x, **json.loads(words or "{}")}
+    if len(words) <= 2:
+        return numbers or words
+    return words if len(numbers) <= 2 else f"{numbers[:-1]},{words[1:]}"
+
+
+def learn(learner: VaryingClassifier, x: Features, label: Any, weight: float) -> None:
+    """Learn an instance in either form."""
+    if isinstance(x, str):
+        learner._engine.learn_json(x, label, weight)
+    else:
+        learner._engine.learn_one(x, label, weight)
 
 
 class Keyed:
@@ -57,7 +81,7 @@ class Keyed:
     def __init__(self, learner: VaryingClassifier, most: int) -> None:
         self.learner = learner
         self.most = most
-        self.waiting: dict[Any, str] = {}
+        self.waiting: OrderedDict[Any, tuple[str, float]] = OrderedDict()  # a dict is slow to give its oldest entry
         self.last: Any = None
         self.disordered = 0
         self.expired = 0
@@ -65,12 +89,12 @@ class Keyed:
 
     # ------------------------------------------------------------------ rows
 
-    def take(self, line: str, row: dict[str, Any], tell: Tell) -> None:
+    def take(self, row: dict[str, Any], features: str, tell: Tell) -> None:
         """Predict, learn or keep what a row holds; what cannot be done with it is told, and changes nothing."""
         self._check_order(row, tell)
         try:
-            if "n" in row or "s" in row:
-                self._instance(line, row, tell)
+            if features != "\t":
+                self._instance(row, features, tell)
             else:
                 self._late_label(row, tell)
         except VarifoldError as error:
@@ -89,34 +113,33 @@ class Keyed:
         else:
             self.last = order
 
-    def _instance(self, line: str, row: dict[str, Any], tell: Tell) -> None:
-        x, label = features_of(row), row.get("y")
-        answer, shares = self.learner._engine.answer_one(x)
+    def _instance(self, row: dict[str, Any], features: str, tell: Tell) -> None:
+        x, label, engine = instance_of(features), row.get("y"), self.learner._engine
+        answer, shares = engine.answer_json(x) if isinstance(x, str) else engine.answer_one(x)
         tell(Answer(row["k"], row.get("i"), answer, shares, self.learner.steps, PREDICTION, None))
         if label is not None:
-            self.learner.learn_one(x, label, row.get("w", 1.0))
+            learn(self.learner, x, label, row.get("w", 1.0))
         elif row.get("i") is not None:
-            self._wait(line, row, tell)
+            self._wait(row, features, tell)
 
-    def _wait(self, line: str, row: dict[str, Any], tell: Tell) -> None:
+    def _wait(self, row: dict[str, Any], features: str, tell: Tell) -> None:
         if self.waiting.pop(row["i"], None) is not None:
-            self._problem(
-                row, f"the id {row['i']!r} waited for its label already: its earlier instance is dropped", tell
-            )
-        self.waiting[row["i"]] = line
+            text = f"the id {row['i']!r} waited for its label already: its earlier instance is dropped"
+            self._problem(row, text, tell)
+        self.waiting[row["i"]] = (features, row.get("w", 1.0))
         if len(self.waiting) > self.most:
-            del self.waiting[next(iter(self.waiting))]
+            self.waiting.popitem(last=False)
             self.expired += 1
 
     def _late_label(self, row: dict[str, Any], tell: Tell) -> None:
-        line = self.waiting.get(row.get("i"))
-        if line is None or row.get("y") is None:
+        found = self.waiting.get(row.get("i"))
+        if found is None or row.get("y") is None:
             self.unknown += 1
             missing = "no label and no features" if row.get("y") is None else "a label, but no instance of its id waits"
             self._problem(row, f"the row has {missing}", tell)
             return
-        first = json.loads(line)
-        self.learner.learn_one(features_of(first), row["y"], row.get("w", first.get("w", 1.0)))
+        features, weight = found
+        learn(self.learner, instance_of(features), row["y"], row.get("w", weight))
         del self.waiting[row["i"]]
 
     # ------------------------------------------------------------------ bytes
@@ -124,7 +147,7 @@ class Keyed:
     def to_bytes(self) -> bytes:
         """All of it."""
         more = {
-            "waiting": list(self.waiting.items()),
+            "waiting": [(number, *held) for number, held in self.waiting.items()],
             "last": self.last,
             "counts": [self.disordered, self.expired, self.unknown],
         }
@@ -136,7 +159,7 @@ class Keyed:
         state, more = unpack(data)
         found = cls(blank.clone(), most)
         found.learner._engine.fill(*state)
-        found.waiting = dict(more["waiting"])
+        found.waiting.update((number, (features, weight)) for number, features, weight in more["waiting"])
         found.last = more["last"]
         found.disordered, found.expired, found.unknown = more["counts"]
         return found

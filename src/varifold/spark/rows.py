@@ -1,4 +1,4 @@
-"""Rows of a Spark frame as lines of JSON: one text per row goes from the JVM to Python, not maps and columns."""
+"""Rows of a Spark frame as lines of text: one string per row goes from the JVM to Python, not maps and columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Layout:
         return types.StringType() if name is None else _field(frame, name).dataType
 
     def line(self, frame: Any) -> Any:
-        """The expression that makes a line of JSON of a row; `varifold.spark.keyed` reads it."""
+        """The expression that makes a line of a row; `varifold.spark.keyed` reads it."""
         functions = spark_module("sql.functions")
         parts = []
         for letter, name in (("k", self.key), ("i", self.id), ("y", self.label)):
@@ -85,11 +85,13 @@ class Layout:
             parts.append(_sortable(frame, self.order).alias("o"))
         if self.weight is not None:
             parts.append(functions.col(f"`{self.weight}`").cast("double").alias("w"))
-        if self.numbers is not None:
-            parts.append(_features(self.numbers, "double").alias("n"))
-        if self.words is not None:
-            parts.append(_features(self.words, "string").alias("s"))
-        return functions.to_json(functions.struct(*parts), {"ignoreNullFields": "true"})
+        tab = functions.lit("\t")
+        numbers, words = _features(self.numbers, "double"), _features(self.words, "string")
+        return functions.concat(_json(functions.struct(*parts)), tab, numbers, tab, words)
+
+
+def _json(column: Any) -> Any:
+    return spark_module("sql.functions").to_json(column, {"ignoreNullFields": "true"})
 
 
 def _plain(given: Columns) -> list[str]:
@@ -115,10 +117,12 @@ def _sortable(frame: Any, name: str) -> Any:
 
 
 def _features(given: Columns, kind: str) -> Any:
-    """A map of features, null where the row has none."""
+    """A map of features as JSON, empty text where the row has none."""
     functions = spark_module("sql.functions")
+    if given is None:
+        return functions.lit("")
     if isinstance(given, str):
-        return functions.col(f"`{given}`").cast(f"map<string,{kind}>")
-    cells = [functions.col(f"`{name}`").cast(kind).alias(name) for name in given or ()]
-    some = functions.coalesce(*[functions.col(f"`{name}`").cast("string") for name in given or ()])
-    return functions.when(some.isNotNull(), functions.struct(*cells))
+        return functions.coalesce(_json(functions.col(f"`{given}`").cast(f"map<string,{kind}>")), functions.lit(""))
+    cells = [functions.col(f"`{name}`").cast(kind).alias(name) for name in given]
+    some = functions.coalesce(*[functions.col(f"`{name}`").cast("string") for name in given])
+    return functions.when(some.isNotNull(), _json(functions.struct(*cells))).otherwise("")

@@ -130,7 +130,10 @@ def frames(answers: list[Answer]) -> Iterator[Any]:
     import pandas
 
     for start in range(0, len(answers), _OUT):
-        yield pandas.DataFrame(answers[start : start + _OUT], columns=Answer._fields, dtype=object)
+        columns = zip(*answers[start : start + _OUT], strict=True)
+        yield pandas.DataFrame(
+            {name: pandas.Series(column, dtype=object) for name, column in zip(Answer._fields, columns, strict=True)}
+        )
 
 
 def processor(plan: Plan) -> Any:
