@@ -353,17 +353,3 @@ def test_a_label_after_the_time_limit_is_refused_and_takes_no_number(make_server
         late = client.post(f"/labels/{kept['id']}", json={"y": "up"})
         assert (late.status_code, "waits no longer" in late.json()["error"]) == (410, True)
         assert client.get("/models/m").json()["seq"] == kept["seq"]
-
-
-def test_a_regressor_over_http(client: httpx.Client) -> None:
-    assert client.put("/models/number", json={"method": "arowregressor"}).status_code == 201
-    for i in range(60):
-        client.post("/models/number/learn", json={"x": {"a": i % 6}, "y": 2.0 * (i % 6)}).raise_for_status()
-    found = client.post("/models/number/predict", json={"x": {"a": 3}}).json()
-    assert abs(found["label"] - 6.0) < 1.0
-    assert "probabilities" not in found
-    assert client.get("/models/number").json()["labels"] == []
-    assert client.get("/models/number/report").json()["steps"] == 60
-    assert "a" in client.post("/models/number/explain", json={"x": {"a": 3}}).json()["contributions"]
-    assert client.post("/models/number/explain", json={"x": {"a": 3}, "label": "up"}).status_code == 422
-    assert client.post("/models/number/learn", json={"x": {"a": 1}, "y": "up"}).status_code == 422
