@@ -24,6 +24,7 @@ from varifold.errors import (
 
 LEARNERS = {
     "arow": lambda: AROW(),
+    "balanced": lambda: AROW(objective="balanced"),
     "bounded": lambda: OLVF(max_features=12),
     "minmax": lambda: AROW(scale="minmax", max_features=6, evict="lightest"),
     "gaussiannb": lambda: GaussianNB(scale="none"),

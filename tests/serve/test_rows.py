@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from tests._engine.json_lines import damaged, line, spelled
-from varifold import AROW, OLVF, PerKey
+from varifold import AROW, OLVF, AROWRegressor, PerKey
 from varifold.checks.material import state as digest
-from varifold.serve.core import bodies
+from varifold.serve.core import bodies, learners
 from varifold.serve.core._rows import NameReader, split_row
 from varifold.serve.core.errors import RequestError
 from varifold.serve.core.journal import ROWS, Record
@@ -160,3 +160,21 @@ def test_more_names_than_are_held() -> None:
     reader = NameReader()
     for i in range(10_000):
         assert reader.names(b'{"n%d": 1, "m": null, "always": 2}' % i) == (f"n{i}", "always")
+
+
+def test_a_regressor_is_served_as_a_classifier_is() -> None:
+    state = ModelState("m", learners.make("arowregressor", {}), Limits())
+    plain = AROWRegressor()
+    for i in range(200):
+        x = {"a": (i % 7) / 7, "b": (i % 5) / 5}
+        y = 3.0 * x["a"] - x["b"]
+        data = orjson.dumps({"x": x, "y": y, "predict": True})
+        (answer,) = state.apply(ROWS, [bodies.read_row(data)])
+        assert answer == {"label": plain.predict_one(x), "seq": i + 1}
+        plain.learn_one(x, y)
+    assert digest(state.learner) == digest(plain)
+    assert state.monitor.error.recent < 0.1
+    (refused,) = state.apply(ROWS, [bodies.read_row(b'{"x": {"a": 1}, "y": "up"}')])
+    assert refused["status"] == 422
+    kept = state.apply(ROWS, [bodies.read_row(b'{"x": {"a": 0.5}, "keep": true}')])[0]
+    assert "seq" in state.apply(ROWS, [{"id": kept["id"], "y": 1.5}])[0]

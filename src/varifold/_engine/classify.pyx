@@ -286,8 +286,9 @@ cdef class Engine(Answers):
         return answer
 
     cdef bint one_pass(self, double w):
-        """Whether scores and learning may share one pass: known names, weight 1, no code that may raise."""
-        return (self.unknown is None and w == 1.0 and self.n > 0 and self.model.classes > 1 and not self.calls_python)
+        """Whether scores and learning may share one pass: known names, weight 1, no costs, no code that may raise."""
+        return (self.unknown is None and w == 1.0 and self.n > 0 and self.model.classes > 1
+                and self.decision.kind == MOST_PROBABLE and not self.calls_python)
 
     cdef int learn_scored(self, int c) except -2:
         """Score the gathered pairs and learn them as class c; returns the class of the highest score."""
