@@ -1,6 +1,7 @@
 """Copula learners: absent features are regressed on those present, in latent normal scores."""
 
+from varifold.copula.delayed import DelayedOVFM
 from varifold.copula.imputer import CopulaImputer
 from varifold.copula.ovfm import OVFM
 
-__all__ = ["OVFM", "CopulaImputer"]
+__all__ = ["OVFM", "CopulaImputer", "DelayedOVFM"]

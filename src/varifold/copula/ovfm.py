@@ -66,8 +66,9 @@ class OVFM(VaryingClassifier):
     Notes
     -----
     *Deviations from the paper.* No delay: instances are predicted as they come, with the correlation learned before
-    (Algorithm 1 predicts the oldest of a buffer). One EM step per mini-batch, with uncentred second moments and the
-    interval variances of ordinal features; the variances of two ordinal features are taken one by one, which biases
+    (Algorithm 1 predicts the oldest of a buffer; `varifold.copula.DelayedOVFM` is that). One EM step per mini-batch,
+    with uncentred second moments and the interval variances of ordinal features; the variances of two ordinal features
+    are taken one by one, which biases
     their correlation. Scores are mid-ranks, never 0 or 1. The paper's learners are gradient descent, those of its code
     FTRL-ADP; AROW is the default here, because it errs less on most streams of the paper's Table II
     (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence learner is ours: a feature under

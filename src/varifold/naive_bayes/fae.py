@@ -172,4 +172,7 @@ class FAE(VaryingClassifier):
         """The members of the ensemble, oldest first."""
         name_of = self._engine.space.name_of
         portraits = cast(FAEModel, self._engine.model).portraits()
-        return [Member(*facts, [name_of(slot) for slot in slots]) for *facts, slots in portraits]
+        return [
+            Member(age, accuracy, marks, weight, [name_of(slot) for slot in slots])
+            for age, accuracy, marks, weight, slots in portraits
+        ]

@@ -73,7 +73,8 @@ def _scaled(table: Floats, scaling: str) -> Floats:
     """Every column scaled over the whole set; a constant one becomes its lower end, or 0."""
     if scaling == "standard":
         deviation = table.std(axis=0)
-        return (table - table.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        standard: Floats = (table - table.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        return standard
     low, high = table.min(axis=0), table.max(axis=0)
-    unit = (table - low) / np.where(high > low, high - low, 1.0)
+    unit: Floats = (table - low) / np.where(high > low, high - low, 1.0)
     return 2.0 * unit - 1.0 if scaling == "symmetric" else unit

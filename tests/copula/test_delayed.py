@@ -1,0 +1,108 @@
+"""OVFM's Algorithm 1 with its delayed answers."""
+
+import numpy as np
+import pytest
+
+from tests.oracles.copula import PlainCopula
+from varifold import Block
+from varifold.copula.buffer import BufferCopula
+from varifold.copula.delayed import DelayedOVFM
+from varifold.errors import DataError, ParameterError
+
+
+def rows(n=60, d=5, seed=0):
+    """Correlated columns, the second of three levels and the third Boolean, a third of the cells absent."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(d, d))
+    X = rng.normal(size=(n, d)) @ mix
+    y = X @ rng.normal(size=d) > 0
+    X[:, 1] = np.digitize(X[:, 1], [-1, 1])
+    X[:, 2] = X[:, 2] > 0
+    there = rng.random((n, d)) < 0.67
+    return [{f"f{j}": float(X[i, j]) for j in range(d) if there[i, j]} for i in range(n)], y.astype(int).tolist()
+
+
+def test_a_fit_is_expectation_maximisation():
+    xs, _ = rows(40)
+    ours = BufferCopula(levels=4, sweeps=2, tolerance=0.0, iterations=3, gamma=0.3)
+    plain = PlainCopula(W=1000, levels=4, sweeps=2)
+    for x in xs:
+        ours.admit(x)
+        plain.meet(x)
+    names = list(ours.index)
+    order = [plain.names.index(name) for name in names]
+    assert ours.fit(xs) == 3
+    for name in names:  # a row of the buffer is among the values its place is read from
+        plain.marginals[name].values = sorted(x[name] for x in xs if name in x)
+    for _ in range(3):
+        moment = np.zeros_like(plain.sigma)
+        for x in xs:
+            for name, value in x.items():  # the oracle adds the value of the row itself
+                plain.marginals[name].values.remove(value)
+            z, C, _ = plain.e_step(x)
+            moment += (np.outer(z, z) + C) / len(xs)
+            for name, value in x.items():
+                plain.marginals[name].values.append(value)
+        mixed = 0.7 * plain.sigma + 0.3 * moment
+        scale = np.sqrt(np.diag(mixed))
+        plain.sigma = mixed / np.outer(scale, scale)
+    np.testing.assert_allclose(ours.sigma, plain.sigma[np.ix_(order, order)], rtol=0, atol=1e-12)
+
+
+def test_em_ends_when_the_correlation_stays():
+    xs, _ = rows(60)
+    copula = BufferCopula(levels=4, sweeps=2, tolerance=1e-4, iterations=500, gamma=0.5)
+    for x in xs:
+        copula.admit(x)
+    taken = copula.fit(xs)
+    assert 3 < taken < 500
+    before = copula.sigma.copy()
+    assert copula.fit(xs) == 1, "a further fit starts where the last one ended"
+    assert np.linalg.norm(copula.sigma - before) <= 1e-4
+    assert np.abs(before - np.eye(len(before))).max() > 0.2
+
+
+def test_an_answer_sees_the_buffer_and_nothing_after_it():
+    xs, ys = rows(40)
+    changed = [*xs[:25], *({name: 100.0 + v for name, v in x.items()} for x in xs[25:])]
+    params = {"buffer": 6, "levels": 3}
+    one = DelayedOVFM(**params).run_block(Block.from_dicts(xs, ys))[1]
+    other = DelayedOVFM(**params).run_block(Block.from_dicts(changed, ys))[1]
+    assert np.array_equal(one[:20], other[:20])
+    assert not np.array_equal(one[20], other[20]), "row 20 is answered when row 25 is in the buffer"
+
+
+def test_without_a_buffer_it_is_online():
+    xs, ys = rows(40)
+    block, online = DelayedOVFM(buffer=1).run_block(Block.from_dicts(xs, ys)), DelayedOVFM(buffer=1)
+    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        online._join(x)
+        online._copula.fit([x])
+        shares = online.predict_proba_one(x)
+        assert list(shares.values()) == pytest.approx([p for p in block[1][i] if p or len(shares) == 2])
+        online._learn(x, y)
+
+
+def test_it_learns_and_the_paths_agree():
+    xs, ys = rows(160, seed=3)
+    codes, shares = DelayedOVFM(buffer=8, tolerance=0.1).run_block(Block.from_dicts(xs, ys))
+    order = list(dict.fromkeys(ys))
+    right = [order[c] == y for c, y in zip(codes[60:], ys[60:], strict=True)]
+    assert np.mean(right) > 0.7
+    assert shares.sum(axis=1)[1:] == pytest.approx(1.0)
+    model = DelayedOVFM(buffer=8, tolerance=0.1, radius=0.5, horizon=160)
+    for x, y in zip(xs[:60], ys, strict=False):
+        model.learn_one(x, y)
+    assert np.abs(model._raw).sum() <= 0.5 + 1e-12
+    assert model.predict_one(xs[0]) in (0, 1)
+
+
+def test_what_it_refuses():
+    with pytest.raises(DataError, match="holds strings"):
+        DelayedOVFM().learn_one({"a": "red"}, 0)
+    with pytest.raises(DataError, match="two labels"):
+        DelayedOVFM(buffer=1).run_block(Block.from_dicts([{"a": 1.0}] * 3, [0, 1, 2]))
+    with pytest.raises(ParameterError, match="'buffer' parameter of DelayedOVFM"):
+        DelayedOVFM(buffer=0)
+    with pytest.raises(ParameterError, match="at once"):
+        DelayedOVFM().run_block(Block.from_dicts([{"a": 1.0}], [0]), np.array([1, -1]))
