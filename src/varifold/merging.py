@@ -17,6 +17,7 @@ from varifold._engine.merging import (
     Union,
     merged_moments,
     merged_ranges,
+    merged_robust,
     scale_of,
     total,
 )
@@ -175,5 +176,7 @@ def _merged_scales(parts: Sequence[Part], scale: str) -> Any:
     if scale == "none":
         return np.zeros((0, 3))
     tables = np.moveaxis(np.stack([part.by_slot("scaler") for part in parts]), -1, 0)
+    if scale == "robust":
+        return np.stack(merged_robust(*tables), axis=-1)
     combine = merged_moments if scale == "standard" else merged_ranges
     return np.stack(combine(*tables), axis=-1)

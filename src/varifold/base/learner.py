@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold._engine.model import Model
-from varifold.base.estimator import Estimator
+from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
@@ -32,7 +32,8 @@ class VaryingLearner(Estimator):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
+        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``.
     fit_intercept
         Whether a constant, always present input is added.
     clip
@@ -105,6 +106,17 @@ class VaryingLearner(Estimator):
             "max_features": self.max_features,
             "evict": self.evict,
         }
+
+    @property
+    @undisturbed
+    def unit_changes(self) -> dict[Name, int]:
+        """Features whose values jumped and stayed, as with another unit, and the steps at which that was noticed.
+
+        Only ``scale="robust"`` notices it; it then starts the feature's statistics again.
+        """
+        space = self._engine.space
+        found = self._engine.scaler.restarts(space.size)
+        return {space.name_of(slot): step for slot, (step, _) in found.items()}
 
     def _traits(self, multiclass: Literal["native", "one-vs-rest", "none"]) -> Traits:
         notes = tuple(self._engine.model.notes())
