@@ -68,19 +68,25 @@ def test_scales_of_every_method_are_those_of_one_stream(name: str, scale: str) -
     np.testing.assert_allclose(ours, one._engine.dump()[2]["scaler"][one._engine.space.live()], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["arow", "gaussiannb"])
-def test_robust_scales_merge_approximately(name: str) -> None:
-    pairs = clear_stream(800)
-    pairs[100] = ({**pairs[100][0], "g0": 1e9}, pairs[100][1])
+@pytest.mark.parametrize("name", ["gaussiannb", "arow"])
+def test_robust_scales_are_near_those_of_one_stream(name: str) -> None:
+    rng = np.random.default_rng(0)
+    pairs = []
+    for step in range(900):
+        value = 1e6 if rng.random() < 0.01 else rng.normal(5.0 + step % 2, 2.0)
+        pairs.append(({"a": float(value), "word": 1.0, "count": float(1 + (rng.random() < 0.1))}, step % 2))
     blank = varifold.models[name](scale="robust")
     one, merged = learn(blank.clone(), pairs), varifold.merge(in_parts(blank, pairs))
-    rows = clear_stream(300, seed=9)
-    right = [sum(m.predict_one(x) == y for x, y in rows) for m in (one, merged)]
-    assert right[1] >= right[0] - 15, right
-    scales = [m._engine.dump()[2]["scaler"][m._engine.space.id_of("g0")] for m in (one, merged)]
-    assert scales[1][0] == scales[0][0]
-    assert scales[1][4] == pytest.approx(scales[0][4], rel=0.3)
-    learn(merged, pairs)
+    slot = merged._engine.space.id_of
+    ours, theirs = (m._engine.dump()[2]["scaler"] for m in (merged, one))
+    for feature in ("a", "word", "count"):
+        row, other = ours[slot(feature)], theirs[one._engine.space.id_of(feature)]
+        np.testing.assert_allclose(row[:3], other[:3], rtol=0.2)
+        if feature != "a":
+            np.testing.assert_allclose(row[5:8], other[5:8], atol=0.05)
+    assert varifold.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
+    hits = [m.predict_many([x for x, _ in pairs]) == np.array([y for _, y in pairs]) for m in (one, merged)]
+    assert abs(np.mean(hits[0]) - np.mean(hits[1])) < 0.05
 
 
 def test_class_frequencies_merge_exactly() -> None:

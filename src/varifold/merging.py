@@ -17,6 +17,7 @@ from varifold._engine.merging import (
     Union,
     merged_moments,
     merged_ranges,
+    merged_robust,
     scale_of,
     total,
 )
@@ -174,26 +175,8 @@ def _merged_sights(parts: Sequence[Part]) -> Any:
 def _merged_scales(parts: Sequence[Part], scale: str) -> Any:
     if scale == "none":
         return np.zeros((0, 3))
-    tables = np.stack([part.by_slot("scaler") for part in parts])
+    tables = np.moveaxis(np.stack([part.by_slot("scaler") for part in parts]), -1, 0)
     if scale == "robust":
-        return _merged_robust_scales(tables, np.cumsum([0, *(int(part.arrays["step"][0]) for part in parts[:-1])]))
+        return np.stack(merged_robust(*tables), axis=-1)
     combine = merged_moments if scale == "standard" else merged_ranges
-    return np.stack(combine(*np.moveaxis(tables, -1, 0)), axis=-1)
-
-
-def _merged_robust_scales(tables: Any, before: Any) -> Any:
-    """Moments of clipped values join; what is tracked comes from the learner that saw it vary most, counts add up.
-
-    The columns are those of `RobustStat` in robust.pxd. A run of values, which may begin a new unit, starts again.
-    """
-    weight, mean, square = merged_moments(*np.moveaxis(tables[..., :3], -1, 0))
-    counts, varied = tables[..., 7], tables[..., 8]
-    most = np.where(varied.sum(axis=0) > 0.0, varied.argmax(axis=0), counts.argmax(axis=0))
-    merged = np.take_along_axis(tables, most[None, :, None], axis=0)[0]
-    merged[:, 0], merged[:, 1], merged[:, 2] = weight, mean, square
-    merged[:, 7:9] = tables[..., 7:9].sum(axis=0)
-    merged[:, 9:12] = 0.0
-    merged[:, 12] = tables[..., 12].sum(axis=0)
-    restarted = np.where(tables[..., 12] > 0.0, tables[..., 13] + before[:, None], 0.0)
-    merged[:, 13] = restarted.max(axis=0)
-    return merged
+    return np.stack(combine(*tables), axis=-1)

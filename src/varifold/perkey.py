@@ -20,7 +20,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
-from varifold.errors import FeatureValueError, ModelFileError, ParameterError
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, UnknownNameError
 
 Key = str | int
 METHOD = "perkey"
@@ -189,6 +189,30 @@ class PerKey(river_base.Classifier):
                 probabilities[i, index[y]] = p
         return codes, probabilities
 
+    def rename(self, names: Mapping[Key, Key]) -> None:
+        """Let features go on under new names in every learner that knows them, as `VaryingClassifier.rename` does.
+
+        Names that no learner knows, and the field of the key, are refused, and nothing changes.
+        """
+        if not isinstance(names, Mapping):
+            raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
+        if self.key in names or self.key in names.values():
+            raise DataError(f"{self.key!r} holds the key of each instance; it is no feature that can be renamed")
+        unknown = set(names)
+        for _, learner in self.items():
+            space = learner._engine.space
+            space.renaming(dict(names), True)
+            unknown -= {name for name in unknown if space.id_of(name) >= 0}
+        if unknown:
+            raise UnknownNameError(f"no learner knows a feature {sorted(unknown, key=str)[0]!r}")
+        for key in self._known:
+            if key in self._here:
+                self._here[key]._rename(dict(names), partial=True)
+                continue
+            learner = self._decoded(self._shelf.read(key))
+            if learner._rename(dict(names), partial=True):
+                self._shelf.replace(key, learner.to_bytes())
+
     # ------------------------------------------------------------------ looking inside
 
     @property
@@ -318,6 +342,12 @@ class _Shelf:
         self._where[key] = (self._end, len(data))
         self._end += len(data)
         self._live += len(data)
+
+    def replace(self, key: Key, data: bytes) -> None:
+        """Keep other bytes under a key that has some; when the disk is full, the old ones stay."""
+        length = self._where[key][1]
+        self.put(key, data)
+        self._live -= length
 
     def read(self, key: Key) -> bytes:
         """The bytes of a key."""

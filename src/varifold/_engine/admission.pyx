@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t
 
 from varifold._engine.binding cimport slot_of
 from varifold._engine.vocabulary cimport Vocabulary
+from varifold._engine.guard cimport claim, release
 from varifold._engine.intake cimport Intake
 from varifold._engine.names cimport FREE, INDICATOR, NUMERIC
 from varifold._engine.reading cimport conflict_error
@@ -135,6 +136,30 @@ cdef class Admission(Intake):
         if self.space.kind[head] == FREE:
             self.model.forget(head)  # a column went with its last level
         return 0
+
+    def rename(self, dict names, bint partial=False):
+        """Features take their state to new names ({old: new}); returns how many slots were renamed.
+
+        A feature that is known under a new name gives way: its own state is dropped, its sights are counted in. When
+        anything is wrong, or memory runs out, nothing has changed.
+        """
+        claim(self)
+        try:
+            changes, giving_way = self.space.renaming(names, partial)
+            self.space.reserve(2 * len(changes))
+            sights = self.space.joint_sights(changes)
+            for slot in sorted(giving_way, reverse=True):
+                if self.space.kind[<Py_ssize_t> slot] & INDICATOR:
+                    self.drop(slot)
+            for slot in giving_way:
+                if self.space.kind[<Py_ssize_t> slot] & NUMERIC:
+                    self.drop(slot)
+            self.space.rename(changes)
+            self.space.set_sights(sights)
+            self.binding = None
+            return len(changes)
+        finally:
+            release(self)
 
     cdef int apply_evictions(self) except -1 with gil:
         """After a learn: drop the features that the model marked, in slot order."""

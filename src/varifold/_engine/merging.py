@@ -115,10 +115,19 @@ class Scale(NamedTuple):
 
 def scale_of(table: Floats, kind: str) -> Scale:
     """The scale that a scaler's statistics make."""
-    weight, a, b = np.moveaxis(table[:, :3], -1, 0)
+    weight, a, b = np.moveaxis(table, -1, 0)[:3]
     if kind == "minmax":
         return Scale(a, b - a)
-    return Scale(a, np.sqrt(np.divide(b, weight, out=np.zeros_like(b), where=weight > 0.0)))
+    deviation = np.sqrt(np.divide(b, weight, out=np.zeros_like(b), where=weight > 0.0))
+    return _robust_scale(table, deviation) if kind == "robust" else Scale(a, deviation)
+
+
+def _robust_scale(table: Floats, deviation: Floats) -> Scale:
+    """The scale of robust statistics: the commonest value is 1 where it stands for presence."""
+    mean, mode, share = table[..., 1], table[..., 5], table[..., 6]
+    is_presence = (mode != 0.0) & ((share >= 0.7) | (deviation == 0.0))
+    width = np.where(deviation > 0.0, np.hypot(deviation, mean - mode), np.abs(mode))
+    return Scale(np.where(is_presence, mode - width, mean), np.where(is_presence, width, deviation))
 
 
 class Part:
@@ -280,6 +289,31 @@ def merged_ranges(weights: Floats, lows: Floats, highs: Floats) -> tuple[Floats,
     low = np.where(empty, np.inf, lows).min(axis=0)
     high = np.where(empty, -np.inf, highs).max(axis=0)
     return weight, np.where(weight > 0.0, low, 0.0), np.where(weight > 0.0, high, 0.0)
+
+
+def merged_robust(*columns: Floats) -> tuple[Floats, ...]:
+    """Robust statistics of what several parts (first axis) hold; runs of values begin again.
+
+    Median and spread are means by count, the commonest value is that of the part which holds it most often.
+    """
+    weights, means, squares, medians, spreads, modes, shares, counts, varied = columns[:9]
+    moments = merged_moments(weights, means, squares)
+    count, off_centre = counts.sum(axis=0), varied.sum(axis=0)
+    median = _mean_by(medians, counts)
+    spread = np.exp(_mean_by(np.log(np.where(varied > 0.0, spreads, 1.0)), varied)) * (off_centre > 0.0)
+    heaviest = (shares * counts).argmax(axis=0)[None]
+    mode = np.take_along_axis(modes, heaviest, axis=0)[0]
+    share = _mean_by(np.where((modes == mode) & (counts > 0.0), shares, 0.0), counts)
+    none = np.zeros_like(count)
+    restarts, step = columns[12].sum(axis=0), columns[13].max(axis=0)
+    return (*moments, median, spread, mode, share, count, off_centre, none, none, none, restarts, step)
+
+
+def _mean_by(numbers: Floats, weights: Floats) -> Floats:
+    """Mean over the first axis, 0 without weight."""
+    whole = weights.sum(axis=0)
+    mean: Floats = np.divide((numbers * weights).sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0.0)
+    return mean
 
 
 def weighted_mean(parts: Sequence[Part], numbers: Sequence[Floats]) -> Floats:

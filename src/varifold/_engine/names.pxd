@@ -39,6 +39,8 @@ cdef class NameTable:
     cdef int erase(self, int32_t i) except -1
     cdef int reserve(self, Py_ssize_t names) except -1
     cdef Py_ssize_t room(self, Py_ssize_t names)
+    cdef int place_of(self, int32_t i) except -1
+    cdef int rename(self, dict changes) except -1
 
 
 cdef inline int32_t quick_find(NameTable table, PyObject* name) except -2:

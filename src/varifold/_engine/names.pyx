@@ -11,6 +11,8 @@ from libc.stdlib cimport free
 from varifold._engine.reading cimport canonical_name
 from varifold._numeric.memory cimport allocate, resize_zeroed
 
+from varifold.errors import DataError, FeatureNameError, UnknownNameError
+
 cdef enum:
     FIRST_CAPACITY = 16
 
@@ -67,6 +69,12 @@ def check_flat(names, kinds, columns, free_ids):
         seen.add((type(name), name))
     if len(free_ids) != len(empty) or {int(i) for i in free_ids} != empty:
         raise ValueError("the free ids are not those without a name")
+
+
+def taken_error(name):
+    """A new name would be both a feature and the string value of a column."""
+    return FeatureNameError(f"the name {name!r} would be a feature of its own and the indicator of a string value; "
+                            "choose another name")
 
 
 cdef class NameTable:
@@ -241,10 +249,7 @@ cdef class NameTable:
 
     cdef int erase(self, int32_t i) except -1:
         """Make an id free; the next new name takes it."""
-        cdef Py_ssize_t j = hash_of(self.key[i]) & self.mask
-        while self.table[j] != i + 1:
-            j = (j + 1) & self.mask
-        self.table[j] = -1
+        self.table[self.place_of(i)] = -1
         Py_DECREF(<object> self.key[i])
         self.key[i] = NULL
         self.kind[i] = FREE
@@ -252,14 +257,85 @@ cdef class NameTable:
         self.free_ids.append(i)
         return 0
 
+    def renaming(self, dict names, bint partial=False):
+        """({id: new name}, ids that give way): what {old name: new name} changes; refused unless all of it can be.
+
+        Indicators go with their column. A feature that is known under a new name gives way, with its levels. When
+        `partial`, names that are not known are left out.
+        """
+        cdef dict changes = {}
+        cdef set giving_way = set()
+        for old, new in names.items():
+            i = self.id_of(old)
+            if i < 0:
+                if partial:
+                    continue
+                raise UnknownNameError(f"there is no feature {old!r} to rename to {new!r}")
+            if self.kind[<Py_ssize_t> i] & INDICATOR:
+                column = <object> self.key[self.column[<Py_ssize_t> i]]
+                raise DataError(f"{old!r} is a string value of the column {column!r}; rename the column")
+            canonical = canonical_name(new)
+            if canonical is None:
+                raise FeatureNameError(f"{old!r} cannot be renamed to {new!r}: names are str or int")
+            changes[i] = canonical
+            changes.update({j: f"{canonical}={level}" for level, j in self.levels.get(i, {}).items()})
+        for i in list(changes):
+            if not self.kind[<Py_ssize_t> i] & INDICATOR:
+                giving_way |= self.known_as(changes[i], changes)
+        self.check_renaming(changes, giving_way)
+        return changes, giving_way
+
+    def known_as(self, name, changes):
+        """The ids that have this name and are not renamed themselves, levels of a column included."""
+        i = self.find(<PyObject*> name)
+        if i < 0 or i in changes:
+            return set()
+        if self.kind[<Py_ssize_t> i] & INDICATOR:
+            raise taken_error(name)
+        return {i, *self.levels.get(i, {}).values()}
+
+    def check_renaming(self, changes, giving_way):
+        """Refuse new names that are given twice, or that a feature which stays has."""
+        taken = set()
+        for name in changes.values():
+            i = self.find(<PyObject*> name)
+            if (type(name), name) in taken:
+                raise DataError(f"two features would get the name {name!r}; give each a name of its own")
+            if i >= 0 and i not in changes and i not in giving_way:
+                raise taken_error(name)
+            taken.add((type(name), name))
+
+    cdef int place_of(self, int32_t i) except -1:
+        """The table slot of an id."""
+        cdef Py_ssize_t j = hash_of(self.key[i]) & self.mask
+        while self.table[j] != i + 1:
+            j = (j + 1) & self.mask
+        return <int> j
+
+    cdef int rename(self, dict changes) except -1:
+        """Give ids new names; those that had the names before are gone, or among them. reserve() took the memory."""
+        cdef Py_ssize_t j
+        cdef int32_t i
+        for i in changes:
+            self.table[self.place_of(i)] = -1
+        for i, name in changes.items():
+            j = hash_of(<PyObject*> name) & self.mask
+            while self.table[j] > 0:
+                j = (j + 1) & self.mask
+            if self.table[j] == 0:
+                self.filled += 1
+            self.table[j] = i + 1
+            Py_INCREF(name)
+            Py_DECREF(<object> self.key[i])
+            self.key[i] = <PyObject*> name
+        return 0
+
     def __len__(self):
         return self.features
 
     def __contains__(self, name):
         canonical = canonical_name(name)
-        if canonical is None:
-            return False
-        i = self.find(<PyObject*> canonical)
+        i = -1 if canonical is None else self.find(<PyObject*> canonical)
         return i >= 0 and (self.kind[i] & (NUMERIC | INDICATOR)) != 0
 
     def id_of(self, name):

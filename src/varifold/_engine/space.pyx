@@ -58,6 +58,24 @@ cdef class Space(NameTable):
         for i in range(self.size):
             seen_set(&self.seen[i], view[i, 0], view[i, 1], view[i, 2])
 
+    def joint_sights(self, dict changes):
+        """{slot: (first, last, count)} of features that are renamed to known names, both sights together."""
+        cdef Seen* a
+        cdef Seen* b
+        found = {}
+        for slot, name in changes.items():
+            other = self.id_of(name)
+            if other >= 0 and other not in changes:
+                a, b = &self.seen[<Py_ssize_t> slot], &self.seen[<Py_ssize_t> other]
+                firsts = [step for step in (seen_first(a), seen_first(b)) if step]
+                found[slot] = min(firsts, default=0), max(seen_last(a), seen_last(b)), seen_count(a) + seen_count(b)
+        return found
+
+    def set_sights(self, dict sights):
+        """Take what joint_sights() gave."""
+        for slot, (first, last, count) in sights.items():
+            seen_set(&self.seen[<Py_ssize_t> slot], first, last, count)
+
     def nbytes(self):
         """Bytes held for names and counts, the name objects themselves not counted."""
         per_id = sizeof(void*) + sizeof(int32_t) + 1

@@ -176,7 +176,7 @@ class AutoClassifier(VaryingClassifier):
             history_steps=steps,
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, recent),
+            changes=changes(self.steps, features, recent, self.unit_changes),
             drifts=drifts(model.alarm_records(), model.change_records()),
             notes=tuple(model.notes()),
             recent=recent,

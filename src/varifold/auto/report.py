@@ -11,6 +11,42 @@ import numpy as np
 
 from varifold.base.traits import Feature
 
+_MOST = 100
+"""Records of one kind that a report holds, the latest."""
+_WORDS = {
+    "vanished": ("Vanished", "seen last at step {:,}"),
+    "new": ("New and already important", "since step {:,}"),
+    "new unit": ("Values in another unit or of another size", "noticed at step {:,}; their scale began again"),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that changed in the stream."""
+
+    what: str
+    """``"vanished"``, ``"new"`` (a feature that already matters), ``"new unit"`` (a feature whose values jumped and
+    stayed, noticed with ``scale="robust"``), ``"error rose"``.
+    """
+    feature: str | int | None
+    """The feature; None for ``"error rose"``."""
+    step: int
+    """When it was seen last, was seen first, was noticed."""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return _in_words([self])
+
+
+def _in_words(group: list[Change]) -> str:
+    """One sentence about changes of one kind."""
+    first = group[0]
+    if first.what not in _WORDS:
+        return first.detail
+    title, when = _WORDS[first.what]
+    return f"{title}: {_some([change.feature for change in group])} ({when.format(first.step)})."
+
+
 _SHOWN = 5
 """Drifts that are put into words, the latest."""
 
@@ -57,7 +93,8 @@ class AutoReport:
     """Weight by expert (columns in the order of `experts`) at these steps."""
     features: dict[str | int, float]
     """The features that matter most, by weight."""
-    changes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    """What changed, by kind and the latest first."""
     notes: tuple[str, ...]
     recent: dict[str, float]
     """Error and log loss over about the last 50 and the last 1,000 instances."""
@@ -74,7 +111,10 @@ class AutoReport:
         if self.features:
             lines.append("Heaviest features: " + ", ".join(str(name) for name in self.features) + ".")
         lines.extend(str(drift) for drift in self.drifts[-_SHOWN:])
-        lines.extend(self.changes or ("Nothing changed recently.",))
+        kinds = dict.fromkeys(change.what for change in self.changes)
+        lines.extend(_in_words([c for c in self.changes if c.what == what]) for what in kinds)
+        if not kinds:
+            lines.append("Nothing changed recently.")
         lines.extend(f"Note: {note}." for note in self.notes)
         return "\n".join(lines)
 
@@ -89,35 +129,43 @@ def drifts(alarms: list[dict[str, Any]], changes: Mapping[str, list[dict[str, An
     return tuple(sorted(found, key=lambda drift: drift.step))
 
 
-def changes(steps: int, features: Mapping[Any, Feature], recent: Mapping[str, float]) -> tuple[str, ...]:
-    """Sentences about features that vanished, features that are new and already matter, and a rise of the error."""
-    found: list[str] = []
-    gone = [
-        name
-        for name, f in features.items()
-        if f.count >= 20 and steps - f.last_seen > max(50.0, 10.0 * (f.last_seen - f.first_seen) / (f.count - 1))
+def changes(
+    steps: int, features: Mapping[Any, Feature], recent: Mapping[str, float], units: Mapping[Any, int]
+) -> tuple[Change, ...]:
+    """Features that vanished, are new and matter, or changed their unit (at these steps), and a rising error."""
+    found = {
+        "vanished": {name: f.last_seen for name, f in features.items() if _is_gone(f, steps)},
+        "new": _new_and_heavy(steps, features),
+        "new unit": units,
+    }
+    records = [
+        Change(what, name, step)
+        for what, at in found.items()
+        for name, step in sorted(at.items(), key=lambda item: -item[1])[:_MOST]
     ]
-    if gone:
-        found.append(f"Vanished: {_some(gone)} ({_times(features[gone[0]].last_seen)} the last time).")
-    recently = max(1, steps - max(100, steps // 5))
-    heavy = float(np.quantile([f.weight for f in features.values()], 0.5)) if features else 0.0
-    new = [
-        name
-        for name, f in features.items()
-        if f.first_seen > recently and f.first_seen > 1 and f.count >= 10 and f.weight >= heavy > 0.0
-    ]
-    if new:
-        found.append(f"New and already important: {_some(new)} (since step {features[new[0]].first_seen:,}).")
     error, usual = recent["error"], recent["error_long"]
     if steps > 200 and error > usual + 3.0 * math.sqrt(max(usual * (1.0 - usual), 0.01) / 50.0):
-        found.append(f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted.")
-    return tuple(found)
+        words = f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted."
+        records.append(Change("error rose", None, steps, words))
+    return tuple(records)
+
+
+def _is_gone(f: Feature, steps: int) -> bool:
+    """Whether a feature has been absent for ten times as long as it used to be, and for 50 steps."""
+    return f.count >= 20 and steps - f.last_seen > max(50.0, 10.0 * (f.last_seen - f.first_seen) / (f.count - 1))
+
+
+def _new_and_heavy(steps: int, features: Mapping[Any, Feature]) -> dict[Any, int]:
+    """First steps of features that came recently and weigh as much as half of the others."""
+    recently = max(1, steps - max(100, steps // 5))
+    heavy = float(np.quantile([f.weight for f in features.values()], 0.5)) if features else 0.0
+    return {
+        name: f.first_seen
+        for name, f in features.items()
+        if f.first_seen > recently and f.first_seen > 1 and f.count >= 10 and f.weight >= heavy > 0.0
+    }
 
 
 def _some(names: list[Any], most: int = 5) -> str:
     shown = ", ".join(str(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
-
-
-def _times(step: int) -> str:
-    return f"seen at step {step:,}"

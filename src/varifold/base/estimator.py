@@ -23,7 +23,7 @@ from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint, current_names
 from varifold.base.registry import models, transformers
 from varifold.base.traits import Feature
-from varifold.errors import ModelFileError
+from varifold.errors import DataError, ModelFileError
 
 Name = str | int
 E = TypeVar("E", bound="Estimator")
@@ -97,6 +97,27 @@ class Estimator(river_base.Estimator):
             )
             for slot in engine.space.live()
         }
+
+    def rename(self, names: Mapping[Name, Name]) -> None:
+        """Let features go on under new names, with all that was learned of them: ``rename({"temp": "temp_v2"})``.
+
+        A column of string values takes its levels along. A feature that is already known under a new name gives way:
+        its own state is dropped. Names may be exchanged. Files keep the new names. When anything is wrong with the
+        names, nothing changes.
+        """
+        if not isinstance(names, Mapping):
+            raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
+        self._rename(dict(names), partial=False)
+
+    def _rename(self, names: dict[Name, Name], partial: bool) -> int:
+        """Rename, when `partial` without names that are not known; how many slots got a new name."""
+        for rule in _python_rules(self._engine.model):
+            raise DataError(
+                f"this {type(self).__name__} holds a {type(rule.learner).__name__}, which knows features by their "
+                "names; they cannot be renamed"
+            )
+        renamed: int = self._engine.rename(names, partial)
+        return renamed
 
     @undisturbed
     def state_bytes(self) -> dict[str, int]:

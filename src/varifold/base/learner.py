@@ -33,7 +33,8 @@ class VaryingLearner(Estimator):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
+        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``.
     fit_intercept
         Whether a constant, always present input is added.
     clip
@@ -106,6 +107,17 @@ class VaryingLearner(Estimator):
             "max_features": self.max_features,
             "evict": self.evict,
         }
+
+    @property
+    @undisturbed
+    def unit_changes(self) -> dict[Name, int]:
+        """Features whose values jumped and stayed, as with another unit, and the steps at which that was noticed.
+
+        Only ``scale="robust"`` notices it; it then starts the feature's statistics again.
+        """
+        space = self._engine.space
+        found = self._engine.scaler.restarts(space.size)
+        return {space.name_of(slot): step for slot, (step, _) in found.items()}
 
     def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
         """How more than two labels are learned."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from varifold._engine.python_rule import RuleModel
 from varifold.base.declared import DeclaredClassifier
-from varifold.errors import ModelFileError
+from varifold.errors import DataError, ModelFileError
 
 Name = str | int
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -104,6 +104,13 @@ class PythonRule(DeclaredClassifier):
     def forget(self, name: Name) -> None:
         """A feature is evicted (`max_features`): drop what is held for it. By default nothing is done."""
 
+    def renamed(self, names: dict[Name, Name]) -> None:
+        """Features have new names ({old: new}, levels of columns included): move what is held for them.
+
+        A rule that does not define it refuses `rename`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define renamed()")
+
     def weight(self, name: Name) -> float:
         """Size of what is held for a feature, for `features` and ``evict="lightest"``; by default 0."""
         return 0.0
@@ -127,6 +134,16 @@ class PythonRule(DeclaredClassifier):
 
     def _model(self) -> RuleModel:
         return RuleModel(self)
+
+    def _rename(self, names: dict[Name, Name], partial: bool) -> int:
+        if type(self).renamed is PythonRule.renamed:
+            raise DataError(f"{type(self).__name__} knows features by their names; define renamed() to rename them")
+        space = self._engine.space
+        changes, _ = space.renaming(names, partial)
+        moved = {space.name_of(slot): name for slot, name in changes.items()}
+        renamed = super()._rename(names, partial)
+        self.renamed(moved)
+        return renamed
 
     @classmethod
     def _saves(cls) -> bool:

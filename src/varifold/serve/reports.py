@@ -76,5 +76,5 @@ def _experts(learner: Any) -> dict[str, Any] | None:
         "now": found.experts,
         "steps": found.history_steps[::every].tolist(),
         "weights": found.history_weights[::every].tolist(),
-        "changes": list(found.changes),
+        "changes": [str(change) for change in found.changes],
     }
