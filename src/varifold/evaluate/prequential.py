@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
