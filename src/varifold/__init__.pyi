@@ -50,6 +50,7 @@ from varifold.forest.dynfo import DynFo as DynFo
 from varifold.forest.orf3v import ORF3V as ORF3V
 from varifold.forest.windowforest import WindowForest as WindowForest
 from varifold.linear.additive import Additive as Additive
+from varifold.linear.additiveregressor import AdditiveRegressor as AdditiveRegressor
 from varifold.linear.arow import AROW as AROW
 from varifold.linear.arowregressor import AROWRegressor as AROWRegressor
 from varifold.linear.fobos import FOBOS as FOBOS
@@ -61,6 +62,7 @@ from varifold.linear.ogd import OGD as OGD
 from varifold.linear.olids import OLIDS as OLIDS
 from varifold.linear.olsf import OLSF as OLSF
 from varifold.linear.olvf import OLVF as OLVF
+from varifold.linear.olvfregressor import OLVFRegressor as OLVFRegressor
 from varifold.linear.pa import PA as PA
 from varifold.merging import merge as merge
 from varifold.naive_bayes.fae import FAE as FAE

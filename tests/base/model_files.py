@@ -28,6 +28,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},
     "arowregressor-full": {"method": "arowregressor", "covariance": "full"},
+    "olvfregressor-sparse": {"method": "olvfregressor", "B": 0.5},
 }
 
 

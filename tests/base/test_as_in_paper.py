@@ -7,7 +7,17 @@ from varifold.base.nested import make_learner
 from varifold.base.spec import parse_model
 from varifold.errors import ParameterError
 
-NO_PAPER = {"additive", "arowregressor", "auto", "gaussiannb", "meanregressor", "neighbours", "windowforest"}
+NO_PAPER = {
+    "additive",
+    "additiveregressor",
+    "arowregressor",
+    "auto",
+    "gaussiannb",
+    "meanregressor",
+    "neighbours",
+    "olvfregressor",
+    "windowforest",
+}
 
 
 def test_every_method_of_a_paper_has_a_form_as_in_it():

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ from tests.oracles.copula import PlainCopula
 from varifold import OLVF
 from varifold.base import to_block
 from varifold.copula import CopulaImputer
-from varifold.errors import ModelFileError, ParameterError
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def machine(rng):
@@ -177,7 +180,7 @@ def test_bytes_continue_and_are_checked(tmp_path):
     assert again.to_bytes() == imputer.to_bytes()
     with pytest.raises(ModelFileError, match="damaged or truncated"):
         CopulaImputer.from_bytes(imputer.to_bytes()[:-3])
-    with pytest.raises(ModelFileError, match="CopulaImputer, not a VaryingClassifier"):
+    with pytest.raises(ModelFileError, match="CopulaImputer, not a VaryingLearner"):
         varifold.from_bytes(imputer.to_bytes())
     with pytest.raises(ModelFileError, match="OLVF, not a CopulaImputer"):
         CopulaImputer.from_bytes(OLVF().to_bytes())
@@ -199,3 +202,38 @@ def test_a_pandas_frame_keeps_its_index():
     assert list(filled.index) == list(frame.index)
     assert not filled["b"].isna().any()
     assert filled["b"][8] == 2.0
+
+
+def test_a_file_of_a_build_that_learned_under_a_label_goes_on():
+    imputer = CopulaImputer.load(DATA / "copula-imputer.safetensors")
+    filled = imputer.transform_one({"heat": 7.0})
+    assert filled == {"heat": 7.0, "power": pytest.approx(21.846834510613924, rel=1e-9), 7: 0.0, "fan": "fast"}
+    assert imputer.steps == 150
+    imputer.learn_one({"heat": 6.0, "power": 18.0})
+    assert CopulaImputer.from_bytes(imputer.to_bytes()).to_bytes() == imputer.to_bytes()
+
+
+def test_it_knows_no_labels():
+    rows = [{"a": float(t % 5), "b": float(t % 3)} for t in range(50)]
+    one, many, labelled = CopulaImputer(), CopulaImputer(), CopulaImputer()
+    for x in rows:
+        one.learn_one(x)
+    many.learn_many(rows)
+    labelled.learn_many(to_block(rows, list("xy") * 25))
+    assert one.to_bytes() == many.to_bytes() == labelled.to_bytes()
+    _, labels, arrays = one._engine.dump()
+    assert labels == []
+    assert not [key for key in arrays if "count" in key.split(".")[0] or key.endswith("classes")]
+
+
+def test_a_refused_weight_or_value_changes_nothing():
+    imputer = CopulaImputer()
+    imputer.learn_one({"a": 1.0})
+    before = imputer.to_bytes()
+    for bad in (-1.0, float("nan"), "3"):
+        with pytest.raises(DataError, match="weight"):
+            imputer.learn_one({"a": 2.0, "new": 1.0}, w=bad)
+    with pytest.raises(FeatureValueError, match="'a' is inf"):
+        imputer.learn_one({"a": float("inf"), "new": 1.0})
+    imputer.learn_one({"new": 1.0}, w=0.0)
+    assert imputer.to_bytes() == before

@@ -16,6 +16,7 @@ from varifold._engine.classify import Engine
 from varifold._engine.model import Model
 from varifold._engine.python_rule import PythonModel
 from varifold._engine.regress import RegressionEngine
+from varifold._engine.unlabelled import UnlabelledEngine
 from varifold._version import __version__
 from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
@@ -54,7 +55,7 @@ class Estimator(river_base.Estimator):
     _renamed: ClassVar[dict[str, str]] = {}
     """Old parameter names that are still accepted -> the names they have now."""
 
-    _engine: Engine | RegressionEngine
+    _engine: Engine | RegressionEngine | UnlabelledEngine
     reading: Mapping[str, Any] = MappingProxyType({})
     """How the data was read that it learned from (target, id, time, types, ...), if anyone noted it; files keep it."""
 
@@ -65,7 +66,7 @@ class Estimator(river_base.Estimator):
             merged.update(parent.__dict__.get("_parameters", {}))
         return merged
 
-    def _make_engine(self) -> Engine | RegressionEngine:
+    def _make_engine(self) -> Engine | RegressionEngine | UnlabelledEngine:
         """A new engine with this object's parameters."""
         raise NotImplementedError(f"{type(self).__name__} must define _make_engine()")
 

@@ -24,6 +24,7 @@ GROUP = "varifold.models"
 
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
+    "additiveregressor": "varifold.linear.additiveregressor:AdditiveRegressor",
     "auto": "varifold.auto.classifier:AutoClassifier",
     "arow": "varifold.linear.arow:AROW",
     "arowregressor": "varifold.linear.arowregressor:AROWRegressor",
@@ -41,6 +42,7 @@ _WHERE: dict[str, str] = {
     "olids": "varifold.linear.olids:OLIDS",
     "olsf": "varifold.linear.olsf:OLSF",
     "olvf": "varifold.linear.olvf:OLVF",
+    "olvfregressor": "varifold.linear.olvfregressor:OLVFRegressor",
     "orf3v": "varifold.forest.orf3v:ORF3V",
     "ovfiv": "varifold.variation.ovfiv:OVFIV",
     "ovfm": "varifold.copula.ovfm:OVFM",

@@ -18,7 +18,7 @@ cdef double[7] WEIGHT = [0.000548268855972218, 0.030757123967586497, 0.240123178
 
 
 cdef class ImputerModel(Model):
-    """Learns instances without using their labels."""
+    """Learns instances, which have no labels."""
 
     def __cinit__(self, Copula copula not None, double reach, bint mean):
         self.copula = copula
@@ -99,10 +99,11 @@ cdef class ImputerModel(Model):
         return self.copula.role(slot) or "outside"
 
     def dump(self, Py_ssize_t size):
-        return {**Model.dump(self, size), **self.copula.dump(size)}
+        return {**self.arrays.dump(size, 0), **self.copula.dump(size)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        Model.fill(self, arrays, capacity)
+        self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, 0)
+        self.grow(capacity)
         self.copula.fill(arrays, capacity)
 
     def nbytes(self):

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from river import base as river_base
 from scipy.special import ndtri
 
-from varifold._engine.block import Block
-from varifold._engine.classify import Engine
-from varifold._engine.vocabulary import Labels
+from varifold._engine.unlabelled import UnlabelledEngine
 from varifold.base.blocks import to_block
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
@@ -111,13 +109,15 @@ class CopulaImputer(Estimator, river_base.Transformer):
         validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
 
-    def _make_engine(self) -> Engine:
+    _engine: UnlabelledEngine
+
+    def _make_engine(self) -> UnlabelledEngine:
         model = ImputerModel(
             Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
             float(ndtri(0.5 + self.coverage / 2)),
             self.statistic == "mean",
         )
-        return Engine(model, scale="none", intercept=False, max_features=self.max_features)
+        return UnlabelledEngine(model, scale="none", intercept=False, max_features=self.max_features)
 
     @property
     def _model(self) -> ImputerModel:
@@ -129,7 +129,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
 
     def learn_one(self, x: Mapping[Any, Any], w: float = 1.0) -> None:
         """Update marginals and correlations with one instance of sample weight w."""
-        self._engine.learn_one(x, 0, w)
+        self._engine.learn_one(x, w)
 
     def transform_one(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
         """The instance with its absent features filled in; given values stay. Changes nothing."""
@@ -158,12 +158,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
 
     def learn_many(self, X: Any, w: Iterable[float] | None = None) -> None:
         """Learn instances in order: a Block, dicts, a data frame, a sparse matrix or an array."""
-        block = to_block(X, None, w)
-        codes = np.zeros(len(block), dtype=np.int32)
-        self._engine.run(
-            Block(block.vocabulary, block.indptr, block.indices, block.values, codes, Labels([0]), block.weights),
-            predict=False,
-        )
+        self._engine.learn_many(to_block(X, None, w))
 
     def transform_many(self, X: Any) -> Any:
         """What `transform_one` gives for each instance.

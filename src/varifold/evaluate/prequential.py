@@ -311,8 +311,10 @@ def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int |
 
 
 def _tracker_of(learner: Any) -> ImportanceTracker:
-    if not hasattr(learner, "run_block") or is_regressor(learner):
-        raise ParameterError(f"track='permutation' is for classifiers of varifold; {type(learner).__name__} is none")
+    if not hasattr(learner, "run_block"):
+        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
+    if is_regressor(learner):
+        raise ParameterError(f"track='permutation' is for classifiers; {type(learner).__name__} is a regressor")
     return ImportanceTracker(learner)
 
 

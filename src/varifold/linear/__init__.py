@@ -1,6 +1,7 @@
 """Linear learners: one weight per feature and label."""
 
 from varifold.linear.additive import Additive
+from varifold.linear.additiveregressor import AdditiveRegressor
 from varifold.linear.arow import AROW
 from varifold.linear.arowregressor import AROWRegressor
 from varifold.linear.fobos import FOBOS
@@ -12,6 +13,7 @@ from varifold.linear.ogd import OGD
 from varifold.linear.olids import OLIDS
 from varifold.linear.olsf import OLSF
 from varifold.linear.olvf import OLVF
+from varifold.linear.olvfregressor import OLVFRegressor
 from varifold.linear.pa import PA
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "PA",
     "AROWRegressor",
     "Additive",
+    "AdditiveRegressor",
     "FTRLProximal",
     "MeanRegressor",
+    "OLVFRegressor",
 ]

@@ -15,6 +15,9 @@ cdef class AdditiveRule(BinaryRule):
     cdef double* edge                     # [slot][BINS - 1]: upper edges of all bins but the last
     cdef int64_t* count                   # [slot]: values seen
 
+    cdef double measure(self, View* v, int c, double* confidence) noexcept nogil
+    cdef void move(self, View* v, int c, double step, double r) noexcept nogil
+    cdef void parts(self, View* v, int c, double* out) noexcept nogil
     cdef int bin_of(self, int32_t slot, double x) noexcept nogil
     cdef void sample_values(self, View* v) noexcept nogil
     cdef void place_edges(self, int32_t slot) noexcept nogil

@@ -118,23 +118,35 @@ cdef class AdditiveRule(BinaryRule):
         Model.learn_scored(self, v, y, w, scores, probs)  # learning may move the edges between score and update
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """AROW's diagonal step over values and bins, precisions held at most at `ceiling`."""
-        cdef double f = 0.0, confidence = 0.0, loss, step, r = self.r / w
+        """AROW's diagonal step over values and bins."""
+        cdef double confidence = 0.0, r = self.r / w
+        cdef double f = self.measure(v, c, &confidence), loss = capped(1.0 - y * f)
+        if loss > 0.0:
+            self.move(v, c, loss * y / (confidence + r), r)
+        return f
+
+    cdef double measure(self, View* v, int c, double* confidence) noexcept nogil:
+        """The score of an instance; its variance into `confidence`."""
+        cdef double f = 0.0, variance = 0.0
         cdef double* s
         cdef Py_ssize_t i
         cdef int b
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             f += s[0] * v.x[i]
-            confidence += v.x[i] * v.x[i] / (1.0 + s[1])
+            variance += v.x[i] * v.x[i] / (1.0 + s[1])
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
                 f += s[2 * b]
-                confidence += 1.0 / (1.0 + s[2 * b + 1])
-        loss = capped(1.0 - y * f)
-        if loss <= 0.0:
-            return f
-        step = loss * y / (confidence + r)
+                variance += 1.0 / (1.0 + s[2 * b + 1])
+        confidence[0] = variance
+        return f
+
+    cdef void move(self, View* v, int c, double step, double r) noexcept nogil:
+        """Move means by the step times their variances; precisions are held at most at `ceiling`."""
+        cdef double* s
+        cdef Py_ssize_t i
+        cdef int b
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             s[0] += step * v.x[i] / (1.0 + s[1])
@@ -143,7 +155,6 @@ cdef class AdditiveRule(BinaryRule):
             if b:
                 s[2 * b] += step / (1.0 + s[2 * b + 1])
                 s[2 * b + 1] = min(s[2 * b + 1] + 1.0 / r, self.ceiling)
-        return f
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Largest difference that the feature's bins make, and its linear weight."""
@@ -162,17 +173,24 @@ cdef class AdditiveRule(BinaryRule):
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
-        cdef int b, c = label if self.problems > 1 else 0
         cdef double sign = -1.0 if self.problems == 1 and label == 0 else 1.0
-        cdef double* s
         if self.classes < 2:
             sign = 0.0
+        self.parts(v, label if self.problems > 1 else 0, out)
+        for i in range(v.n):
+            out[i] *= sign
+
+    cdef void parts(self, View* v, int c, double* out) noexcept nogil:
+        """What each entry of the view adds to the score of problem c."""
+        cdef Py_ssize_t i
+        cdef int b
+        cdef double* s
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            out[i] = sign * s[0] * v.x[i]
+            out[i] = s[0] * v.x[i]
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                out[i] += sign * s[2 * b]
+                out[i] += s[2 * b]
 
     def notes(self):
         if 0 < self.max_binned < self.space.size:

@@ -14,6 +14,7 @@ cdef class AROWRegression(RuleRegression):
     """The rule of AROW, corrected by the error itself and not by a hinge loss."""
 
     def __cinit__(self, AROWRule rule not None):
+        self.hold(rule)
         self.arow = rule
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:

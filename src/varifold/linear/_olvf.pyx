@@ -93,36 +93,59 @@ cdef class OLVFRule(TruncatedRule):
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One round of the paper's algorithm 1; returns the score before it."""
+        cdef Sums sums = self.measure(v, c)
+        cdef double f = sums.score
+        self.move(v, c, &sums, (f > 0.0) == (y > 0.0), y, 1.0 - y * f, 1.0, w)
+        return f
+
+    cdef Sums measure(self, View* v, int c) noexcept nogil:
+        """Score, space score and squared norms of an instance."""
+        cdef Sums sums
+        cdef double f = 0.0, bar = 0.0, old = 0.0, new = 0.0
+        cdef double* s
+        cdef double* base = self.state + c * self.width
+        cdef Py_ssize_t i, n_old = 0
+        for i in range(v.n):
+            s = base + v.slot[i] * self.stride
+            f += s[0] * v.x[i]
+            bar += s[1]
+            if v.is_new[i]:
+                new += v.x[i] * v.x[i]
+            else:
+                old += v.x[i] * v.x[i]
+                n_old += 1
+        sums.score = f * self.shared[c * self.globals + SCALE]
+        sums.bar = bar
+        sums.old = old
+        sums.new = new
+        sums.n_old = n_old
+        return sums
+
+    cdef void move(self, View* v, int c, Sums* sums, bint right, double y, double loss, double unit,
+                   double w) noexcept nogil:
+        """The steps of both models: `right` says whether the answer was, y (-1 or 1) where the score has to go.
+
+        The loss, the cap C and the radius are in units of `unit`, in which the weights are not.
+        """
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = 0.0, bar = 0.0, delta
-        cdef double p_x, p_w, loss, old = 0.0, new = 0.0, tau, step_old, step_new, mass = 0.0
-        cdef Py_ssize_t i, n = v.n, n_old = 0, stride = self.stride
+        cdef double bar = sums.bar, old = sums.old, new = sums.new, delta
+        cdef double p_x, p_w, tau, step_old, step_new, mass = 0.0
+        cdef Py_ssize_t i, n = v.n, n_old = sums.n_old, stride = self.stride
         cdef double* base = self.state + c * self.width
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef uint8_t* is_new = v.is_new
         cdef bint sparse = self.sparse
         cdef Heap* h = self.heap_of(c) if sparse else NULL
-        for i in range(n):
-            s = base + slot[i] * stride
-            f += s[0] * x[i]
-            bar += s[1]
-            if is_new[i]:
-                new += x[i] * x[i]
-            else:
-                old += x[i] * x[i]
-                n_old += 1
         if sparse:
             for i in range(n):
                 s = base + slot[i] * stride
                 mass += fabs(s[0]) * fabs(s[1])
-        f *= g[SCALE]
         g[MASS] -= mass * g[SCALE]
 
-        delta = space_step(self.C_bar * w, 1.0 if (f > 0.0) == (y > 0.0) else -1.0, bar, n)
+        delta = space_step(self.C_bar * w, 1.0 if right else -1.0, bar, n)
         # the step of w, eqs. 12 to 15: `old` and `new` are the squared norms of known and new features
-        loss = 1.0 - y * f
         step_old = 0.0
         step_new = 0.0
         if loss > 0.0 and old + new > 0.0:
@@ -130,19 +153,19 @@ cdef class OLVFRule(TruncatedRule):
             p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only new features need it
             if self.kkt:
                 tau = min(self.C * w, loss / (old / p_w + new / p_x))
-                step_old = tau / p_w * y / g[SCALE]
-                step_new = tau / p_x * y / g[SCALE]
+                step_old = tau / p_w * y * unit / g[SCALE]
+                step_new = tau / p_x * y * unit / g[SCALE]
             else:
                 tau = min(self.C * w, loss / (old + new))
-                step_old = tau * p_w * y / g[SCALE]
-                step_new = tau * p_x * y / g[SCALE]
+                step_old = tau * p_w * y * unit / g[SCALE]
+                step_new = tau * p_x * y * unit / g[SCALE]
         g[SUM_BAR] += n * delta
         if not sparse:
             for i in range(n):
                 s = base + slot[i] * stride
                 s[0] += (step_new if is_new[i] else step_old) * x[i]
                 s[1] += delta
-            return f
+            return
         mass = 0.0
         for i in range(n):
             s = base + slot[i] * stride
@@ -152,16 +175,15 @@ cdef class OLVFRule(TruncatedRule):
             if slot[i] != 0:
                 heap_touch(h, slot[i])  # after each change: heap_touch() assumes that no other key moved
         g[MASS] += mass * g[SCALE]
-        self.truncate(v.known, c)
-        return f
+        self.truncate(v.known, c, self.lam * unit)
 
-    cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil:
+    cdef void truncate(self, Py_ssize_t known, int c, double radius) noexcept nogil:
         """Project by eq. 16, with one factor for all weights, then keep the share B of largest ones."""
         cdef double* g = self.shared + c * self.globals
         cdef Py_ssize_t i
-        if g[MASS] > self.lam:
-            g[SCALE] *= self.lam / g[MASS]
-            g[MASS] = self.lam
+        if g[MASS] > radius:
+            g[SCALE] *= radius / g[MASS]
+            g[MASS] = radius
             if g[SCALE] < 1e-100:
                 for i in range(self.capacity):
                     at(self, <int32_t> i, c)[0] *= g[SCALE]

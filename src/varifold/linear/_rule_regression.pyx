@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule
@@ -12,11 +11,13 @@ from varifold._engine.view cimport View
 
 
 cdef class RuleRegression(RegressionModel):
-    """A rule whose weights are in the target's units; a subclass writes ``learn_target``."""
+    """A rule whose weights are in the target's units; a subclass calls ``hold`` at first and writes ``learn_target``."""
 
-    def __cinit__(self, BinaryRule rule not None):
+    cdef int hold(self, BinaryRule rule) except -1:
+        """Take the rule."""
         self.rule = rule
         self.prepares = rule.prepares
+        return 0
 
     cdef int attach(self, Space space) except -1:
         self.rule.attach(space)
@@ -37,7 +38,7 @@ cdef class RuleRegression(RegressionModel):
         return self.target.mean + self.rule.score(v, 0)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return fabs(self.rule.coefficient(slot, 0))
+        return self.rule.magnitude(slot)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i

@@ -1,0 +1,24 @@
+"""Additive regression: diagonal AROW for numbers over each feature's scaled value and the quantile bin it falls in."""
+
+from varifold._engine.regression_model cimport scaled_error
+from varifold._engine.view cimport View
+from varifold.linear._additive cimport AdditiveRule
+from varifold.linear._rule_regression cimport RuleRegression
+
+
+cdef class AdditiveRegression(RuleRegression):
+    """The rule of Additive, moved by the error itself and not by a hinge loss."""
+
+    def __cinit__(self, AdditiveRule rule not None):
+        self.hold(rule)
+        self.additive = rule
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        cdef double confidence = 0.0, error, r = self.additive.r / w
+        self.additive.sample_values(v)
+        error = y - self.target.mean - self.additive.measure(v, 0, &confidence)
+        error = scaled_error(self.target, error) * self.target.deviation
+        self.additive.move(v, 0, error / (confidence + r), r)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        self.additive.parts(v, 0, out)

@@ -1,0 +1,29 @@
+"""OLVF for regression: the steps of OLVF with the epsilon-insensitive loss in place of the hinge loss.
+
+With e = (y - mean - w.x) / deviation the loss is l = max(0, |e| - epsilon), the step of the weights goes in the direction
+of e, and its size follows eqs. 12 to 15. The feature-set model learns, as whether an answer was right, whether it was at
+least as near as the mean of the targets, so that the confidence in a feature set is that it improves on the mean.
+"""
+
+from libc.math cimport fabs
+
+from varifold._engine.regression_model cimport scaled_error
+from varifold._engine.view cimport View
+from varifold.linear._olvf cimport OLVFRule, Sums
+from varifold.linear._rule_regression cimport RuleRegression
+
+
+cdef class OLVFRegression(RuleRegression):
+    """The rule of OLVF, its weights in the target's units and its losses in deviations of the target."""
+
+    def __cinit__(self, OLVFRule rule not None, double epsilon):
+        self.hold(rule)
+        self.olvf = rule
+        self.epsilon = epsilon
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        cdef Sums sums = self.olvf.measure(v, 0)
+        cdef double away = y - self.target.mean, left = away - sums.score
+        cdef double error = scaled_error(self.target, left)
+        self.olvf.move(v, 0, &sums, fabs(left) <= fabs(away), 1.0 if error > 0.0 else -1.0, fabs(error) - self.epsilon,
+                       self.target.deviation, w)
