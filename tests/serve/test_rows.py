@@ -153,6 +153,7 @@ def test_names_are_read_from_the_text() -> None:
         pairs = json.loads(body["x"], object_pairs_hook=list)
         assert list(names) == [name for name, value in pairs if value is not None]
     assert reader.names(b"[1]") is None
+    assert reader.names(b'{"\xff": 1}') is None
     assert reader.names(b'{"a": 1') is None
 
 

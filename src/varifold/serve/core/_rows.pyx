@@ -225,7 +225,10 @@ cdef class NameReader:
         n = q - p - 1
         e = self.held.find(p, <uint32_t> n, hash_text(p, n))
         if e < 0:
-            self.name = decoded(p, n, False)
+            try:
+                self.name = decoded(p, n, False)
+            except UnicodeDecodeError:
+                return NULL
             e = self.held.add(p, <uint32_t> n, False, self.name, 0)
         if e >= 0:
             self.held.follow(e)
