@@ -83,6 +83,8 @@ class Variant:
     """Methods it is run for; all when empty."""
     parameters: str = ""
     """``key=value,...`` set in the as-paper specification."""
+    models: dict[str, str] = field(default_factory=dict)
+    """Specification by method, in place of the as-paper one."""
 
     def applies(self, setting: Setting, method: Method) -> bool:
         """Whether there is such a number."""
@@ -245,7 +247,8 @@ class Table:
         variant = self.variant(column)
         named = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
         scenario = _filled("+".join(s for s in (data.before, named) if s), data)
-        for candidate in () if gap else method.candidates(column, setting.name, data.name):
+        own = () if variant is None or method.name not in variant.models else (variant.models[method.name],)
+        for candidate in () if gap else own or method.candidates(column, setting.name, data.name):
             text = candidate if variant is None else _with(candidate, variant.parameters)
             scale, given = self._treatment(method, data, column)
             cells[text] = tuple(
