@@ -107,6 +107,7 @@ class AutoClassifier(VaryingClassifier):
     _native_multiclass = True
     _uses_absence = True
     _edition = 1
+    _window = 10_000
     _names: list[str] | None = None
     """The experts held, if not all of the edition's."""
 
@@ -142,11 +143,16 @@ class AutoClassifier(VaryingClassifier):
         check_one_rule(type(self).__name__, given)
 
     def _model(self) -> AutoModel:
-        known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget)
+        known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget, self._window)
         names = self._names or [name for name, *_ in known]
         guard = 0.0 if self.objective == "log_loss" else 1.0
         chosen = [expert for expert in known if expert[0] in names]
         return AutoModel(chosen, threshold=self.threshold, guard=guard, watches=self._edition > 1)
+
+    def _fill_early(self) -> None:
+        """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
+        self._window = 200
+        self._engine = self._make_engine()
 
     def _header(self) -> dict[str, Any]:
         model = cast(AutoModel, self._engine.model)
@@ -183,7 +189,7 @@ class AutoClassifier(VaryingClassifier):
         )
 
 
-def _experts(budget: str) -> list[Expert]:
+def _experts(budget: str, window: int = 10_000) -> list[Expert]:
     """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the
     stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
@@ -214,7 +220,7 @@ def _experts(budget: str) -> list[Expert]:
         ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),
         ("evolving map", made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
         ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", _trees(30 if budget == "best" else 10), False, True, 0, 1.0, 0.3, 0.1),
+        ("window forest", _trees(30 if budget == "best" else 10, window), False, True, 0, 1.0, 0.3, 0.1),
         ("recall", RecallRule(10.0), False, True, 0, 2.0, 0.0, 0.3),
         ("recall, additive", RecallRule(30.0, True, 150.0), False, True, 0, 2.0, 0.0, 0.3),
     ]
@@ -224,7 +230,7 @@ def _experts(budget: str) -> list[Expert]:
     return experts
 
 
-def _trees(count: int) -> WindowForestModel:
-    """A window of at most 10,000 rows that stops growing at 100,000 numbers (1.2 MB), but not below 1,000 rows."""
+def _trees(count: int, window: int) -> WindowForestModel:
+    """A window of at most so many rows that stops growing at 100,000 numbers (1.2 MB), but not below 1,000 rows."""
     settings: dict[str, Any] = {"columns": 2.0, "cuts": 16, "min_leaf": 2, "smoothing": 1.0, "seed": 0}
-    return WindowForestModel(trees=count, window=10_000, numbers=100_000, **settings)
+    return WindowForestModel(trees=count, window=window, numbers=100_000, **settings)
