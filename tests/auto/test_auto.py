@@ -104,6 +104,7 @@ def _adopt(oracle, model):
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
     oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.leads"].tolist()
+    oracle.last[:2] = arrays["model.last"].tolist()
     oracle.counts = arrays["counts"].copy()
 
 
@@ -220,7 +221,7 @@ def test_experts_of_another_number_are_refused():
 
 def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
     """Noise and a faint signal, half absent, three labels in four alike: without the guard the start costs .02."""
-    cost = {0.0: 0.0, 1.0: 0.0}
+    cost = {0.0: 0.0, 1.5: 0.0}
     rounds = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -234,13 +235,13 @@ def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
             cost[guard] += float(np.sum(codes != _in_order(truth)))
             cost[guard] -= round(rows * evaluate.prequential(varifold.AutoClassifier("fast"), block).majority_cer)
         rounds += rows
-    assert cost[1.0] < 0.005 * rounds
+    assert cost[1.5] < 0.005 * rounds
     assert cost[0.0] > 0.005 * rounds, "the streams must be hard enough to tell"
 
 
 def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
     for share, signal in ((0.5, 1.0), (0.25, 3.0)):
-        wrong = {0.0: 0, 1.0: 0}
+        wrong = {0.0: 0, 1.5: 0}
         for seed in range(3):
             rng = np.random.default_rng(seed)
             truth = (rng.random(300) < share).astype(int)
@@ -248,7 +249,7 @@ def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
             for guard in wrong:
                 codes, _ = Engine(AutoModel(_experts("fast"), guard=guard)).run(block)
                 wrong[guard] += int(np.sum(codes != _in_order(truth)))
-        assert wrong[1.0] <= 1.02 * wrong[0.0] + 3, (share, wrong)
+        assert wrong[1.5] <= 1.02 * wrong[0.0] + 3, (share, wrong)
 
 
 def test_a_labels_first_instance_does_not_unsettle_the_combination():

@@ -11,7 +11,7 @@ def softmax(z):
 class Combination:
     """Two labels or more, all known from the start; `starts` holds temperature, part and its variance by expert."""
 
-    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3):
+    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, last=0.1):
         self.k = k = len(starts)
         temperatures, parts, doubts = np.array(starts).T
         self.classes = classes
@@ -22,6 +22,8 @@ class Combination:
         self.cov = np.diag(self.prior)
         self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
+        self.guard, self.full = guard, full
+        self.last = [1.0, last, last]  # temperature of the mixture, its variance, and that at the start
         self.counts = np.zeros(classes)
         self.right_lead = self.loss_lead = self.behind = 0.0
 
@@ -32,17 +34,19 @@ class Combination:
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
         self.mixed = (1 - self.floor) * (self.weights @ self.members) + self.floor / self.classes
-        given = self.mixed.copy()
-        best, common = self.mixed.argmax(), self.counts.argmax()
+        logits = np.log(self.mixed)
+        self.mixed_logits = logits - logits.mean()
+        self.sharp = softmax(self.last[0] * self.mixed_logits) if self.last[2] else self.mixed
+        given = self.sharp.copy()
+        best, common = given.argmax(), self.counts.argmax()
         shares = self.shares()
         asked = 1 + 0.5 * max(self.behind, 0)
-        unproven = self.right_lead < 2 * asked and self.loss_lead < 2 * asked
-        if (
-            unproven
-            and best != common
-            and self.mixed[best] - self.mixed[common] < asked * (shares[common] - shares[best])
-        ):
-            both = self.mixed[best] + self.mixed[common]
+        unproven = max(self.right_lead, self.loss_lead) < 2 + max(self.behind, 0)
+        lead = self.guard * asked * (shares[common] - shares[best])
+        if self.full:
+            lead *= min(self.counts.sum() / self.full, 1)
+        if unproven and best != common and self.sharp[best] - self.sharp[common] < lead:
+            both = self.sharp[best] + self.sharp[common]
             given[common], given[best] = 0.51 * both, 0.49 * both
         self.given = given
         return given
@@ -62,16 +66,22 @@ class Combination:
         self.cov = np.linalg.inv(np.linalg.inv(self.cov) + information)
         self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)), -20, 20)
         for e in range(self.k):
-            q, row = self.members[e], self.logits[e]
-            spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
-            v = min(self.variance[e] + self.drift, 0.1)
-            self.variance[e] = 1 / (1 / v + spread)
-            self.a[e] = np.clip(self.a[e] - self.variance[e] * ((q - hit) @ row), 0.05, 20)
+            start = (self.a[e], self.variance[e], 0.1)
+            self.a[e], self.variance[e], _ = self.warmed(start, self.members[e], self.logits[e], hit)
+        if self.last[2]:
+            self.last = self.warmed(self.last, self.sharp, self.mixed_logits, hit)
         v = self.weights * np.exp(-self.eta * losses)
         self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
-        best, common = self.mixed.argmax(), self.counts.argmax()
+        best, common = self.sharp.argmax(), self.counts.argmax()
         self.behind += int(y == common) - int(y == self.given.argmax())
         self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
-        self.loss_lead = max(self.loss_lead + np.log(self.mixed[y] / self.shares()[y]), -10)
+        self.loss_lead = max(self.loss_lead + np.log(self.sharp[y] / self.shares()[y]), -10)
         self.counts[y] += 1
         return losses
+
+    def warmed(self, temperature, q, row, hit):
+        """A temperature (factor, variance, first variance) after one more label."""
+        a, variance, prior = temperature
+        spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
+        variance = 1 / (1 / min(variance + self.drift, prior) + spread)
+        return [float(np.clip(a - variance * ((q - hit) @ row), 0.05, 20)), variance, prior]

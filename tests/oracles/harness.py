@@ -4,7 +4,8 @@ A *rule* of two classes has ``score(x)``, ``learn(x, y, w, fresh)`` and ``negate
 the intercept under `ONE`, y is -1 or +1, `fresh` holds the names that are new. A rule that is to be followed through
 evictions also has ``forget(name)`` and ``weight(name)``, and may take `order`, which ranks all known names by slot so
 that ties can be broken as the library breaks them. `OneVsRest` makes a *twin* for any number of labels of it:
-``meet(y)``, ``scores(x)``, ``learn(x, y, w, fresh)``. Any other object with these three is a twin as well.
+``meet(y)``, ``scores(x)``, ``learn(x, y, w, fresh)``. Any other object with these three is a twin as well; its
+``pass_time()``, if it has one, is called before each instance is learned, an empty one too.
 """
 
 from __future__ import annotations
@@ -178,6 +179,8 @@ class Surroundings:
         self.twin.meet(y)
         self.labelled = True
         self.step += 1
+        if hasattr(self.twin, "pass_time"):
+            self.twin.pass_time()
         if not found:
             return
         fresh = {n for n in found if n not in self.last} | (set() if self.started else {ONE})

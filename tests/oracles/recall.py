@@ -17,13 +17,14 @@ class Recall:
 
     takes_order = True
 
-    def __init__(self, r: float, binned: bool = False, memory: float = 0.0, most: int = 64, rate: float = 0.6) -> None:
-        self.r, self.binned, self.most, self.rate = r, binned, most, rate
+    def __init__(self, r: float, binned: bool = False, memory: float = 0.0, most: int = 64) -> None:
+        self.r, self.binned, self.most = r, binned, most
         self.ceiling = memory / r if memory else np.inf
         self.labels: list[Any] = []
         self.problems: list[dict[Any, list[float]]] = [{}]
-        self.level: dict[Any, float] = {}
+        self.levels: dict[Any, tuple[float, float]] = {}
         self.seen: list[Any] = []
+        self.age: dict[Any, int] = {}
         self.names: set[Any] = set()
 
     def meet(self, y: Any) -> None:
@@ -39,20 +40,23 @@ class Recall:
     def parts(self, what: tuple[Any, ...], x: float) -> dict[Any, float]:
         return {what: x, (*what, sum(x > edge for edge in OCTILES)): 1.0} if self.binned else {what: x}
 
-    def inputs(self, x: dict[Any, float]) -> dict[Any, float]:
+    def inputs(self, x: dict[Any, float], learning: bool = False) -> dict[Any, float]:
         phi: dict[Any, float] = {}
         columns = {column(name) for name in x}
         for name, value in x.items():
             phi |= self.parts((name, "value"), value) if numeric(name) else {(name, "value"): value}
         for name in self.seen[: self.most]:
-            known = self.level.get(name)
             if name in x:
-                phi |= self.parts((name, "level"), known + self.rate * (x[name] - known))
+                level, slow = moved(self.levels[name], x[name])
+                phi |= self.parts((name, "level"), level) | {(name, "slow"): slow}
             elif name not in columns:
-                if known is not None:
-                    phi |= self.parts((name, "value"), known) | self.parts((name, "level"), known)
-                    phi[name, "carried"] = known
-                phi[name, "absent"] = 1.0
+                age = self.age[name] + (not learning)
+                silence = age / (age + 10)
+                phi |= {(name, "absence"): 1.0, (name, "silence"): silence}
+                if name in self.levels:
+                    level, slow = self.levels[name]
+                    phi |= self.parts((name, "value"), level) | self.parts((name, "level"), level)
+                    phi |= {(name, "slow"): slow, (name, "faded"): level * silence}
         return phi
 
     def scores(self, x: dict[Any, float]) -> dict[Any, float]:
@@ -66,15 +70,20 @@ class Recall:
         self.names |= set(x) - {ONE}
         for name in sorted({column(n) for n in x} - {ONE}, key=lambda n: order.get(n, 0)):
             if name in x:
-                self.level.setdefault(name, x[name])
+                self.levels.setdefault(name, (x[name], x[name]))
             self.seen = [name, *(n for n in self.seen if n != name)]
-        phi = self.inputs(x)
+            self.age[name] = 0
+        phi = self.inputs(x, True)
         for label, held in zip(self.labels[-len(self.problems) :], self.problems, strict=True):
             wanted = label if len(self.problems) > 1 else self.labels[min(1, len(self.labels) - 1)]
             sign = 1.0 if y == wanted and len(self.labels) > 1 else -1.0
             self.step(held, phi, sign, self.r / w)
-        for name in set(x) & set(self.level):
-            self.level[name] += self.rate * (x[name] - self.level[name])
+        for name in set(x) & set(self.levels):
+            self.levels[name] = moved(self.levels[name], x[name])
+
+    def pass_time(self) -> None:
+        """One more instance is about to be learned."""
+        self.age = {name: age + 1 for name, age in self.age.items()}
 
     def step(self, held: dict[Any, list[float]], phi: dict[Any, float], y: float, r: float) -> None:
         """The diagonal step of AROW."""
@@ -92,7 +101,7 @@ class Recall:
         gone = {name} if column(name) in {column(n) for n in self.names} else {name, column(name)}
         self.seen = [n for n in self.seen if n not in gone]
         for n in gone:
-            self.level.pop(n, None)
+            self.levels.pop(n, None)
         for i, held in enumerate(self.problems):
             self.problems[i] = {k: v for k, v in held.items() if k[0] not in gone}
 
@@ -104,3 +113,9 @@ def column(name: Any) -> Any:
 
 def numeric(name: Any) -> bool:
     return name != ONE and column(name) == name
+
+
+def moved(levels: tuple[float, float], x: float) -> tuple[float, float]:
+    """Both running means with one more value."""
+    level, slow = levels
+    return level + 0.6 * (x - level), slow + 0.15 * (x - slow)

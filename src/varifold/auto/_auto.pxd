@@ -4,8 +4,9 @@ from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport Experts
 from varifold.auto._alarms cimport Alarms
 from varifold.auto._experts cimport ExpertPool
+from varifold.auto._guard cimport Guard
 from varifold.auto._history cimport History
-from varifold.auto._stacking cimport Stack
+from varifold.auto._stacking cimport Stack, Temperature
 
 
 cdef class AutoModel(ExpertPool):
@@ -14,12 +15,13 @@ cdef class AutoModel(ExpertPool):
     cdef Stack stack
     cdef Experts weights           # of the experts and, last, the stack
     cdef double drift, floor, threshold, temperature_prior
-    cdef double guard              # lead of another answer that is asked for, as a multiple of the majority's
-    cdef double right_lead         # rounds in which the mixture was right against the most frequent class, less the others
-    cdef double behind             # wrong answers given more than the most frequent class would have
-    cdef double loss_lead          # log loss of the class frequencies less the mixture's
+    cdef Guard guard
+    cdef Temperature last          # of the mixture
+    cdef double last_prior         # variance of the latter at the start; 0 in models without it
     cdef double* class_weight      # [class]: weight learned
     cdef double* mixed             # [class]
+    cdef double* mixed_logit       # [class]
+    cdef double* sharpened         # [class]: the mixture at its temperature
     cdef double* given             # [class]: the mixture, or what the majority class makes of it
     cdef double* portion           # [expert and stack]
     cdef double* loss              # [expert and stack]
@@ -31,9 +33,8 @@ cdef class AutoModel(ExpertPool):
     cdef double handicap(self, int c) noexcept nogil
     cdef void consult(self, View* v) noexcept nogil
     cdef void combine(self, int64_t step) noexcept nogil
+    cdef void sharpen(self) noexcept nogil
     cdef void apply_guard(self) noexcept nogil
-    cdef double frequency(self, int c) noexcept nogil
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil
-    cdef void watch(self, int y, double w) noexcept nogil
     cdef void measure_use(self, int e) noexcept nogil
     cdef void record(self, int64_t step, int y) noexcept nogil

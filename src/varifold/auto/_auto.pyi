@@ -18,7 +18,9 @@ class AutoModel(ExpertPool):
         bias_prior: float = 0.05,
         temperature_prior: float = 0.1,
         threshold: float = 0.5,
-        guard: float = 1.0,
+        guard: float = 1.5,
+        guard_full: float = 50.0,
+        last_prior: float = 0.1,
         watches: bool = True,
     ) -> None: ...
     def expert_weights(self) -> dict[str, float]: ...

@@ -3,9 +3,9 @@
 Each expert's probabilities are sharpened or flattened by a temperature learned online. The answer is the exponentially
 weighted mixture of the calibrated experts and of a stack over all of them, with a little of the weight shared out each
 time: its summed log loss exceeds that of the best of them by at most ln(k + 4) / eta plus the price of sharing, at any
-time. Until the mixture has shown itself better than the class frequencies, an answer other than the most frequent class
-has to be surer than that class is frequent; each answer by which it lies behind asks for half as much again. A label's
-first instance teaches the experts, not what combines them: no model could have known it.
+time. The mixture is given at a last temperature, and held back by a guard (see `_guard`) until it has shown itself better
+than the class frequencies. A label's first instance teaches the experts, not what combines them: no model could have
+known it.
 """
 
 import numpy as np
@@ -24,6 +24,7 @@ from varifold._numeric.hedge cimport (
 )
 from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
 from varifold.auto._experts cimport ExpertPool
+from varifold.auto._guard cimport guard_holds, guard_learn
 from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
 from varifold.auto._renewed cimport RenewedModel
 from varifold.auto._stacking cimport (
@@ -38,9 +39,6 @@ cdef double LAGS = 0.05            # a costly expert whose log loss is this much
 cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this,
 cdef int64_t FIRST_PAUSE = 500     # at the earliest after so many rounds
 cdef double RENEWED = 0.1          # part of the first variances by which the stack doubts when an expert was replaced
-cdef double AHEAD = 2.0            # answers by which the mixture has to lead the most frequent class to be free of the guard,
-cdef double SURER = 2.0            # or nats by which its log loss has to be below that of the class frequencies
-cdef double DEEPEST = 10.0         # neither lead falls below minus this, so that an early deficit is made up for
 
 
 cdef class AutoModel(ExpertPool):
@@ -52,7 +50,7 @@ cdef class AutoModel(ExpertPool):
 
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
                   double trust=4.0, double bias_prior=0.05, double temperature_prior=0.1, double threshold=0.5,
-                  double guard=1.0, bint watches=True):
+                  double guard=1.5, double guard_full=50.0, double last_prior=0.1, bint watches=True):
         cdef int e, k
         cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
         cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
@@ -61,7 +59,10 @@ cdef class AutoModel(ExpertPool):
         self.drift = drift
         self.floor = floor
         self.threshold = threshold
-        self.guard = guard
+        self.guard.strength = guard
+        self.guard.full = guard_full
+        self.last.a = 1.0
+        self.last.variance = self.last_prior = last_prior
         self.temperature_prior = temperature_prior
         self.watches = watches
         alarms_start(&self.alarms)
@@ -71,6 +72,8 @@ cdef class AutoModel(ExpertPool):
         self.arrays.scratch(<void**> &self.portion, FIXED, 1, FLOAT64, k + 1)
         self.arrays.scratch(<void**> &self.loss, FIXED, 1, FLOAT64, k + 1)
         self.arrays.scratch(<void**> &self.mixed, CLASS)
+        self.arrays.scratch(<void**> &self.mixed_logit, CLASS)
+        self.arrays.scratch(<void**> &self.sharpened, CLASS)
         self.arrays.scratch(<void**> &self.given, CLASS)
         self.arrays.scratch(<void**> &self.share, SLOT)
         if (history_make(&self.history, k + 1) < 0
@@ -118,6 +121,7 @@ cdef class AutoModel(ExpertPool):
         keep_last(&self.views, v)
         self.ask(v)
         self.combine(v.step)
+        self.sharpen()
         self.apply_guard()
 
     cdef void combine(self, int64_t step) noexcept nogil:
@@ -136,33 +140,29 @@ cdef class AutoModel(ExpertPool):
         for c in range(k):
             self.mixed[c] = (1.0 - self.floor) * self.mixed[c] / total + self.floor / k
 
-    cdef double frequency(self, int c) noexcept nogil:
-        """Share of the label so far, half an instance added to each."""
-        cdef int i
-        cdef double total = 0.5 * self.classes
-        for i in range(self.classes):
-            total += self.class_weight[i]
-        return (self.class_weight[c] + 0.5) / total
+    cdef void sharpen(self) noexcept nogil:
+        """The mixture at its own temperature; as it is in models without one."""
+        cdef int c, k = self.classes
+        cdef double mean = 0.0
+        if self.last_prior == 0.0:
+            memcpy(self.sharpened, self.mixed, k * sizeof(double))
+            return
+        for c in range(k):
+            self.mixed_logit[c] = log(self.mixed[c])
+            mean += self.mixed_logit[c] / k
+        for c in range(k):
+            self.mixed_logit[c] -= mean
+            self.sharpened[c] = self.last.a * self.mixed_logit[c]
+        softmax(k, self.sharpened, self.sharpened)
 
     cdef void apply_guard(self) noexcept nogil:
-        """Give the mixture's answer; until it is proven better, the most frequent class unless it is sure of another."""
-        cdef int best = argmax(self.classes, self.mixed), common = argmax(self.classes, self.class_weight)
-        cdef double both = self.mixed[best] + self.mixed[common]
-        cdef double asked = 1.0 + 0.5 * max(self.behind, 0.0)
-        memcpy(self.given, self.mixed, self.classes * sizeof(double))
-        if best == common or self.right_lead >= asked * AHEAD or self.loss_lead >= asked * SURER:
-            return
-        asked *= self.guard * (self.frequency(common) - self.frequency(best))
-        if self.mixed[best] - self.mixed[common] < asked:
+        """Give the mixture's answer; the most frequent class where the guard says so."""
+        cdef int best = argmax(self.classes, self.sharpened), common = argmax(self.classes, self.class_weight)
+        cdef double both = self.sharpened[best] + self.sharpened[common]
+        memcpy(self.given, self.sharpened, self.classes * sizeof(double))
+        if guard_holds(&self.guard, self.classes, self.sharpened, self.class_weight):
             self.given[common] = 0.51 * both
             self.given[best] = 0.49 * both
-
-    cdef void watch(self, int y, double w) noexcept nogil:
-        """By how much the mixture leads the most frequent class, in answers and in log loss, and the answers given."""
-        cdef int best = argmax(self.classes, self.mixed), common = argmax(self.classes, self.class_weight)
-        self.behind += w * ((y == common) - (y == argmax(self.classes, self.given)))
-        self.right_lead = max(self.right_lead + w * ((y == best) - (y == common)), -DEEPEST)
-        self.loss_lead = max(self.loss_lead + w * log(self.mixed[y] / self.frequency(y)), -DEEPEST)
 
     cdef double handicap(self, int c) noexcept nogil:
         """What a label's log-probability is held against: of two labels the rarer answers from the threshold on."""
@@ -219,7 +219,9 @@ cdef class AutoModel(ExpertPool):
                 temperature_learn(&self.temperature[e], self.temperature_prior, k, self.logit + e * k,
                                   self.calibrated + e * k, y, w, self.drift)
         experts_learn(&self.weights, self.loss, w)
-        self.watch(y, w)
+        guard_learn(&self.guard, k, self.sharpened, self.given, self.class_weight, y, w)
+        if self.last_prior > 0.0:
+            temperature_learn(&self.last, self.last_prior, k, self.mixed_logit, self.sharpened, y, w, self.drift)
 
     cdef void measure_use(self, int e) noexcept nogil:
         """Update how much the stack uses an expert: how far its weighted logits move from their usual values."""
@@ -306,7 +308,8 @@ cdef class AutoModel(ExpertPool):
             **ExpertPool.dump(self, size),
             **(self.dump_alarms() if self.watches else {}),
             "weights": np.asarray(held),
-            "leads": np.array([self.right_lead, self.loss_lead, self.behind]),
+            **({"last": np.array([self.last.a, self.last.variance])} if self.last_prior > 0.0 else {}),
+            "leads": np.array([self.guard.right_lead, self.guard.loss_lead, self.guard.behind]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
             "history.step": steps,
@@ -325,7 +328,10 @@ cdef class AutoModel(ExpertPool):
         self.fill_history(arrays)
         if self.watches:
             self.fill_alarms(arrays)
-        self.right_lead, self.loss_lead, self.behind = checked_array(arrays, "leads", "f", (3,)).tolist()
+        leads = checked_array(arrays, "leads", "f", (3,)).tolist()
+        self.guard.right_lead, self.guard.loss_lead, self.guard.behind = leads
+        if self.last_prior > 0.0:
+            self.last.a, self.last.variance = checked_array(arrays, "last", "f", (2,)).tolist()
 
     def fill_stack(self, dict arrays):
         """Take the stack; of a file whose stack has more biases than this build's, the inputs' part."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
 from varifold.auto._renewed import RenewedModel
-from varifold.auto.first_edition import Expert, first_experts, made
+from varifold.auto.first_edition import COMBINATION, Expert, first_experts, made
 from varifold.auto.report import AutoReport, changes, drifts
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
@@ -56,17 +56,18 @@ class AutoClassifier(VaryingClassifier):
     to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that
     it becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
     `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation); `WindowForest`
-    with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): a running mean of a
-    column's values beside its value, in its place while it is absent, and its absence. With ``"best"`` 30 trees, the 10
-    nearest of 1,000 and `Additive` with r = 10.
+    with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): running means of a
+    column's values beside its value and in its place while it is absent, and how long it has been absent. With
+    ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
     experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of
-    the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). Until the mixture has
-    been right twice more often than the most frequent class where the two differ, or its log loss is 2 below that
-    of the class frequencies, it answers another class only if it prefers it by more than the most frequent class is
-    the more frequent; each answer by which it lies behind that class asks for half as much again.
+    the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). A last temperature, learned
+    alike, makes the mixture as sure as it is right. Until the mixture has given two more right answers than
+    the most frequent class would have, or its log loss is 2 below that of the class frequencies, it answers another
+    class only if it prefers it by 1.5 times as much as the most frequent class is the more frequent; each answer by
+    which it lies behind that class asks for half as much again, and the first 50 instances for a part only.
 
     Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map and Gaussians stand
@@ -145,9 +146,10 @@ class AutoClassifier(VaryingClassifier):
     def _model(self) -> AutoModel:
         known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget, self._window)
         names = self._names or [name for name, *_ in known]
-        guard = 0.0 if self.objective == "log_loss" else 1.0
+        guard = {"guard": 0.0} if self.objective == "log_loss" else {}
         chosen = [expert for expert in known if expert[0] in names]
-        return AutoModel(chosen, threshold=self.threshold, guard=guard, watches=self._edition > 1)
+        combination = {**(COMBINATION if self._edition == 1 else {}), **guard}
+        return AutoModel(chosen, threshold=self.threshold, **combination)
 
     def _fill_early(self) -> None:
         """Take a window that is full within the stream of a check; for a learner that has learned nothing."""

@@ -17,6 +17,9 @@ from varifold.neighbours._neighbours import NeighboursModel
 
 Expert = tuple[str, Any, bool, bool, int, float, float, float]
 
+COMBINATION: dict[str, Any] = {"guard": 1.0, "guard_full": 0.0, "last_prior": 0.0, "watches": False}
+"""How they are combined, as far as it is not as today."""
+
 
 def first_experts(budget: str) -> list[Expert]:
     """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the

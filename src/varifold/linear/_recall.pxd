@@ -16,13 +16,15 @@ cdef struct Input:
 cdef class RecallRule(BinaryRule):
     cdef readonly double r
     cdef double ceiling          # largest precision: older instances count less once it is reached
-    cdef double rate             # of the running mean of a column's values
     cdef readonly int most       # columns recalled
     cdef readonly bint binned
-    cdef int level_pair          # pair of a slot's level; those before it are its value's
+    cdef int level_pair          # first pair of a slot's level; those before it are its value's
+    cdef int slow_pair
     cdef int absence_pair
-    cdef int carried_pair        # of an absent column's level
+    cdef int silence_pair
+    cdef int faded_pair          # of level times silence
     cdef double* level           # [slot]: running mean of the scaled values
+    cdef double* slow            # [slot]: the same over more values
     cdef int64_t* last           # [slot]: learn that held the column last, counted from 1; 0 never
     cdef int32_t* newer          # [slot]: columns in the order in which they were last seen, 0 at the ends
     cdef int32_t* older
@@ -37,6 +39,7 @@ cdef class RecallRule(BinaryRule):
     cdef void add(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
     cdef void add_number(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
     cdef void collect(self, View* v) noexcept nogil
+    cdef void move_levels(self, View* v) noexcept nogil
     cdef void recall(self, View* v, int32_t slot) noexcept nogil
     cdef double total(self, int c) noexcept nogil
     cdef double step(self, int c, double y, double w) noexcept nogil

@@ -1,9 +1,14 @@
 """Diagonal AROW that sees which columns are absent, and what they read before: for features that fall silent.
 
-Beside the values present an instance has, for each of the columns seen last (`most` of them), the *level* of a number
-(a running mean of its scaled values, this instance's included) and 1 for *absence*. The level of an absent number also
-counts under the weights of its value, and under one of its own. With bins, value and level also bring 1 for the octile
-of the normal distribution that they fall in. Columns that others have pushed out of the list count for nothing until they are seen again.
+Beside the values present an instance has, for each of the columns seen last (`most` of them):
+
+- of a number two *levels*, running means of its scaled values with the rates LEVEL and SLOW, this value included;
+- of an absent column 1 for *absence* and its *silence*, age / (age + HALF), age being the instances since it was seen;
+- of an absent number its level in the place of its value, under the value's weights, and the level times the silence.
+
+So a reading missed once is replaced by the last ones, and a sensor that stays silent loses its influence as far as the
+labels say so. With bins, value and first level also bring 1 for the octile of the normal distribution that they fall in.
+Columns that others have pushed out of the list count for nothing until they are seen again.
 """
 
 import numpy as np
@@ -19,7 +24,10 @@ from varifold._engine.state cimport FLOAT64, INT32, INT64, SLOT, UINT8
 from varifold._engine.view cimport View
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
-cdef int MOST_INPUTS = 6    # of a slot: value, its bin, level, its bin, absence, level while absent
+cdef double LEVEL = 0.6
+cdef double SLOW = 0.15
+cdef double HALF = 10.0
+cdef int MOST_INPUTS = 8    # of a slot: value and level with their bins, slow level, absence, silence, level in silence
 
 
 cdef inline int bin_of(double x) noexcept nogil:
@@ -31,20 +39,22 @@ cdef inline int bin_of(double x) noexcept nogil:
 
 
 cdef class RecallRule(BinaryRule):
-    """Per slot and problem, mean and precision of each weight: value, its bins, level, its bins, absence, absent level."""
+    """Per slot and problem mean and precision of each weight: a pair for every kind of input, value first."""
 
-    def __cinit__(self, double r, bint binned=False, double memory=0.0, int most=64, double rate=0.6):
+    def __cinit__(self, double r, bint binned=False, double memory=0.0, int most=64):
         self.level_pair = 1 + BINS if binned else 1
-        self.absence_pair = 2 * self.level_pair
-        self.carried_pair = self.absence_pair + 1
-        self.declare_rule(2 * (self.carried_pair + 1), 0)
+        self.slow_pair = 2 * self.level_pair
+        self.absence_pair = self.slow_pair + 1
+        self.silence_pair = self.slow_pair + 2
+        self.faded_pair = self.slow_pair + 3
+        self.declare_rule(2 * (self.faded_pair + 1), 0)
         self.wants_columns = True
         self.r = r
         self.binned = binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
         self.most = most
-        self.rate = rate
         self.arrays.declare("level", <void**> &self.level, SLOT, 1, FLOAT64, True)
+        self.arrays.declare("slow", <void**> &self.slow, SLOT, 1, FLOAT64, True)
         self.arrays.declare("last", <void**> &self.last, SLOT, 1, INT64, True, 0, 0.0, 0.0, 1 << 53)
         self.arrays.scratch(<void**> &self.newer, SLOT, 1, INT32)
         self.arrays.scratch(<void**> &self.older, SLOT, 1, INT32)
@@ -72,12 +82,13 @@ cdef class RecallRule(BinaryRule):
         self.newest = slot
 
     cdef void touch(self, View* v) noexcept nogil:
-        """Move the columns present to the head; a new number's level is its first value."""
+        """Move the columns present to the head; a new number's levels are its first value."""
         cdef Py_ssize_t i
         cdef int32_t slot
         for i in range(v.n):
             if self.last[v.slot[i]] == 0 and self.space.kind[v.slot[i]] & NUMERIC:
                 self.level[v.slot[i]] = v.x[i]
+                self.slow[v.slot[i]] = v.x[i]
         for i in range(v.columns):
             slot = v.column[i]
             if self.last[slot]:
@@ -133,17 +144,22 @@ cdef class RecallRule(BinaryRule):
             self.place[v.column[i]] = 0
 
     cdef void recall(self, View* v, int32_t slot) noexcept nogil:
-        """Write what one of the columns seen last adds: its level, and its absence."""
+        """Write what one of the columns seen last adds beside its value."""
         cdef int32_t entry = self.place[slot] - 1
-        cdef double level = self.level[slot]
+        cdef double level = self.level[slot], slow = self.slow[slot], age, silence
         if entry >= 0:
-            self.add_number(slot, self.level_pair, entry, level + self.rate * (v.x[entry] - level))
+            self.add_number(slot, self.level_pair, entry, level + LEVEL * (v.x[entry] - level))
+            self.add(slot, self.slow_pair, entry, slow + SLOW * (v.x[entry] - slow))
         elif entry == -1:
+            age = <double> (v.step + 1 - self.last[slot])
+            silence = age / (age + HALF)
+            self.add(slot, self.absence_pair, -1, 1.0)
+            self.add(slot, self.silence_pair, -1, silence)
             if self.space.kind[slot] & NUMERIC:
                 self.add_number(slot, 0, -1, level)
                 self.add_number(slot, self.level_pair, -1, level)
-                self.add(slot, self.carried_pair, -1, level)
-            self.add(slot, self.absence_pair, -1, 1.0)
+                self.add(slot, self.slow_pair, -1, slow)
+                self.add(slot, self.faded_pair, -1, level * silence)
 
     # ---------------------------------------------------------------- scores and steps
 
@@ -178,7 +194,6 @@ cdef class RecallRule(BinaryRule):
         return self.step(c, y, w)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Py_ssize_t i
         cdef int c
         self.touch(v)
         self.collect(v)
@@ -187,9 +202,17 @@ cdef class RecallRule(BinaryRule):
         else:
             for c in range(self.problems):
                 self.step(c, 1.0 if y == c else -1.0, w)
+        self.move_levels(v)
+
+    cdef void move_levels(self, View* v) noexcept nogil:
+        """Let the levels follow the values present."""
+        cdef Py_ssize_t i
+        cdef int32_t slot
         for i in range(v.n):
-            if self.space.kind[v.slot[i]] & NUMERIC:
-                self.level[v.slot[i]] += self.rate * (v.x[i] - self.level[v.slot[i]])
+            slot = v.slot[i]
+            if self.space.kind[slot] & NUMERIC:
+                self.level[slot] += LEVEL * (v.x[i] - self.level[slot])
+                self.slow[slot] += SLOW * (v.x[i] - self.slow[slot])
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         Model.learn_scored(self, v, y, w, scores, probs)  # learning moves the columns before the step
@@ -218,20 +241,20 @@ cdef class RecallRule(BinaryRule):
         cdef int pair
         cdef double* s
         for slot in range(self.capacity):
-            for pair in range(self.carried_pair + 1):
+            for pair in range(self.faded_pair + 1):
                 s = at(self, <int32_t> slot, c) + 2 * pair
                 s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is
 
     # ---------------------------------------------------------------- looking inside
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """The linear weights of value, level and absence."""
+        """The linear weights of value, levels and absence."""
         cdef double total = 0.0
         cdef double* s
         cdef int c
         for c in range(self.problems):
             s = at(self, slot, c)
-            total += fabs(s[0]) + fabs(s[2 * self.level_pair]) + fabs(s[2 * self.absence_pair])
+            total += fabs(s[0]) + fabs(s[2 * self.level_pair]) + fabs(s[2 * self.slow_pair]) + fabs(s[2 * self.absence_pair])
         return total
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:

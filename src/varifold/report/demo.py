@@ -9,9 +9,23 @@ import numpy as np
 
 from varifold.evaluate import Curve
 from varifold.evaluate.metrics import Floats
-from varifold.report.style import BLUE, GREY, INK, ORANGE, label_ends, pyplot, quiet, trailing, write
+from varifold.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    label_ends,
+    pyplot,
+    quiet,
+    trailing,
+    write,
+)
 
-_WAYS = (BLUE, ORANGE, "#555555")
+_WAYS = (BLUE, ORANGE, RED, PURPLE, GREEN)
+_PEERS = ("#222222", "#6E6E6E", "#A9A9A9")
 _GROUPS = ("#22384F", "#2F5773", "#3D7890", "#4F979B", "#5FA98A", "#7FB26F", "#8D8D8D")
 """Dark to light, apart from the lines' colours."""
 _SMOOTH = 12
@@ -32,16 +46,16 @@ class Readings(Protocol):
         """(group, first, end) of every silence of a whole group."""
 
 
-def plot_demo(made: Readings, curves: list[tuple[str, Curve]], path: str | os.PathLike[str]) -> None:
-    """Draw and write it."""
+def plot_demo(made: Readings, curves: list[tuple[str, Curve]], ours: int, path: str | os.PathLike[str]) -> None:
+    """Draw and write it; the first `ours` curves are of one learner, the others of other libraries' learners."""
     plt = pyplot()
     figure, (top, bottom) = plt.subplots(
-        2, 1, figsize=(10.5, 8.2), sharex=True, height_ratios=[1, 1.05], gridspec_kw={"hspace": 0.09}
+        2, 1, figsize=(10.5, 9.2), sharex=True, height_ratios=[1.3, 1.05], gridspec_kw={"hspace": 0.09}
     )
     n = len(made.readings)
     for _, lo, hi in made.outages():
         top.axvspan(lo, hi, color="#F3F1EC", linewidth=0, zorder=0)
-    _errors(top, curves, n)
+    _errors(top, curves, ours, n)
     _presence(bottom, made, n)
     bottom.set_xlim(0, n)
     bottom.set_xlabel("instances", color=INK)
@@ -51,27 +65,29 @@ def plot_demo(made: Readings, curves: list[tuple[str, Curve]], path: str | os.Pa
     )
     figure.text(
         0.125,
-        0.92,
-        "Error of one learner under three treatments of absent values; shaded: a group of sensors is silent",
+        0.917,
+        "Error of one learner under five treatments of absent values; dashed: river's learners on the same stream;\n"
+        "shaded: a group of sensors is silent; at the right: error over the whole stream",
         fontsize=10.5,
         color=GREY,
     )
     write(figure, path)
 
 
-def _errors(ax: Any, curves: list[tuple[str, Curve]], n: int) -> None:
+def _errors(ax: Any, curves: list[tuple[str, Curve]], ours: int, n: int) -> None:
     quiet(ax)
-    ends = []
-    for (name, curve), colour in zip(curves, _WAYS, strict=True):
+    styles = [(c, 2.8 if c == BLUE else 1.6, "-") for c in _WAYS[:ours]] + [(c, 1.3, "--") for c in _PEERS]
+    ends, highest = [], 0.0
+    for (name, curve), (colour, width, dashes) in zip(curves, styles, strict=True):
         smooth = trailing(curve.window_cer, _SMOOTH)
-        ax.plot(curve.at, smooth, color=colour, linewidth=2.6 if colour == BLUE else 1.8, zorder=3)
-        text = name.replace(", ", ",\n")
-        ends.append((float(smooth[-1]), f"{text}\n{100 * curve.cer[-1]:.1f} % overall", colour))
-    top = 1.08 * max(float(np.nanmax(trailing(c.window_cer, _SMOOTH)[2:])) for _, c in curves)
+        ax.plot(curve.at, smooth, color=colour, linewidth=width, linestyle=dashes, zorder=4 if colour == BLUE else 3)
+        ends.append((float(curve.cer[-1]), f"{100 * curve.cer[-1]:.1f} %  {name}", colour))
+        highest = max(highest, float(np.nanmax(smooth[_SMOOTH:])))
+    top = 1.05 * highest
     ax.set_ylim(0, top)
     ax.set_ylabel("share of wrong answers,\nlast 480 instances")
     ax.yaxis.set_major_formatter(lambda v, _: f"{100 * v:.0f} %")
-    label_ends(ax, ends, n, 0.2 * top)
+    label_ends(ax, ends, n, 0.075 * top)
 
 
 def _remarks(ax: Any, there: Any, y: float) -> None:

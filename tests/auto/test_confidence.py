@@ -1,0 +1,91 @@
+"""The mixture's own temperature, and a guard that asks for little at the start."""
+
+import numpy as np
+import pytest
+
+from tests.base.model_files import stream
+from varifold import AutoClassifier
+from varifold._engine.classify import Engine
+from varifold.auto._auto import AutoModel
+from varifold.auto.classifier import _experts
+from varifold.auto.first_edition import COMBINATION, first_experts
+from varifold.base import to_block
+
+
+def calibration_error(probabilities, codes, truth):
+    """Mean distance of confidence and accuracy in ten bins of confidence."""
+    confidence = probabilities.max(axis=1)
+    bins = np.minimum((10 * confidence).astype(int), 9)
+    right = codes == truth
+    return sum(abs((confidence - right)[bins == b].sum()) for b in range(10)) / len(truth)
+
+
+def overlapping(n, seed):
+    """Two classes that overlap, half of the values absent."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    truth[:2] = 0, 1
+    values = rng.normal(size=(n, 8)) + 0.9 * truth[:, None] * (np.arange(8) < 5)
+    return np.where(rng.random((n, 8)) < 0.5, values, np.nan), truth
+
+
+def test_a_temperature_of_the_mixture_calibrates_it():
+    errors = {0.0: [], 0.1: []}
+    for seed in range(3):
+        values, truth = overlapping(2500, seed)
+        for prior, found in errors.items():
+            model = AutoModel(_experts("fast"), last_prior=prior)
+            codes, probabilities = Engine(model).run(to_block(values, truth))
+            found.append(calibration_error(probabilities[50:, :2], codes[50:], truth[50:]))
+    assert np.mean(errors[0.1]) < 0.8 * np.mean(errors[0.0])
+
+
+def test_the_temperature_does_not_change_which_label_is_most_probable():
+    values, truth = overlapping(600, 7)
+    found = [
+        Engine(AutoModel(_experts("fast"), guard=0.0, last_prior=prior)).run(to_block(values, truth))
+        for prior in (0.0, 0.1)
+    ]
+    assert (found[0][0] == found[1][0]).all()
+    assert not np.allclose(found[0][1], found[1][1])
+
+
+def test_the_guard_asks_for_less_while_few_rows_were_seen():
+    """Three labels in four alike and one clear signal: after some rows the rarer label is answered sooner."""
+    wrong = {0.0: 0, 50.0: 0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(50) < 0.3).astype(int)
+        truth[:2] = 0, 1
+        block = to_block(rng.normal(size=(50, 3)) + 2.0 * truth[:, None], truth)
+        for full in wrong:
+            codes, _ = Engine(AutoModel(_experts("fast"), guard_full=full)).run(block)
+            wrong[full] += int((codes != truth).sum())
+    assert wrong[50.0] < 0.97 * wrong[0.0]
+
+
+def test_the_first_edition_is_combined_as_it_was():
+    model = AutoClassifier()
+    model._edition = 1
+    model._engine = model._make_engine()
+    plain = Engine(AutoModel(first_experts("balanced"), **COMBINATION))
+    for x, y in stream(120):
+        if len(model.classes) > 1:
+            assert model.predict_proba_one(x) == plain.predict_proba_one(x)
+        model.learn_one(x, y)
+        plain.learn_one(x, y)
+    assert "model.last" not in plain.dump()[2]
+
+
+def test_files_keep_the_temperature():
+    model = AutoClassifier("fast")
+    for x, y in stream(120):
+        model.learn_one(x, y)
+    kept = model._engine.dump()[2]["model.last"]
+    assert kept[0] != pytest.approx(1.0, abs=1e-3)
+    again = AutoClassifier.from_bytes(model.to_bytes())
+    assert (again._engine.dump()[2]["model.last"] == kept).all()
+    for x, y in stream(160):
+        assert again.predict_proba_one(x) == model.predict_proba_one(x)
+        again.learn_one(x, y)
+        model.learn_one(x, y)
