@@ -209,3 +209,8 @@ def test_a_learner_of_no_registry_comes_back_from_disk() -> None:
     model, twin = trained(most=1, learner=Mine), trained(most=1_000, learner=Mine)
     for x, _ in stream():
         assert model.predict_proba_one(x) == twin.predict_proba_one(x)
+
+
+def test_a_regressor_is_refused() -> None:
+    with pytest.raises(ParameterError, match="PerKey holds classifiers; AROWRegressor is a regressor"):
+        PerKey("arowregressor", key="device")

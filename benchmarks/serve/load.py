@@ -93,6 +93,24 @@ def messages(server: Process, lines: list[bytes], n: int) -> str:
     return f"web socket       {n / seconds:>8,.0f} messages/s  cpu {cpu / n * 1e6:.0f} us per message"
 
 
+def pauses(lines: list[bytes], method: str, fsync: str, snapshots: int) -> str:
+    """How long snapshots hold up the writer, in a server that makes one every 1,000 changes."""
+    content = b"\n".join(lines[i % len(lines)] for i in range(1_000))
+    with Process("--fsync", fsync, "--snapshot-every", "1000") as server:
+        with server.client() as client:
+            client.put("/models/m", json={"method": method}).raise_for_status()
+            while _metric(server, "snapshots") < snapshots:
+                client.post("/models/m/batch", content=content).raise_for_status()
+        made, p99, rss = _metric(server, "snapshots"), _metric(server, "snapshot_pause_p99_seconds"), server.rss()
+    shutil.rmtree(server.folder)
+    return f"snapshots        {made:.0f} of {method}: p99 of the pause {p99 * 1e3:.1f} ms; memory {rss:.0f} MB"
+
+
+def _metric(server: Process, name: str) -> float:
+    with server.client() as client:
+        return float(re.findall(rf"varifold_model_{name}\{{.*\}} (\S+)", client.get("/metrics").text)[0])
+
+
 def recovery(server: Process, folder: Path, method: str, fsync: str) -> str:
     """Kill the server and time the next start."""
     seq = _seq(server)
@@ -116,6 +134,7 @@ def main() -> None:
     parser.add_argument("--fsync", default="group")
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--messages", type=int, default=40_000)
+    parser.add_argument("--snapshots", type=int, default=100)
     args = parser.parse_args()
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is needed: apt-get install wrk")
@@ -132,10 +151,9 @@ def main() -> None:
         print(learns(server, script, connections, args.seconds), flush=True)
     print(rows(server, lines, args.rows), flush=True)
     print(messages(server, lines, args.messages), flush=True)
-    with server.client() as client:
-        pause = re.findall(r"varifold_model_snapshot_pause_seconds\{.*\} (\S+)", client.get("/metrics").text)
-    print(f"snapshot         the last held up the writer {float(pause[0]) * 1e3:.1f} ms; memory {server.rss():.0f} MB")
     print(recovery(server, folder, args.method, args.fsync), flush=True)
+    for method in dict.fromkeys((args.method, "auto")):
+        print(pauses(lines, method, args.fsync, args.snapshots), flush=True)
     shutil.rmtree(folder)
 
 

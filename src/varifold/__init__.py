@@ -46,6 +46,7 @@ _MODULES = (
     "report",
     "serve",
     "sklearn",
+    "spark",
     "streams",
     "variation",
     "vote",

@@ -19,6 +19,7 @@ from varifold import perkey as perkey
 from varifold import report as report
 from varifold import serve as serve
 from varifold import sklearn as sklearn
+from varifold import spark as spark
 from varifold import streams as streams
 from varifold import variation as variation
 from varifold import vote as vote

@@ -17,7 +17,7 @@ from river import base as river_base
 from varifold import vote
 from varifold.base import Block, files
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.learner import VaryingLearner
+from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
 from varifold.errors import FeatureValueError, ModelFileError, ParameterError
@@ -66,6 +66,10 @@ class PerKey(river_base.Classifier):
         self.key = key
         self.most = most
         self._blank: VaryingClassifier = make_learner(model)
+        if is_regressor(self._blank):
+            raise ParameterError(
+                f"PerKey holds classifiers; {type(self._blank).__name__} is a regressor: make one per key yourself"
+            )
         self._known: dict[Key, None] = {}
         self._here: OrderedDict[Key, VaryingClassifier] = OrderedDict()
         self._shelf = _Shelf()

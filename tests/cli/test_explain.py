@@ -77,7 +77,7 @@ def test_wrong_rows_are_refused(capsys, saved, argv, says):
 def test_a_model_without_labels_explains_nothing(capsys, tmp_path):
     ORF3V().save(tmp_path / "m")
     assert main(["explain", str(tmp_path / "m"), "--row", "a=1"]) == 1
-    assert "not learned any label" in capsys.readouterr().err
+    assert "not learned anything" in capsys.readouterr().err
 
 
 def test_a_name_that_is_a_number_to_the_model_is_one_in_a_row(capsys, tmp_path):

@@ -103,6 +103,20 @@ def test_explanations(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         assert not any(key.startswith("p:") for key in found)
 
 
+def test_columns_that_the_model_does_not_know_are_told(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("pressure,flow\n1,2\n3,4\n")
+    assert main(["predict", str(model), str(other)]) == 0
+    said = capsys.readouterr().err
+    assert "none of the columns (flow, pressure) is a feature that" in said
+    assert "learned (a, b, device=x" in said
+    other.write_text("pressure,b\n1,2\n")
+    assert main(["predict", str(model), str(other)]) == 0
+    assert "none of the columns" not in capsys.readouterr().err
+
+
 def test_an_empty_file_and_a_model_without_labels(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +125,7 @@ def test_an_empty_file_and_a_model_without_labels(
     assert "no instances" in capsys.readouterr().err
     AROW().save(tmp_path / "blank")
     assert main(["predict", str(tmp_path / "blank"), str(tmp_path / "empty.csv")]) == 1
-    assert "not learned any label" in capsys.readouterr().err
+    assert "not learned anything" in capsys.readouterr().err
     assert main(["predict", str(model), str(tmp_path / "train.csv"), "--out", str(tmp_path / "x.xls")]) == 2
 
 

@@ -194,7 +194,11 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
     def read(paths, **options):
         asked.update(paths=paths, **options)
         return SimpleNamespace(
-            blocks=lambda: iter(blocks), skipped=4, problems=["a.csv, line 3"] * 4, columns=dict.fromkeys(range(18))
+            blocks=lambda: iter(blocks),
+            skipped=4,
+            problems=["a.csv, line 3"] * 4,
+            columns=dict.fromkeys(range(18)),
+            target_type="class",
         )
 
     monkeypatch.setattr("varifold.streams.read", read, raising=False)

@@ -92,14 +92,16 @@ def follow(learner, twin, instances):
         ({"presence": False}, {"weights": True, "labels": 3}),
         ({"presence": False, "base": "sgd"}, {"labels": 3}),
         ({"radius": 0.7, "base": "sgd"}, {}),
+        ({"radius": 0.7, "base": "sgd", "keep": 0.4, "presence": False}, {}),
+        ({"keep": 0.3}, {"weights": True, "labels": 3, "nominal": True}),
+        ({"keep": 0.5, "base": "ftrladp"}, {}),
         ({"max_dense": 7, "window": 12, "batch": 9}, {"swaps": True, "labels": 3, "nominal": True}),
     ],
 )
 def test_follows_its_twin(setting, stream):
     learner = OVFM(**setting)
-    own = {
-        key: setting[key] for key in ("latent_only", "eta", "horizon", "radius", "base", "presence") if key in setting
-    }
+    keys = ("latent_only", "eta", "horizon", "radius", "base", "presence", "keep")
+    own = {key: setting[key] for key in keys if key in setting}
     renamed = {"window": "W", "batch": "b"}
     copula = {
         renamed.get(k, k): v

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from tests.oracles.by_column import Labelled, follow, row_of, stream
-from tests.oracles.windowforest import WindowForestOracle
+from tests.oracles.windowforest import SAMPLE, WindowForestOracle
 from varifold import WindowForest, from_bytes, to_block
+from varifold._engine.classify import Engine
+from varifold.forest._windowforest import WindowForestModel
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -62,7 +64,7 @@ def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> Non
     settings = {"trees": 1, "cuts": 3, "min_leaf": 60, "columns": 0.0}
     model, oracle = WindowForest(**settings), WindowForestOracle(**settings)
     follow(model, oracle, stream(1300, seed=8))
-    assert oracle.grown_on > 1000
+    assert oracle.grown_on > 1000 > SAMPLE
     weights = {n: f.weight for n, f in model.features.items()}
     slot_of = model._engine.space.id_of
     assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
@@ -199,3 +201,44 @@ def test_memory_is_bounded_by_the_window() -> None:
     assert len(arrays["model.window.y"]) == 100 + 100 // 5 + 1
     assert len(arrays["model.node.key"]) <= 2 * (1 + 6 * 100 // 4)
     assert model._engine.model.nbytes() < 121 * (64 + 3 * 12) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
+
+
+def bounded(numbers: int) -> Engine:
+    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers), scale="none")
+
+
+def wide(n: int, seed: int = 0) -> Labelled:
+    """Thirty numbers, about half of them present."""
+    rng = random.Random(seed)
+    rows: Labelled = []
+    for _ in range(n):
+        x = {f"f{i}": rng.gauss(0.0, 1.0) for i in range(30) if rng.random() < 0.5}
+        rows.append((x, (x.get("f0", 0.0) > 0) != (x.get("f1", 0.0) > 0), 1.0))
+    return rows
+
+
+def test_a_window_stops_growing_when_it_holds_as_many_numbers_as_it_may() -> None:
+    free, few, none = bounded(0), bounded(24_000), bounded(1000)
+    for x, y, _ in wide(2500):
+        for engine in (free, few, none):
+            engine.learn_one(x, y)
+    assert free.model.length == 2500
+    assert 1200 < few.model.length < 1400, "24,000 numbers are about 1,600 rows, a fifth of them held in reserve"
+    assert none.model.length == 800, "1,000 rows are always kept"
+    held = few.dump()[2]
+    assert abs(len(held["model.window.values"]) - 24_000) < 500
+    assert few.model.nbytes() < 0.7 * free.model.nbytes()
+
+
+@pytest.mark.parametrize("stop", [999, 1000, 1001, 1003, 1200])
+def test_a_bounded_window_goes_on_to_the_bit_when_loaded(stop: int) -> None:
+    rows = wide(1600, seed=1)
+    engine, again = bounded(1000), bounded(1000)
+    for x, y, _ in rows[:stop]:
+        engine.learn_one(x, y)
+    again.fill(*engine.dump())
+    for x, y, _ in rows[stop:]:
+        assert again.predict_proba_one(x) == engine.predict_proba_one(x)
+        engine.learn_one(x, y)
+        again.learn_one(x, y)
+    assert all((a == b).all() for a, b in zip(engine.dump()[2].values(), again.dump()[2].values(), strict=True))

@@ -16,9 +16,9 @@ ONE = "the intercept"
 class PlainOVFM:
     """One problem: the copula is fed by the caller, who passes both views."""
 
-    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow", presence=True):
+    def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow", presence=True, keep=1.0):
         self.latent_only, self.eta, self.horizon, self.radius = latent_only, eta, horizon, radius
-        self.arow = base == "arow"
+        self.arow, self.keep, self.known = base == "arow", keep, []
         self.base = base
         self.raw, self.latent = self.learner(), self.learner()
         self.there = self.learner() if presence and not latent_only else None
@@ -62,6 +62,26 @@ class PlainOVFM:
             learner.learn(seen, y, w, set(), *order)
             if self.radius is not None:
                 self.project(learner)
+            if self.keep < 1:
+                self.truncate(learner)
+
+    def truncate(self, learner):
+        """All but the largest weights, a share of the known features, become zero."""
+        held = learner.w if self.base == "sgd" else learner.names if self.arow else learner.v
+        size = {n: abs(learner.w[n] if self.base == "sgd" else learner.weight(n)) for n in held if n != ONE}
+        count = math.ceil(self.keep * len(self.known) - 1e-9)
+        if len(size) <= count:
+            return
+        least = sorted(size.values())[-count]
+        kept = [n for n in size if size[n] > least * (1 + 1e-9)]
+        equal = [n for n in self.known if n in size and n not in kept and size[n] >= least * (1 - 1e-9)]
+        for name in set(size) - {*kept, *equal[: count - len(kept)]}:
+            if self.arow:
+                learner.mu[learner.names.index(name)] = 0.0
+            elif self.base == "sgd":
+                learner.w[name] = 0.0
+            else:
+                learner.v[name] = learner.h[name] = 0.0
 
     def project(self, learner):
         if self.base == "sgd":
@@ -87,7 +107,7 @@ class PlainOVFMStream:
     def __init__(self, make=PlainOVFM, intercept=True, **copula):
         self.make, self.intercept = make, intercept
         self.copula = PlainCopula(**copula)
-        self.labels, self.problems = [], [make()]
+        self.labels, self.problems, self.known = [], [make()], []
 
     def meet(self, y):
         if y in self.labels:
@@ -115,6 +135,9 @@ class PlainOVFMStream:
         return dict(zip(self.labels, found if len(found) > 1 else [-found[0], found[0]], strict=True))
 
     def learn(self, x, raw, y, w):
+        self.known += sorted(set(x) - set(self.known))
+        for problem in self.problems:
+            problem.known = self.known
         here = self.here(x)
         z = self.with_one(self.copula.learn(raw, w))
         for name in self.copula.left:

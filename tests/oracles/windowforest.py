@@ -14,7 +14,7 @@ from typing import Any
 MASK = 2**64 - 1
 DEEPEST = 30
 USUAL, SLACK, DRIFT, SPREAD, TRUSTED, FEWEST = 0.002, 0.1, 2.0, 60.0, 100, 20
-SHARE, SAMPLE = 20, 1000
+SHARE, SAMPLE = 20, 250
 Row = dict[int, float]
 LEFT, RIGHT = 0, 1
 TIE = 1e-9
@@ -215,7 +215,7 @@ class WindowForestOracle:
         node.counts = self.counted(rows)
         mixed = sum(n > 0 for n in node.counts) > 1 and depth < DEEPEST
         found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.fewest() else None
-        if found is None:
+        if found is None or not self.allowed(rows, found[1], self.fewest()):
             return
         gain, node.split = found
         key, value, _, presence = node.split
@@ -227,8 +227,9 @@ class WindowForestOracle:
             self.pending.append((node.children[where], here, depth + 1))
 
     def best_split(self, rows, total) -> tuple[float, tuple[int, float, int, bool]] | None:
-        n = len(rows)
+        n, enough = len(rows), self.fewest()
         if n > SAMPLE:
+            enough = min(enough, max(2, enough * SAMPLE // n))
             rows = [rows[i * n // SAMPLE] for i in range(SAMPLE)]
             total = self.counted(rows)
         wanted = int(min(64, self.columns * math.sqrt(len(rows[self.pick(len(rows))][0])) + 1))
@@ -244,7 +245,7 @@ class WindowForestOracle:
             if key in tried:
                 continue
             tried.add(key)
-            possible = [s for s in self.splits(rows, key) if self.allowed(rows, s)]
+            possible = [s for s in self.splits(rows, key) if self.allowed(rows, s, enough)]
             useful += bool(possible)
             for split in possible:
                 gain = self.gain(rows, split, total)
@@ -265,9 +266,9 @@ class WindowForestOracle:
         ways = [(key, v, absent, False) for v in values for absent in (RIGHT, LEFT)]
         return [(key, 0.0, RIGHT, True), *ways]
 
-    def allowed(self, rows, split) -> bool:
+    def allowed(self, rows, split, enough) -> bool:
         right = sum(side(x, split) for x, _, _ in rows)
-        return self.fewest() <= right <= len(rows) - self.fewest()
+        return enough <= right <= len(rows) - enough
 
     def gain(self, rows, split, total) -> float:
         """Decrease of Gini impurity, times the weight."""

@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from tests.serve.server import instance
+from varifold.base.atomic import publish
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.errors import (
     BusyError,
@@ -112,7 +113,7 @@ def test_a_crash_between_snapshot_and_cut_of_the_journal_loses_nothing(tmp_path:
         await mixed_work(models, writer)
         store = writer.store
         path = store.rotate()
-        snapshot.publish(snapshot.write_part(path, snapshot.pack(store.state)), path)
+        publish(snapshot.write_part(path, snapshot.pack(store.state)), path)
         await send(writer, LEARN, instance(7))
 
     state = run(tmp_path, work)

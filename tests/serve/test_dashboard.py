@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +107,29 @@ def test_everything_comes_from_the_package(client: httpx.Client) -> None:
         assert "https://" not in found.text
         assert "http://" not in found.text.replace("http://www.w3.org/2000/svg", "")
         assert found.headers["content-security-policy"].startswith("default-src 'self'")
+
+
+@pytest.mark.browser
+def test_a_model_that_could_not_be_recovered_has_a_card(make_server: Callable[..., Server], chromium: Any) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        for name in ("lost", "plant"):
+            client.put(f"/models/{name}", json={"method": "arow"})
+        send(client, 0, 50)
+    server.stop()
+    for path in (server.folder / "models" / "lost").glob("snapshot-*"):
+        path.unlink()
+    server.start()
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+    page.goto(server.url)
+    card = page.wait_for_selector("#models button[data-model=lost]", timeout=10_000)
+    assert "could not be recovered" in card.inner_text()
+    page.wait_for_selector("#numbers dd", timeout=10_000)
+    card.click()
+    page.wait_for_selector("#model[data-lost]", timeout=10_000)
+    assert "has no snapshot" in page.inner_text("#stopped")
+    assert not page.is_visible("#numbers")
+    page.click("#models button[data-model=plant]")
+    page.wait_for_selector("#model:not([data-lost])", timeout=10_000)
+    page.wait_for_selector("#numbers", state="visible", timeout=10_000)
+    page.wait_for_selector("#stopped", state="hidden", timeout=10_000)

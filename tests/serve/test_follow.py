@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from tests.serve.server import instance
-from varifold import AROW
+from varifold import AROW, AROWRegressor
 from varifold.cli import main
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
@@ -85,6 +85,7 @@ def test_a_label_that_comes_with_the_features_again(together: bool) -> None:
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
 def test_a_state_goes_on_after_a_stop(tmp_path: Path, sign: int) -> None:
     plain = AROW()
+    plain.reading = {"target": "state"}  # a model file says what its labels were
     for start in (0, 40):
         process = follow("--state", str(tmp_path / "s"))
         for i in range(start, start + 40):
@@ -159,3 +160,46 @@ def test_a_group_that_is_half_applied_is_replayed_at_the_next_start(
             follower.answer([line(i) for i in range(4)])
         follower.close()
     assert Store.open(tmp_path / "models" / "m", Limits(), Policy()).state.learner.steps == 4
+
+
+def test_numbers_are_followed_by_a_regressor() -> None:
+    follower = Follower.open(None, "m", AROWRegressor(), "price", "id", Limits())
+    rows = [orjson.dumps({"size": i % 7, "price": 10.0 * (i % 7)}) for i in range(80)]
+    assert all("error" not in orjson.loads(answer) for answer in follower.answer(rows))
+    (waits,) = follower.answer([orjson.dumps({"size": 3, "id": "late"})])
+    assert abs(orjson.loads(waits)["label"] - 30.0) < 5.0
+    steps = follower.state.learner.steps
+    follower.answer([orjson.dumps({"id": "late", "price": 30.0})])
+    assert follower.state.learner.steps == steps + 1
+    (refused,) = follower.answer([orjson.dumps({"size": 3, "price": "dear"})])
+    assert "finite numbers" in orjson.loads(refused)["error"]
+
+
+def test_a_state_is_not_followed_with_another_target_or_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "state")
+    first = follow("--state", folder)
+    ask(first, line(0))
+    first.communicate()
+    for options, said in (
+        (["--target", "stat"], "--target stat: the state in"),
+        (["--target", "state", "--key", "f0"], "has one learner for all lines"),
+    ):
+        assert main(["follow", *options, "--state", folder]) == 2
+        assert said in capfd.readouterr().err
+
+
+def test_a_model_that_is_not_used_is_told(tmp_path: Path) -> None:
+    folder = str(tmp_path / "state")
+    for model, told in (("arow", False), ("arow", False), ("olvf", True)):
+        process = follow("--state", folder, "--model", model)
+        ask(process, line(0))
+        _, errors = process.communicate()
+        assert (b"--model olvf is not used" in errors) is told
+        assert process.returncode == 0
+
+
+def test_a_target_that_no_line_has_is_told() -> None:
+    process = follow("--target", "stat")
+    ask(process, line(0))
+    _, errors = process.communicate()
+    assert b"no line had the target 'stat': nothing was learned; did you mean state?" in errors

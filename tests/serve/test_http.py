@@ -215,6 +215,25 @@ def test_a_stream_of_no_model_is_refused(shared: Server) -> None:
         connect(f"{shared.url.replace('http', 'ws')}/models/nobody/stream")
 
 
+def test_a_regressor_serves_as_a_classifier_does(client: httpx.Client) -> None:
+    client.put("/models/price", json={"method": "arowregressor"})
+    for i in range(60):
+        sent = {"x": {"size": i % 7, "rooms": i % 3}, "y": 100.0 + 10.0 * (i % 7)}
+        assert client.post("/models/price/learn", json=sent).status_code == 200
+    found = client.post("/models/price/predict", json={"x": {"size": 6, "rooms": 1}}).json()
+    assert abs(found["label"] - 160.0) < 10.0
+    kept = client.post("/models/price/predict", json={"x": {"size": 2}, "keep": True}).json()
+    assert client.post(f"/labels/{kept['id']}", json={"y": 120.0}).status_code == 200
+    explained = client.post("/models/price/explain", json={"x": {"size": 6, "rooms": 1}}).json()
+    assert sum(explained["contributions"].values()) == pytest.approx(explained["label"])
+    assert client.post("/models/price/explain", json={"x": {"size": 6}, "label": "high"}).status_code == 422
+    assert client.post("/models/price/learn", json={"x": {"size": 6}, "y": "high"}).status_code == 422
+    shown = client.get("/models/price").json()
+    assert (shown["task"], shown["labels"], shown["steps"]) == ("regression", [], 61)
+    assert client.get("/models/price/report").json()["error"]["scored"] > 0
+    client.delete("/models/price")
+
+
 def test_looking_inside(client: httpx.Client, model: str) -> None:
     assert client.post(f"/models/{model}/explain").status_code == 404
     taught(client, model)
@@ -273,7 +292,7 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
     with server.client() as client:
         for header, read, write in (
             (None, 401, 401),
-            ("Bearer wrongwrongwrongwrong", 401, 401),
+            ("Bearer wrongwrongwrongwrong", 403, 403),
             ("Basic writewritewritewrite", 401, 401),
             ("Bearer readreadreadread", 200, 403),
             ("Bearer writewritewritewrite", 200, 201),
@@ -281,6 +300,9 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
             headers = {} if header is None else {"authorization": header}
             assert client.get("/models", headers=headers).status_code == read
             assert client.put("/models/m", headers=headers, json={"method": "arow"}).status_code == write
+        assert "a token is needed" in client.get("/models").json()["error"]
+        wrong = client.get("/models", headers={"authorization": "Bearer wrongwrongwrongwrong"})
+        assert "none of the server's" in wrong.json()["error"]
         reader = {"authorization": "Bearer readreadreadread"}
         assert client.post("/models/m/predict", headers=reader, json={"x": {}}).status_code == 200
         assert client.post("/models/m/predict", headers=reader, json={"x": {}, "keep": True}).status_code == 403

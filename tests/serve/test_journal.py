@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from varifold.serve.core.errors import JournalError, StateError
-from varifold.serve.core.journal import LEARN, Journal, JournalReader, Record, pack_frame
+from varifold.serve.core.journal import LEARN, RESTORE, Journal, JournalReader, Record, pack_frame
 
 
 def _written(folder: Path, frames: int = 3) -> Path:
@@ -47,6 +48,56 @@ def test_a_tail_of_zeros_is_torn(tmp_path: Path) -> None:
     reader = JournalReader(path)
     assert len(list(reader.frames())) == 3
     assert (reader.end, reader.torn) == (size, 700)
+
+
+def _last_frame(folder: Path, kind: int = LEARN) -> tuple[Path, int, bytes]:
+    """A journal whose last frame spans many sectors; its path, where that frame starts, and the content."""
+    journal = Journal(folder, 1)
+    journal.write(pack_frame(1, 1000, [Record(LEARN, b"a" * 50)]))
+    start = journal.size
+    journal.write(pack_frame(2, 1001, [Record(kind, b'{"x": {"sensor": 1.25}, "y": "up"}' * 200)]))
+    journal.close()
+    return journal.path, start, journal.path.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_last_frame_with_sectors_that_were_never_written_is_cut(tmp_path: Path, seed: int) -> None:
+    path, start, whole = _last_frame(tmp_path)
+    rng = random.Random(seed)
+    torn = bytearray(whole)
+    sectors = range(start // 512, -(-len(whole) // 512))
+    for sector in rng.sample(sectors, rng.randrange(1, len(sectors) + 1)):
+        first, end = max(start, 512 * sector), min(len(whole), 512 * sector + 512)
+        torn[first:end] = bytes(end - first)
+    path.write_bytes(torn)
+    reader = JournalReader(path)
+    assert [f.first for f in reader.frames()] == [1]
+    assert (reader.end, reader.torn) == (start, len(whole) - start)
+
+
+def test_a_sector_of_zeros_before_another_frame_is_damage(tmp_path: Path) -> None:
+    path, start, whole = _last_frame(tmp_path)
+    sector = start // 512 + 2
+    later = pack_frame(3, 1002, [Record(LEARN, b"b")])
+    path.write_bytes(whole[: 512 * sector] + bytes(512) + whole[512 * sector + 512 :] + later)
+    with pytest.raises(StateError, match=f"damaged at offset {start}:"):
+        list(JournalReader(path).frames())
+
+
+def test_zeros_in_a_model_file_are_no_sign_of_a_torn_write(tmp_path: Path) -> None:
+    path, start, whole = _last_frame(tmp_path, RESTORE)
+    sector = start // 512 + 2
+    path.write_bytes(whole[: 512 * sector] + bytes(512) + whole[512 * sector + 512 :])
+    with pytest.raises(StateError, match=f"damaged at offset {start}:"):
+        list(JournalReader(path).frames())
+
+
+def test_a_flipped_byte_in_a_long_last_frame_is_reported(tmp_path: Path) -> None:
+    path, start, whole = _last_frame(tmp_path)
+    for at in range(start, len(whole), 97):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x40]) + whole[at + 1 :])
+        with pytest.raises(StateError, match=f"damaged at offset {start}:"):
+            list(JournalReader(path).frames())
 
 
 def test_every_flipped_byte_is_reported_with_file_and_offset(tmp_path: Path) -> None:

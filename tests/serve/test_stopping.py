@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from tests.serve.server import instance
 from varifold import AROW, PerKey
+from varifold.cli import main
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.errors import StoppedError
 from varifold.serve.core.group_commit import Writer
@@ -206,3 +208,21 @@ def test_a_model_that_cannot_be_recovered_is_refused_and_the_others_are_served(t
         path.unlink()
     run(tmp_path, work)
     assert not (tmp_path / "models" / "n").exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "said"), [("127.0.0.1", "in use by another program"), ("256.0.0.1", "cannot listen on 256.0.0.1")]
+)
+def test_an_address_that_cannot_be_had_is_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str, said: str
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("write writewritewritewrite")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        options = ["--dir", str(tmp_path / "state"), "--host", host, "--port", port, "--token-file", str(tokens)]
+        assert main(["serve", *options]) == 2
+    found = capsys.readouterr().err
+    assert said in found
+    assert found.count("\n") == 1
+    assert not (tmp_path / "state").exists()

@@ -232,10 +232,11 @@ def concatenate(blocks):
     """One block of several over the same vocabulary and labels."""
     blocks = list(blocks)
     first = blocks[0]
-    if any(b.vocabulary is not first.vocabulary or b.labels is not first.labels for b in blocks):
-        raise DataError("only blocks of one stream (same vocabulary, same labels) can be joined")
     if len({b.targets is None for b in blocks}) > 1:
         raise DataError("blocks of labels and blocks of numbers to predict cannot be joined")
+    labelled = first.targets is None
+    if any(b.vocabulary is not first.vocabulary or (labelled and b.labels is not first.labels) for b in blocks):
+        raise DataError("only blocks of one stream (same vocabulary, same labels) can be joined")
     indptr = [first.indptr]
     offset = int(first.indptr[len(first)])
     for b in blocks[1:]:

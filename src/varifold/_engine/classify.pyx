@@ -144,6 +144,18 @@ cdef class Engine(Answers):
         finally:
             release(self)
 
+    def answer_one(self, x):
+        """(label, probabilities by label) of an instance that is gathered once; (None, {}) before any label."""
+        cdef int c, best
+        claim(self)
+        try:
+            best = self.ask(x, True)
+            if best < 0:
+                return None, {}
+            return self.labels[best], {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
+        finally:
+            release(self)
+
     def margins_one(self, x):
         """Scores by label, or what the decision makes of them."""
         cdef int c
@@ -204,6 +216,18 @@ cdef class Engine(Answers):
             return self.ask_gathered(probabilities)
         x, _ = self.loaded(data, target)
         return self.ask(x, probabilities)
+
+    def answer_json(self, data):
+        """(predict_one(x), predict_proba_one(x)) for x = json.loads(data), in one pass."""
+        cdef int c
+        claim(self)
+        try:
+            c = self.ask_json(data, None, True)
+            if c < 0:
+                return None, {}
+            return self.labels[c], {y: self.probs[k] for k, y in enumerate(self.labels)}
+        finally:
+            release(self)
 
     def predict_json(self, data, target=None):
         """predict_one(x) for x = json.loads(data) without the field `target`."""

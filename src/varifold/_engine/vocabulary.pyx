@@ -88,6 +88,11 @@ cdef class Labels:
             self.values.append(y)
         return found
 
+    def clear(self):
+        """Forget all labels; codes given so far mean nothing any more."""
+        self.values.clear()
+        self.index.clear()
+
     def __len__(self):
         return len(self.values)
 

@@ -1,4 +1,4 @@
-"""A file replaced as a whole: readers see the old content or the new, never a part of it."""
+"""Files that are there whole and durable, or not at all: readers see the old content or the new, never a part of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["replace_file"]
+__all__ = ["publish", "replace_file", "sync_folder", "write_all", "write_synced"]
 
 _MARK = ".varifold-"
 _END = ".part"
@@ -27,18 +27,36 @@ def replace_file(target: Path, data: bytes) -> None:
     remove_stale(target)
     temporary, handle = _new_part(target)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            write_synced(handle, data)
             if sys.platform != "win32":
-                os.replace(temporary, target)  # while the lock is held: nobody takes the file for a stale one
+                publish(temporary, target)  # while the lock is held: nobody takes the file for a stale one
+        finally:
+            os.close(handle)
         if sys.platform == "win32":
-            os.replace(temporary, target)  # Windows renames no open file
+            publish(temporary, target)  # Windows renames no open file
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+
+
+def write_synced(handle: int, data: bytes) -> None:
+    """Write all of the data to an open file; it is on disk when this returns."""
+    write_all(handle, data)
+    os.fsync(handle)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of the data to an open file, in as many pieces as the system takes it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def publish(part: Path, target: Path) -> None:
+    """Give a written file its name, durably."""
+    os.replace(part, target)
+    sync_folder(target.parent)
 
 
 def remove_stale(target: Path) -> None:
@@ -96,8 +114,8 @@ def _lock(handle: int) -> bool:
     return os.fstat(handle).st_nlink > 0
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable; Windows opens no folders."""
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in a folder durable; Windows opens no folders."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)

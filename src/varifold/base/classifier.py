@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from river import base as river_base
@@ -14,11 +14,10 @@ from varifold._engine.decision import Decision
 from varifold.base import frames
 from varifold.base.blocks import to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
-from varifold.base.estimator import Name, undisturbed
+from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import AnyOf, Constraint, OneOf
-from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError, UnknownNameError
 
 __all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
@@ -281,11 +280,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """Labels in the order in which they were first learned."""
         return list(self._engine.labels)
 
-    @property
-    @undisturbed
-    def traits(self) -> Traits:
-        """Capabilities, cost, and notes on the current state."""
-        return self._traits("native" if self._native_multiclass else "one-vs-rest")
+    def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
+        return "native" if self._native_multiclass else "one-vs-rest"
 
     @property
     def _multiclass(self) -> bool:

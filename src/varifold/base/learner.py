@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from river import base as river_base
 
 from varifold._engine.model import Model
-from varifold.base.estimator import Estimator
+from varifold.base.estimator import Estimator, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
-__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "from_bytes", "load"]
+__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "from_bytes", "is_regressor", "load"]
 
 Instance = Mapping[Any, Any]
 Task = Literal["classification", "regression"]
@@ -106,12 +107,19 @@ class VaryingLearner(Estimator):
             "evict": self.evict,
         }
 
-    def _traits(self, multiclass: Literal["native", "one-vs-rest", "none"]) -> Traits:
+    def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
+        """How more than two labels are learned."""
+        return "none"
+
+    @property
+    @undisturbed
+    def traits(self) -> Traits:
+        """Capabilities, cost, and notes on the current state."""
         notes = tuple(self._engine.model.notes())
         if self.max_features is None:
             notes += ("memory grows with every new feature; max_features bounds it",)
         return Traits(
-            multiclass=multiclass,
+            multiclass=self._multiclass_form(),
             cost=self._cost,
             bounded_memory=self.max_features is not None,
             uses_absence=self._uses_absence,
@@ -121,6 +129,12 @@ class VaryingLearner(Estimator):
             notes=notes,
             task=self._task,
         )
+
+
+def is_regressor(learner: Any) -> bool:
+    """Whether a learner, a pipeline of river's or a class predicts numbers and not labels."""
+    last = getattr(learner, "_last_step", learner)
+    return issubclass(last if isinstance(last, type) else type(last), river_base.Regressor)
 
 
 def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:

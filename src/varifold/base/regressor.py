@@ -12,9 +12,8 @@ from varifold._engine.block import Block
 from varifold._engine.regress import RegressionEngine
 from varifold.base import frames
 from varifold.base.blocks import to_block, with_numbers
-from varifold.base.estimator import Name, undisturbed
+from varifold.base.estimator import Name
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
-from varifold.base.traits import Traits
 from varifold.errors import DataError
 
 __all__ = ["VaryingRegressor"]
@@ -59,11 +58,11 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Instance, y: float, w: float = 1.0) -> None:  # type: ignore[override]
+    def learn_one(self, x: Instance, y: float, w: float = 1.0) -> None:
         """Learn one instance and its target with sample weight w (0 does nothing)."""
         self._engine.learn_one(x, y, w)
 
-    def predict_one(self, x: Instance) -> float:  # type: ignore[override]  # river's **kwargs mean nothing here
+    def predict_one(self, x: Instance) -> float:
         """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
         return self._engine.predict_one(x)
 
@@ -108,14 +107,6 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         if not isinstance(block, Block):
             raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
         return self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
-
-    # ------------------------------------------------------------------ looking inside
-
-    @property
-    @undisturbed
-    def traits(self) -> Traits:
-        """Capabilities, cost, and notes on the current state."""
-        return self._traits("none")
 
 
 def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:

@@ -16,12 +16,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from river import base as river_base
+
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
 from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
 
-__all__ = ["ModelSpec", "Nested", "parameters", "parse_model", "parse_value", "split_name", "split_pairs"]
+__all__ = [
+    "ModelSpec",
+    "Nested",
+    "parameters",
+    "parse_model",
+    "parse_value",
+    "regressor_for",
+    "split_name",
+    "split_pairs",
+]
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
 
@@ -147,6 +158,20 @@ def parse_model(text: str) -> ModelSpec:
     spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
     spec()
     return spec
+
+
+def regressor_for(spec: ModelSpec) -> ModelSpec:
+    """The regressor of the same method, with the same parameters; `spec` itself when it is one."""
+    if issubclass(spec.cls, river_base.Regressor):
+        return spec
+    name = f"{spec.name}regressor"
+    if name not in models:
+        known = ", ".join(name for name, cls in models.items() if issubclass(cls, river_base.Regressor))
+        raise ParameterError(
+            f"the target is a number, and {spec.name} is a classifier; take a regressor ({known}), or --target-type "
+            "class if every number is a class of its own"
+        )
+    return parse_model(name + spec.text.removeprefix(spec.name))
 
 
 def _imported(path: str) -> type[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 __all__ = ["CURVE_POINTS", "Cell", "Outcome", "curve_ends"]
@@ -69,6 +70,14 @@ class Outcome:
     """Time in the learner."""
     wall: float
     """Time of the whole cell."""
+    mae: float = math.nan
+    """From here on: of a regressor, whose other metrics are NaN; its curves hold MAE and RMSE so far."""
+    rmse: float = math.nan
+    r2: float = math.nan
+    mape: float = math.nan
+    pinball: float = math.nan
+    mean_mae: float = math.nan
+    """MAE of the mean of the targets so far."""
 
 
 TIMES = ("seconds", "wall")

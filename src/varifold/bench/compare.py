@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 KINDS = ("paper", "default", "auto", "best", "variants")
-HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc")
+HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc", "r2")
 
 
 def lower_is_better(metric: str) -> bool:
@@ -104,8 +104,10 @@ class Filled:
         return {key[2:]: n for key, n in self.numbers.items() if key[:2] == (setting.name, data.name) and n}
 
     def majority(self, setting: Setting, data: Data, metric: str) -> float:
-        """What answering the commonest label always would give; NaN where that is not known."""
+        """What answering the commonest label, or the mean so far, would give; NaN where that is not known."""
         for number in self.at(setting, data).values():
+            if metric == "mae":
+                return float(np.mean([o.mean_mae for o in number.outcomes]))
             share = float(np.mean([o.majority_share for o in number.outcomes]))
             return {"cer": 1 - share, "accuracy": share}.get(metric, math.nan)
         return math.nan

@@ -172,9 +172,10 @@ def stream_of(cell: Cell) -> Stream:
 
 
 def checksum(block: Block) -> str:
-    """sha256 (16 digits) of which features are there, their values and the labels."""
+    """sha256 (16 digits) of which features are there, their values and the labels or numbers to predict."""
     digest = hashlib.sha256()
-    for part in (block.indptr, block.indices, block.values, block.codes):
+    targets = [] if block.targets is None else [block.targets]
+    for part in (block.indptr, block.indices, block.values, block.codes, *targets):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]
 

@@ -16,7 +16,7 @@ from varifold.errors import DataError
 
 __all__ = ["Store"]
 
-_VERSION = 2
+_VERSION = 3
 _KEY = [f.name for f in fields(Cell)]
 _VALUES = [f.name for f in fields(Outcome)]
 _TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}
@@ -48,6 +48,16 @@ ALTER TABLE outcome ADD COLUMN loss_curve BLOB;
 PRAGMA user_version = 2;
 """
 """What a store of format 1 lacks; its outcomes have no AUROC, AUPRC and loss curve."""
+_FROM_2 = """
+ALTER TABLE outcome ADD COLUMN mae REAL;
+ALTER TABLE outcome ADD COLUMN rmse REAL;
+ALTER TABLE outcome ADD COLUMN r2 REAL;
+ALTER TABLE outcome ADD COLUMN mape REAL;
+ALTER TABLE outcome ADD COLUMN pinball REAL;
+ALTER TABLE outcome ADD COLUMN mean_mae REAL;
+PRAGMA user_version = 3;
+"""
+"""What a store of format 2 lacks: the metrics of regressors."""
 
 
 class Store:
@@ -73,8 +83,8 @@ class Store:
         found = self._db.execute("PRAGMA user_version").fetchone()[0]
         if found == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-        elif found == 1:
-            self._db.executescript(f"BEGIN IMMEDIATE; {_FROM_1} COMMIT;")
+        elif found in (1, 2):
+            self._db.executescript(f"BEGIN IMMEDIATE; {_FROM_1 if found == 1 else ''} {_FROM_2} COMMIT;")
         elif found != _VERSION:
             raise DataError(
                 f"{self.path} is no store of this version (format {found}, here {_VERSION}); pass another --store"

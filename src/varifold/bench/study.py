@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from varifold.base.spec import parse_model
+from varifold.base.learner import is_regressor
+from varifold.base.spec import parse_model, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
 from varifold.errors import ParameterError
 
 __all__ = ["OWN_LABELS", "check_models", "define", "split_models", "study_table"]
 
+LABELS = ("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss")
+NUMBERS = ("mae", "rmse", "r2", "mape", "pinball")
+"""Metrics of a study, by what is predicted."""
 OWN_LABELS = (".svm", ".svmlight", ".libsvm")
 """Endings of files that bring their labels."""
 
@@ -52,7 +56,8 @@ def define(
     target
         The column of files that holds the label.
     models, scenario, repeats, name
-        Learners, how features come and go, streams, and the name in reports (by default made of the others).
+        Learners, how features come and go, streams, and the name in reports (by default made of the others). Where one
+        of the learners is a regressor, or the target a number, the others are taken as regressors, too.
     reading
         Options of `streams.read` for files.
     shuffle
@@ -64,8 +69,13 @@ def define(
 
     paths = [data] if isinstance(data, str) else list(data)
     is_file = Path(paths[0]).is_file() or len(paths) > 1
-    load = _files(paths, target, reading or {}) if is_file else _data_set(paths[0], target, reading or {})
     listed = check_models(models)
+    options = dict(reading or {})
+    load = _files(paths, target, options) if is_file else _data_set(paths[0], target, options)
+    numeric = _is_numeric(listed, paths if is_file else [], target, options)
+    if numeric:
+        listed = [regressor_for(parse_model(text)).text for text in listed]
+        load = file_name(paths, target, {**options, "target_type": "number"}) if is_file else load
     parse(scenario, SCENARIOS)
     label = " ".join(Path(path).name for path in paths) if is_file else paths[0]
     return {
@@ -76,7 +86,20 @@ def define(
         "scenario": scenario,
         "repeats": repeats,
         "shuffle": not is_file if shuffle is None else shuffle,
+        **({"task": "regression"} if numeric else {}),
     }
+
+
+def _is_numeric(models: list[str], paths: list[str], target: str | None, reading: Mapping[str, Any]) -> bool:
+    """Whether numbers are predicted: a regressor is among the learners, or the target of the files is a number."""
+    from varifold.streams import read
+
+    if any(is_regressor(parse_model(text).cls) for text in models):
+        return True
+    kind = reading.get("target_type")
+    if kind is None and paths:
+        kind = read(paths, target=target, **reading).target_type
+    return kind == "number"
 
 
 def check_models(models: str) -> list[str]:
@@ -102,8 +125,9 @@ def _files(paths: list[str], target: str | None, reading: Mapping[str, Any]) -> 
 def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> str:
     from varifold.datasets import find
 
-    if target or reading:
-        option = "target" if target else next(iter(reading)).replace("_", "-")
+    others = [option for option in reading if option != "target_type"]
+    if target or others:
+        option = "target" if target else others[0].replace("_", "-")
         raise ParameterError(f"there is no file {name!r} (--{option} is for files; a data set knows its own)")
     return find(name).name
 
@@ -125,6 +149,6 @@ def study_table(name: str, raw: dict[str, Any]) -> Table:
         settings=(Setting(raw["scenario"], raw["scenario"], raw["scenario"], shuffle, 1 if fixed else None),),
         data=(Data(raw["data"], raw["load"]),),
         methods=tuple(Method(text, "", (text,), ()) for text in raw["models"]),
-        metrics=("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss"),
+        metrics=NUMBERS if raw.get("task") == "regression" else LABELS,
         own=True,
     )

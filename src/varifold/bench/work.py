@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +12,7 @@ from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
-from varifold.evaluate import prequential
+from varifold.evaluate import NUMBER_METRICS, NumberResult, prequential
 from varifold.evaluate.metrics import Floats
 
 __all__ = ["Failure", "attempt", "measure", "spec_of"]
@@ -35,13 +36,16 @@ def measure(cell: Cell) -> Outcome:
     learner = spec()
     result = prequential(learner, stream.prepared, positive=_positive(stream), curve_points=CURVE_POINTS)
     known, weighted = _size(learner)
+    numeric = isinstance(result, NumberResult)
+    curve = result.curve
+    copied: dict[str, Any] = {n: getattr(result, n, math.nan) for n in (*_COPIED, *NUMBER_METRICS[:-1])}
     return Outcome(
-        **{name: getattr(result, name) for name in _COPIED},
-        errors=result.errors,
+        **copied,
+        errors=0 if numeric else result.errors,
         known=known,
         weighted=weighted,
-        curve=_packed(result.curve.cer),
-        loss_curve=_packed(result.curve.log_loss),
+        curve=_packed(curve.mae if numeric else curve.cer),
+        loss_curve=_packed(curve.rmse if numeric else curve.log_loss),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
         wall=perf_counter() - started,

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from varifold.base.learner import is_regressor
 from varifold.checks import answering, doors, numbers, spaces
-from varifold.checks.material import is_regressor
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]

@@ -7,13 +7,13 @@ import math
 from typing import Any
 
 from varifold.base import NO_FEATURES
+from varifold.base.learner import is_regressor
 from varifold.checks.material import (
     answers,
     arrays,
     assert_same,
     assert_sound,
     clear_stream,
-    is_regressor,
     learn,
     presence_stream,
     state,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from varifold.base import to_block
-from varifold.checks.material import assert_same, is_regressor, learn, stream_of
+from varifold.base.learner import is_regressor
+from varifold.checks.material import assert_same, learn, stream_of
 
 NUMERIC = ["f0", "f1", "f2", "f3"]
 

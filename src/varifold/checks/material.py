@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from river import base as river_base
+
+from varifold.base.learner import is_regressor
 
 Pair = tuple[dict[Any, Any], Any]
 LEVELS = ("red", "green", "blue")
@@ -34,11 +35,6 @@ def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), n
             x["colour"] = LEVELS[kind % 3] if rng.random() < 0.8 else rng.choice(LEVELS)
         pairs.append((x, labels[kind]))
     return pairs
-
-
-def is_regressor(learner: Any) -> bool:
-    """Whether a learner predicts numbers and not labels."""
-    return isinstance(learner, river_base.Regressor)
 
 
 def stream_of(learner: Any, n: int = 120, **how: Any) -> list[Pair]:

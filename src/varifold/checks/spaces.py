@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.learner import is_regressor
 from varifold.checks.material import (
     LEVELS,
     Pair,
@@ -23,7 +24,6 @@ from varifold.checks.material import (
     assert_finite,
     assert_same,
     assert_sound,
-    is_regressor,
     learn,
     state,
     stream_of,

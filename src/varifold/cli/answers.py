@@ -75,7 +75,7 @@ def _parquet(path: str) -> Iterator[Write]:
         columns = {}
         for name in records[0]:
             values = [record[name] for record in records]
-            number = name in ("row", "p", "p_true") or name.startswith("p:")
+            number = name in ("row", "p", "p_true", "prediction", "error") or name.startswith("p:")
             if number:
                 columns[name] = pa.array(values, pa.int64() if name == "row" else pa.float64())
             else:

@@ -154,14 +154,17 @@ def _show(args: argparse.Namespace) -> int:
         "absent": found.absent_share,
         "empty": found.empty,
         "labels": dict(zip(map(str, found.labels), found.counts, strict=True)),
+        "targets": found.targets,
     }
     if args.format == "json":
         print_json(summary)
     else:
-        balance = ", ".join(f"{y} {k:,}" for y, k in summary["labels"].items()) or "none"
+        balance = "labels: " + (", ".join(f"{y} {k:,}" for y, k in summary["labels"].items()) or "none")
+        if found.targets is not None:
+            balance = "numbers to predict from {lowest:g} to {highest:g}, mean {mean:g}".format(**found.targets)
         print(
             f"{name}: {found.rows:,} rows, {len(found.names):,} columns, "
-            f"{percent(found.absent_share)} of the cells absent, {found.empty:,} rows without any; labels: {balance}"
+            f"{percent(found.absent_share)} of the cells absent, {found.empty:,} rows without any; {balance}"
         )
     return 0
 

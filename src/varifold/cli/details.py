@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from varifold.base.learner import is_regressor
 from varifold.cli.answers import check_format, open_writer
 from varifold.cli.output import number, shorten, table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError
-from varifold.evaluate import Result, Summary
+from varifold.evaluate import NumberResult, Result, Summary
 from varifold.evaluate.periods import PERIODS
 
 _MOST = 20
 """Labels that a confusion table in text has room for."""
+_NUMBER_PERIOD = ("mae", "rmse", "mean_mae")
 _PERIOD = ("cer", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
 
 
@@ -63,6 +65,14 @@ def check(args: argparse.Namespace) -> None:
         check_format(args.predictions)
 
 
+def check_task(args: argparse.Namespace, cls: type[Any]) -> None:
+    """Refuse what a regressor does not have."""
+    if is_regressor(cls) and args.confusion:
+        raise ParameterError("--confusion is for classifiers; the target is a number")
+    if is_regressor(cls) and args.importances is not None:
+        raise ParameterError("--importances is for classifiers; the target is a number")
+
+
 @contextmanager
 def predictions_to(path: str | None) -> Iterator[Any]:
     """What `prequential` takes as `predictions`: a function that writes them, or False without a path."""
@@ -76,8 +86,10 @@ def predictions_to(path: str | None) -> Iterator[Any]:
 def facts(args: argparse.Namespace, summary: Summary) -> dict[str, Any]:
     """What JSON gets in addition: labels always (of the first repeat), periods when asked for."""
     first = summary.results[0]
-    per_label = {str(label): vars(scores) for label, scores in first.per_label().items()}
-    found: dict[str, Any] = {"per_label": per_label, "confusion": first.confusion.tolist()}
+    found: dict[str, Any] = {}
+    if isinstance(first, Result):
+        found["per_label"] = {str(label): vars(scores) for label, scores in first.per_label().items()}
+        found["confusion"] = first.confusion.tolist()
     if args.by is not None:
         found["periods"] = [_period_facts(period) for period in first.periods]
     if args.importances is not None:
@@ -134,13 +146,15 @@ def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
     print(f"picture written to {args.importances}", file=sys.stderr)
 
 
-def _period_page(result: Result) -> str:
-    rows = [[p.name, f"{p.instances:,}", *(number(getattr(p, name)) for name in _PERIOD)] for p in result.periods]
-    return table(["period", "instances", *(_heading(name) for name in _PERIOD)], rows)
+def _period_page(result: Result | NumberResult) -> str:
+    shown = _PERIOD if isinstance(result, Result) else _NUMBER_PERIOD
+    rows = [[p.name, f"{p.instances:,}", *(number(getattr(p, name)) for name in shown)] for p in result.periods]
+    return table(["period", "instances", *(_heading(name) for name in shown)], rows)
 
 
 def _heading(name: str) -> str:
-    return {"balanced_accuracy": "balanced", "majority_cer": "majority"}.get(name, name.replace("_", " "))
+    short = {"balanced_accuracy": "balanced", "majority_cer": "majority", "mean_mae": "mae of the mean"}
+    return short.get(name, name.replace("_", " "))
 
 
 def _label_page(result: Result) -> str:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from varifold.base import NO_FEATURES, VaryingClassifier, load
+from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.errors import DataError, ParameterError
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
         "explain",
         help="show what each feature adds to a model's answer",
         description="Show a saved model's answer to one instance, and what each feature present adds to every "
-        "label's score.",
+        "label's score, or to the prediction of a regressor.",
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
@@ -48,10 +48,15 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the answer and its parts."""
     learner = load(args.file)
-    if not learner.classes:
-        raise DataError(f"{args.file} holds a learner that has not learned any label yet")
+    if not learner.steps:
+        raise DataError(f"{args.file} holds a learner that has not learned anything yet")
     x = _row(args, learner)
-    found = _explained(learner, x, _labels(learner, x, args.label))
+    if isinstance(learner, VaryingClassifier):
+        found = _explained(learner, x, _labels(learner, x, args.label))
+    elif args.label is not None:
+        raise ParameterError(f"--label: {args.file} holds a regressor, which has no labels")
+    else:
+        found = _explained_number(learner, x)
     if args.format == "json":
         print_json(found)
     else:
@@ -61,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plot(args: argparse.Namespace, learner: VaryingClassifier, found: dict[str, Any]) -> None:
+def _plot(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any]) -> None:
     from varifold.forest import ORF3V
     from varifold.report.forest import plot_feature
 
@@ -109,16 +114,32 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any])
     }
 
 
+def _explained_number(learner: VaryingRegressor, x: dict[Any, Any]) -> dict[str, Any]:
+    """The same for a regressor: the parts add up to the prediction."""
+    parts = learner.explain_one(x)
+    answer, known = learner.predict_one(x), learner.features
+    return {
+        "method": learner._header()["method"],
+        "answer": answer,
+        "labels": ["prediction"],
+        "features": [{"feature": name, "parts": [part]} for name, part in parts.items()],
+        "scores": [answer],
+        "unknown": [n for n, v in x.items() if n not in known and f"{n}={v}" not in known],
+    }
+
+
 def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
-    print(f"answer       {found['answer']}")
-    print(f"probability  {found['probability']:.4f}")
+    numeric = "probability" not in found
+    print(f"answer       {found['answer']:.6g}" if numeric else f"answer       {found['answer']}")
+    if not numeric:
+        print(f"probability  {found['probability']:.4f}")
     if found["unknown"]:
         print("not known    " + ", ".join(str(n) for n in found["unknown"]))
     rows = found["features"]
     held = [row for row in rows if row["feature"] not in NO_FEATURES]
     cells = [_cells(row, x) for row in held[:top]]
     cells += [_cells(row, x) for row in rows if row["feature"] in NO_FEATURES]
-    cells.append(["score", "", *(f"{s:+.4f}" for s in found["scores"])])
+    cells.append(["sum" if numeric else "score", "", *(f"{s:+.4f}" for s in found["scores"])])
     print()
     print(table(["feature", "value", *(shorten(str(label), 16) for label in found["labels"])], cells))
     if len(held) > top:
@@ -134,7 +155,7 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 # ---------------------------------------------------------------- the instance
 
 
-def _row(args: argparse.Namespace, learner: VaryingClassifier) -> dict[Any, Any]:
+def _row(args: argparse.Namespace, learner: VaryingLearner) -> dict[Any, Any]:
     """The instance that --row gives; names are ints where the model's are."""
     words: list[str] = args.row
     text = " ".join(words)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from varifold.base.nearest import nearest
 from varifold.base.spec import parse_model
 from varifold.cli.numbers import positive
 
@@ -31,7 +32,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
     parser.add_argument(
-        "--model", default="auto", metavar="NAME[:KEY=VALUE,...]", help="learner to start with (default auto)"
+        "--model",
+        metavar="NAME[:KEY=VALUE,...]",
+        help="learner to start with (default auto); a state that exists keeps its own",
     )
     parser.add_argument(
         "--state", type=Path, metavar="DIR", help="folder to go on from; what is answered is on disk there"
@@ -46,14 +49,16 @@ def run(args: argparse.Namespace) -> int:
     """Follow until the input ends or a signal comes."""
     from varifold.perkey import PerKey
     from varifold.serve.core.state import Limits
-    from varifold.serve.follow import Follower, check_fields, groups_of_lines
+    from varifold.serve.follow import Follower, check_fields, groups_of_lines, other_method
 
     check_fields(args.target, args.id, args.key)
-    learner = parse_model(args.model)()
+    learner = parse_model(args.model or "auto")()
     if args.key is not None:
         learner = PerKey(learner, key=args.key)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, args.target, args.id, limits)
+    if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
+        print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
     stop = _Stop()
     before = {number: signal.signal(number, stop.asked) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -102,6 +107,7 @@ class _Stop:
 
 
 def _say(follower: Any) -> None:
+    """What was done; and that no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
     scored = f", error {error.usual:.3g} over {error.scored:,} answers" if error.scored else ""
@@ -111,3 +117,6 @@ def _say(follower: Any) -> None:
         f"a label{scored}{refused}",
         file=sys.stderr,
     )
+    if follower.lines > follower.refused and not follower.labelled:
+        close = nearest(follower.target, follower.fields)
+        print(f"varifold: no line had the target {follower.target!r}: nothing was learned{close}", file=sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.auto.classifier import AutoClassifier
-from varifold.base import Feature, VaryingClassifier, load
+from varifold.base import Feature, VaryingLearner, VaryingRegressor, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plot(learner: VaryingClassifier, path: str) -> None:
+def _plot(learner: VaryingLearner, path: str) -> None:
     from varifold.report.auto import draw_report
     from varifold.report.copula import plot_correlation
 
@@ -77,7 +77,7 @@ def _plot(learner: VaryingClassifier, path: str) -> None:
     print(f"picture written to {path}", file=sys.stderr)
 
 
-def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
+def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
     header = learner._header()
     account = {"report": str(learner.report())} if isinstance(learner, AutoClassifier) else {}
     return {
@@ -86,11 +86,19 @@ def _facts(learner: VaryingClassifier, path: str, known: int) -> dict[str, Any]:
         "method": header["method"],
         "params": header["params"],
         "steps": learner.steps,
-        "labels": learner.classes,
+        **_learned(learner),
         "known": known,
         "notes": list(learner.traits.notes),
         **account,
     }
+
+
+def _learned(learner: VaryingLearner) -> dict[str, Any]:
+    """The labels learned, or mean and deviation of the targets."""
+    if isinstance(learner, VaryingRegressor):
+        target = learner._engine.target
+        return {"target": {"mean": target.mean, "deviation": target.deviation}}
+    return {"labels": getattr(learner, "classes", [])}
 
 
 def _spelled(value: Any) -> str:

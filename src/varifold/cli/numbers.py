@@ -1,4 +1,4 @@
-"""Whole numbers as options take them."""
+"""Numbers as options take them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ def positive(text: str) -> int:
 def natural(text: str) -> int:
     """0 or more."""
     return _whole(text, 0)
+
+
+def share(text: str) -> float:
+    """Between 0 and 1."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0.0 <= found <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, not {text!r}")
+    return found
 
 
 def _whole(text: str, least: int) -> int:

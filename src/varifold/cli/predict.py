@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from varifold import perkey
+from varifold.base.learner import is_regressor
 from varifold.cli import remembered, source
 from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
@@ -28,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to answer, in this order; - is stdin")
-    parser.add_argument("--target", metavar="COL", help="column of the true label, if there: copied to the answers")
+    parser.add_argument("--target", metavar="COL", help="column of the true label or number, if there: copied")
     source.add_reading_options(parser)
     out = parser.add_argument_group("what comes out")
     out.add_argument("--out", metavar="FILE", help="file to write, .csv, .jsonl or .parquet (default: CSV on stdout)")
@@ -37,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
         "--probabilities",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="one column per label (default yes)",
+        help="one column per label of a classifier (default yes)",
     )
     out.add_argument(
         "--explain", type=natural, default=0, metavar="N", help="the N features that add most, with their part"
@@ -48,22 +49,58 @@ def run(args: argparse.Namespace) -> int:
     """Answer and write."""
     check_target(args.out)
     learner = perkey.load(args.model)
-    if not learner.classes:
-        raise DataError(f"{args.model} holds a learner that has not learned any label yet")
+    if not learner.steps:
+        raise DataError(f"{args.model} holds a learner that has not learned anything yet")
     remembered.take_up(args, learner.reading, args.files)
+    if is_regressor(learner):
+        args.target_type, args.probabilities = "number", False
     from varifold.streams import read
 
     stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
     rows = 0
+    features = _Features(learner)
     with open_writer(args.out, args.format) as write:
         for batch in stream.batches():
+            features.look(batch)
             write(list(_answers(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
+    features.say(args.model)
     skipped = f", {stream.skipped:,} rows could not be read" if stream.skipped else ""
     print(f"{rows:,} rows answered{skipped}", file=sys.stderr)
     return 0
+
+
+class _Features:
+    """Whether any column of the files is a feature that the model knows; without one all answers are alike."""
+
+    def __init__(self, learner: Any) -> None:
+        learners = [each for _, each in learner.items()] if isinstance(learner, PerKey) else [learner]
+        self.known = {name for each in learners for name in each.features}
+        self.columns: set[Any] = set()
+        self.matched = False
+
+    def look(self, batch: Batch) -> None:
+        """Look at the columns of a batch, until one is known."""
+        if not self.matched:
+            vocabulary = batch.block.vocabulary
+            self.columns = {vocabulary.name_of(i) for i in vocabulary.live()}
+            self.matched = not self.known.isdisjoint(self.columns)
+
+    def say(self, model: str) -> None:
+        """Say it if there was none."""
+        if not self.matched:
+            print(
+                f"varifold: none of the columns ({_some(self.columns)}) is a feature that {model} learned "
+                f"({_some(self.known)}): every row has the same answer",
+                file=sys.stderr,
+            )
+
+
+def _some(names: set[Any]) -> str:
+    shown = sorted(map(str, names))
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
 
 
 def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
@@ -76,12 +113,13 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
     else:
         labels = learner.predict_many(block)
         shares = learner.predict_proba_many(block) if args.probabilities else []
-    known = learner.classes
+    name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
+    targets = block.y
     for i, label in enumerate(labels):
         found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:
-            found[args.target] = block.y[i] if block.codes[i] >= 0 else None
-        found["label"] = label
+            found[args.target] = targets[i]
+        found[name] = label
         if args.probabilities:
             found |= {f"p:{y}": shares[i].get(y, 0.0) for y in known}
         if args.explain:

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from varifold import perkey
 from varifold.base import models
 from varifold.base.spec import ModelSpec, parse_model
 from varifold.cli import costs, details, remembered, source
-from varifold.cli.numbers import natural, positive
-from varifold.cli.output import number, print_csv, print_json, table
+from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import stoppable
+from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
+from varifold.cli.tasks import for_target, say_if_numbers
 from varifold.errors import DataError, ParameterError
-from varifold.evaluate import METRICS, Summary, prequential, repeat
+from varifold.evaluate import Summary, prequential, repeat
 from varifold.perkey import PerKey
 from varifold.streams import vary
-
-_SHOWN = (
-    "cer",
-    "accuracy",
-    "f1",
-    "balanced_accuracy",
-    "kappa",
-    "auroc",
-    "auprc",
-    "log_loss",
-    "brier",
-    "calibration_error",
-)
-_SPREAD = _SHOWN
-"""Metrics given with mean and standard deviation; the others are given as means."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -70,6 +54,9 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     costs.add_options(how)
+    how.add_argument(
+        "--quantile", type=share, default=0.5, metavar="Q", help="quantile whose pinball loss is shown (default 0.5)"
+    )
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
@@ -83,38 +70,34 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics, save the learner and draw the picture."""
     loaded = _loaded(args)
     default = "auto" if "auto" in models else "olvf"
+    named = args.model is not None
     args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
-    spec = ModelSpec(args.model, args.model) if loaded is not None else _specified(args)
+    spec = ModelSpec(args.model, args.model) if loaded is not None else parse_model(args.model)
     _check(args, spec if loaded is None else type(loaded))
     given = source.open_input(args)
+    spec = for_target(args, given, spec, named, loaded)
+    if loaded is None:
+        args.model = spec.text
+        spec = costs.with_rule(_scaled(spec, args.scale), args)
+    details.check_task(args, spec.cls if loaded is None else type(loaded))
     summary, stopped = _evaluate(args, spec, given, loaded)
     _check_result(args, given, summary)
-    facts = _facts(args, spec, given, summary)
+    facts = facts_of(args, spec, given, summary, _delay(args.delay))
     try:
         if args.save:
             _save(args, summary.learner, given)
             print(f"learner written to {args.save}", file=sys.stderr)
     finally:
-        _show(args, facts, summary)  # last: whoever reads the output may stop reading it
+        show(args, facts, summary)  # last: whoever reads the output may stop reading it
     if args.plot:
         from varifold.report.curves import plot_summary
 
-        plot_summary(summary, args.plot, title=_title(facts))
+        plot_summary(summary, args.plot, title=title(facts))
         print(f"picture written to {args.plot}", file=sys.stderr)
-    details.draw(args, summary, _title(facts))
+    details.draw(args, summary, title(facts))
     if stopped:
         print(f"stopped after {summary.results[0].instances:,} instances", file=sys.stderr)
     return 128 + stopped if stopped else 0
-
-
-def _show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> None:
-    """Print the metrics in the format asked for."""
-    if args.format == "json":
-        print_json(facts | details.facts(args, summary))
-    elif args.format == "csv":
-        print_csv(_lines(args, summary) if args.by is None else details.period_lines(summary))
-    else:
-        print("\n\n".join([_page(facts, summary), *details.pages(args, summary)]))
 
 
 def _loaded(args: argparse.Namespace) -> Any:
@@ -172,23 +155,19 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         raise DataError(f"{given.name} has no instances")
     if first.scored == 0:
         raise DataError(
-            f"none of the {first.instances:,} instances of {given.name} that count has a label; `varifold predict` "
-            "answers rows without labels"
+            f"none of the {first.instances:,} instances of {given.name} that count has a label or target; `varifold "
+            "predict` answers rows without"
         )
-    costs.check_labels(args.costs, first.labels)
+    costs.check_labels(args.costs, getattr(first, "labels", []))
     if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
+    say_if_numbers(first)
     for problem in given.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
     if given.skipped > 3:
         print(f"skipped: {given.skipped - 3:,} more", file=sys.stderr)
-
-
-def _specified(args: argparse.Namespace) -> ModelSpec:
-    """The learner that the options describe."""
-    return costs.with_rule(_scaled(parse_model(args.model), args.scale), args)
 
 
 def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
@@ -243,6 +222,7 @@ def _passes(
             scale="paper" if args.scale == "paper" else None,
             delay=_delay(args.delay),
             positive=args.positive,
+            quantile=args.quantile,
             by=args.by,
             track=None if args.importances is None else "permutation",
             predictions=predictions,
@@ -277,112 +257,10 @@ def _one_pass(
             stream,
             delay=_delay(args.delay),
             positive=args.positive,
+            quantile=args.quantile,
             by=args.by,
             track=None if args.importances is None else "permutation",
             predictions=predictions,
             progress=done,
         )
     return Summary([result], [args.seed], learner), stream.signal
-
-
-def _facts(args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary) -> dict[str, Any]:
-    first = summary.results[0]
-    learner = summary.learner
-    metrics = summary.metrics()
-    params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
-    return {
-        "model": spec.name,
-        "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
-        "data": given.name,
-        "scenario": args.scenario,
-        "scale": args.scale or params.get("scale"),
-        "instances": first.instances,
-        "features": _columns(given, summary),
-        "names": max(r.names for r in summary.results),
-        "classes": len(first.labels),
-        "labels": first.labels,
-        "repeats": len(summary.results),
-        "seed": args.seed,
-        "delay": _delay(args.delay),
-        "scored_from": first.scored_from,
-        "unlabelled": first.unlabelled,
-        "skipped": given.skipped,
-        "empty": _count(summary.mean("empty")),
-        **{name: metrics[name] for name in _SPREAD},
-        "positive": first.positive,
-        "majority_cer": summary.mean("majority_cer"),
-        "majority_share": summary.mean("majority_share"),
-        "us_per_instance": summary.mean("us_per_instance"),
-        "seconds": float(summary.values("seconds").sum()),
-        "peak_memory": first.peak_memory,
-        "versions": _versions(),
-    }
-
-
-def _columns(given: source.Input, summary: Summary) -> int:
-    """Columns before indicators: as the data set says, or as many as were seen."""
-    known = given.columns()
-    return max(r.columns for r in summary.results) if known is None else known
-
-
-def _count(mean: float) -> float | int:
-    """A mean count, as an int when it is one."""
-    return int(mean) if mean == int(mean) else mean
-
-
-def _versions() -> dict[str, str]:
-    from varifold import __version__
-
-    found = {"varifold": __version__, "python": platform.python_version()}
-    for package in ("numpy", "scipy", "river"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
-
-
-def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
-    return [
-        {"model": args.model, "data": args.data or " ".join(args.files), "scenario": args.scenario, "seed": seed}
-        | {"instances": result.instances, "empty": result.empty}
-        | {name: getattr(result, name) for name in METRICS}
-        for seed, result in zip(summary.seeds, summary.results, strict=True)
-    ]
-
-
-def _title(facts: dict[str, Any]) -> str:
-    scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
-    return f"{facts['model']} on {facts['data']}{scenario}"
-
-
-def _page(facts: dict[str, Any], summary: Summary) -> str:
-    several = facts["repeats"] > 1
-    runs = f", {facts['repeats']} repeats" if several else ""
-    head = (
-        f"{_title(facts)}: {facts['instances']:,} instances{runs}, {facts['features']:,} features "
-        f"({facts['names']:,} names), {facts['classes']} classes"
-    )
-    rows = []
-    for name in _SHOWN:
-        label = name
-        if name == "f1":
-            label = "f1 (mean over labels)" if facts["positive"] is None else f"f1 of {facts['positive']!r}"
-        spread = [number(facts[name]["std"])] if several else []
-        rows.append([label.replace("_", " "), number(facts[name]["mean"]), *spread])
-    rows.append(["majority class cer", number(facts["majority_cer"]), *[""] * several])
-    rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])
-    notes = [
-        f"{facts[key]:g} {text}"
-        for key, text in (
-            (
-                "empty",
-                "instances without any feature (mean of the repeats)" if several else "instances without any feature",
-            ),
-            ("unlabelled", "instances without a label, not scored"),
-            ("skipped", "rows could not be read and were skipped"),
-        )
-        if facts[key]
-    ]
-    body = table(["metric", "mean", "std"] if several else ["metric", "value"], rows)
-    return "\n".join([head, "", body, *([""] if notes else []), *notes])

@@ -54,7 +54,11 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 def add_target_type(parser: Any) -> None:
     """Declare --target-type."""
-    parser.add_argument("--target-type", choices=["class"], help="class: take every number of the target as a class")
+    parser.add_argument(
+        "--target-type",
+        choices=["class", "number"],
+        help="what the target is, if not as its first rows show: a class, or a number to predict",
+    )
 
 
 def types(text: str) -> dict[str, str]:
@@ -146,8 +150,9 @@ def check(args: argparse.Namespace) -> None:
     own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)
     if args.files and not args.target and not own_labels:
         raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
-    if args.data and (args.target or reading_options(args)):
-        option = "target" if args.target else next(iter(reading_options(args))).replace("_", "-")
+    reading = {name for name in reading_options(args) if name != "target_type"}
+    if args.data and (args.target or reading):
+        option = "target" if args.target else min(reading).replace("_", "-")
         raise ParameterError(f"--{option} is for files; a data set knows its own")
 
 

@@ -18,6 +18,8 @@ cdef class OVFMModel(Model):
     cdef bint with_presence
     cdef readonly bint latent_only
     cdef double radius                 # of the l1 ball, 0 for none
+    cdef double keep                   # share of the features whose weights are kept, 1 for all
+    cdef double* sizes                 # scratch [slot]
     cdef int parts                     # the first numbers of a slot that its weight is the sum of
     cdef double odds                   # log-odds of a margin of one
     cdef Experts settings              # k, rate and eta of the mixes
@@ -46,5 +48,5 @@ cdef class OVFMModel(Model):
     cdef void learn_rule(self, BinaryRule rule, int which, View* v, int y, double w) noexcept nogil
     cdef void count_losses(self, int c, double sign, double w) noexcept nogil
     cdef double score(self, View* v, int c) noexcept nogil
-    cdef void project(self, BinaryRule rule, int c) noexcept nogil
+    cdef void sparsify(self, BinaryRule rule, int c, Py_ssize_t known) noexcept nogil
     cdef double sign_of(self, int label) noexcept nogil

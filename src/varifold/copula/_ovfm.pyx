@@ -16,8 +16,9 @@ from libc.string cimport memcpy
 from varifold._numeric.activation cimport log_loss
 from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
 from varifold.copula._latent cimport Copula
+from varifold.copula._sparsity cimport project, truncate
 from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
 from varifold._engine.state cimport CLASS, FLOAT64, INT32, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
@@ -33,7 +34,7 @@ cdef class OVFMModel(Model):
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
-                  BinaryRule presence=None, double odds=1.0):
+                  BinaryRule presence=None, double odds=1.0, double keep=1.0):
         self.copula = copula
         self.raw = raw
         self.latent = latent
@@ -43,6 +44,7 @@ cdef class OVFMModel(Model):
         self.latent_only = latent_only
         self.radius = radius
         self.odds = odds
+        self.keep = keep
         self.settings.k = MOST_EXPERTS if self.with_presence else 2
         self.settings.rate = RATES[rate]
         self.settings.eta = eta
@@ -59,6 +61,8 @@ cdef class OVFMModel(Model):
         self.arrays.scratch(<void**> &self.inner_x, SLOT, 1, FLOAT64, most)
         self.arrays.scratch(<void**> &self.inner_is_new, SLOT, 1, UINT8, most)
         self.arrays.scratch(<void**> &self.given_slot, SLOT, 1, INT32)
+        if self.keep < 1.0:
+            self.arrays.scratch(<void**> &self.sizes, SLOT)
         if self.with_presence:
             self.arrays.scratch(<void**> &self.given_x, SLOT)
             self.arrays.scratch(<void**> &self.given_is_new, SLOT, 1, UINT8)
@@ -291,13 +295,12 @@ cdef class OVFMModel(Model):
                 self.learn_rule(self.presence, PRESENCE, &self.given, y, w)
             for c in range(self.problems):
                 self.count_losses(c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
-        if self.radius > 0.0:
-            for c in range(self.problems):
-                self.project(self.latent, c)
-                if not self.latent_only:
-                    self.project(self.raw, c)
-                    if self.with_presence:
-                        self.project(self.presence, c)
+        for c in range(self.problems if self.radius > 0.0 or self.keep < 1.0 else 0):
+            self.sparsify(self.latent, c, v.known)
+            if not self.latent_only:
+                self.sparsify(self.raw, c, v.known)
+                if self.with_presence:
+                    self.sparsify(self.presence, c, v.known)
 
     cdef void learn_rule(self, BinaryRule rule, int which, View* v, int y, double w) noexcept nogil:
         """Let a rule learn; its scores before that go into `margins`."""
@@ -306,19 +309,12 @@ cdef class OVFMModel(Model):
             self.margins[3 * c + which] = rule.update(
                 v, c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
 
-    cdef void project(self, BinaryRule rule, int c) noexcept nogil:
-        """Scale a problem's weights into the l1 ball (eq. 12), the intercept left out."""
-        cdef Py_ssize_t slot, i
-        cdef double total = 0.0
-        cdef double* s
-        for slot in range(1, self.space.size):
-            total += fabs(rule.coefficient(<int32_t> slot, c))
-        if total <= self.radius:
-            return
-        for slot in range(1, self.space.size):
-            s = at(rule, <int32_t> slot, c)
-            for i in range(self.parts):
-                s[i] *= self.radius / total
+    cdef void sparsify(self, BinaryRule rule, int c, Py_ssize_t known) noexcept nogil:
+        """Scale a problem's weights into the l1 ball (eq. 12), then keep the largest."""
+        if self.radius > 0.0:
+            project(rule, c, self.parts, self.space.size, self.radius)
+        if self.keep < 1.0:
+            truncate(rule, c, self.parts, self.space.size, known, self.keep, self.sizes)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         cdef double total = 0.0

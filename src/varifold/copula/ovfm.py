@@ -47,6 +47,10 @@ class OVFM(VaryingClassifier):
         instances, or when neither is given √(8 ln k / t) at instance t.
     radius
         Radius of the ℓ1 ball that the weight vectors are projected into (eq. 12); None for none.
+    keep
+        Share of the known features whose weights are kept after the projection, the largest of each learner; the
+        others are set to zero (γ below eq. 12). None keeps all. To drop features themselves, so that the copula does
+        not grow, give `max_features` with ``evict="lightest"``.
     latent_only
         Whether to answer by the latent learner alone (OVFM-L).
     presence
@@ -113,6 +117,7 @@ class OVFM(VaryingClassifier):
         "eta": AnyOf(Real(0, open_low=True), None),
         "horizon": AnyOf(Integer(1), None),
         "radius": AnyOf(Real(0, open_low=True), None),
+        "keep": AnyOf(Real(0, 1, open_low=True), None),
         "latent_only": Boolean(),
         "presence": Boolean(),
         "max_dense": Integer(1, 8192),
@@ -144,6 +149,7 @@ class OVFM(VaryingClassifier):
         latent_only: bool = False,
         presence: bool = True,
         max_dense: int = 512,
+        keep: float | None = None,
         *,
         scale: str = "standard",
         fit_intercept: bool = True,
@@ -170,6 +176,7 @@ class OVFM(VaryingClassifier):
         self.latent_only = latent_only
         self.presence = presence
         self.max_dense = max_dense
+        self.keep = keep
         super().__init__(
             scale=scale,
             fit_intercept=fit_intercept,
@@ -197,6 +204,7 @@ class OVFM(VaryingClassifier):
             eta=eta,
             presence=self._rule() if self.presence and not self.latent_only else None,
             odds=2.0 if self.base == "arow" else 1.0,
+            keep=1.0 if self.keep is None else self.keep,
         )
 
     def _rule(self) -> BinaryRule:

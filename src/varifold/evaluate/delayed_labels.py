@@ -11,6 +11,7 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.streams import Batch
 
@@ -28,14 +29,14 @@ class Schedule:
     batch: Batch
     new: int
     events: Ints | None
-    learned: Ints
-    """Label codes in the order in which they are learned."""
+    learned: Any
+    """Label codes, or numbers to predict, in the order in which they are learned."""
     before: Ints
     """For each new instance, how many of `learned` come before its prediction."""
 
 
-class LabelQueue:
-    """Keeps the instances whose label has not arrived yet.
+class DelayedLabels:
+    """Schedules labels that come a known time after their instance.
 
     Instance t (from 0) is predicted at time t and learned at time t + delay, after the prediction at that time: delay 0
     learns each instance right after its prediction. An instance without a label, or whose delay is None or not a
@@ -52,8 +53,10 @@ class LabelQueue:
         self.delay = delay
         self.field_seen = False
         self.clock = 0
+        self.queue = LabelQueue()
         self.waiting: Batch | None = None
-        self.due = np.zeros(0)
+        """The instances in the queue, in the order of their numbers."""
+        self.numbers = np.zeros(0, dtype=np.int64)
         self.first_learned = np.zeros(0)
 
     def schedule(self, batch: Batch) -> Schedule:
@@ -61,27 +64,24 @@ class LabelQueue:
         batch, delays = self._read_delays(batch)
         n = len(batch.block)
         now = np.arange(self.clock, self.clock + n, dtype=np.float64)
-        due = np.where(batch.block.codes >= 0, now + delays, np.inf)
+        due = np.where(batch.block.labelled, now + delays, np.inf)
         self._record_first(batch.block, due)
         self.clock += n
         if self.waiting is None and np.array_equal(due, now):
-            return Schedule(batch, n, None, batch.block.codes, np.arange(n))
-        old = 0
+            return Schedule(batch, n, None, _learned(batch.block), np.arange(n))
+        old = len(self.numbers)
         if self.waiting is not None:
-            old = len(self.waiting.block)
             batch = batch.after(self.waiting)
-            due = np.concatenate([self.due, due])
+            due = np.concatenate([self._due_before(self.clock), due])
         ready = np.flatnonzero(due < self.clock)
         ready = ready[np.argsort(due[ready], kind="stable")]
         before = np.searchsorted(due[ready], now)
-        later = np.flatnonzero((due >= self.clock) & np.isfinite(due))
-        self.waiting = batch.take(later) if len(later) else None
-        self.due = due[later]
+        self._keep(batch, old, due)
         learn_at = np.searchsorted(now, due[ready], side="right") + np.arange(len(ready))
         events = np.empty(n + len(ready), dtype=np.int64)
         events[np.arange(n) + before] = np.arange(old, old + n) + 1
         events[learn_at] = -(ready + 1)
-        return Schedule(batch, n, events, batch.block.codes[ready], before)
+        return Schedule(batch, n, events, _learned(batch.block)[ready], before)
 
     def remaining(self) -> Schedule | None:
         """Learn the labels that arrive after the last prediction, in their order; None when there are none."""
@@ -89,9 +89,31 @@ class LabelQueue:
             raise UnknownNameError(f"no instance has the field {self.delay!r} that was to hold the delay of its label")
         if self.waiting is None:
             return None
-        order = np.argsort(self.due, kind="stable")
+        order = np.argsort(self._due_before(np.inf), kind="stable")
         batch, self.waiting = self.waiting, None
-        return Schedule(batch, 0, -(order + 1), batch.block.codes[order], np.zeros(0, dtype=np.int64))
+        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], np.zeros(0, dtype=np.int64))
+
+    def _due_before(self, now: float) -> Floats:
+        """When the labels of the waiting instances come; infinite for those that come later and stay in the queue."""
+        due = np.full(len(self.numbers), np.inf)
+        taken = self.queue.take_due(now)
+        if taken:
+            when, numbers = zip(*taken, strict=True)
+            due[np.searchsorted(self.numbers, numbers)] = when
+        return due
+
+    def _keep(self, batch: Batch, old: int, due: Floats) -> None:
+        """What waits beyond this batch: old instances that are not due, and new ones whose label comes later."""
+        new = old + np.flatnonzero((due[old:] >= self.clock) & np.isfinite(due[old:]))
+        start = self.clock - (len(due) - old) - old
+        added = [
+            self.queue.add(Waiting(start + i, due=when))
+            for i, when in zip(new.tolist(), due[new].tolist(), strict=True)
+        ]
+        left = np.flatnonzero(np.isinf(due[:old]))
+        self.numbers = np.concatenate([self.numbers[left], np.array(added, dtype=np.int64)])
+        kept = np.concatenate([left, new])
+        self.waiting = batch.take(kept) if len(kept) else None
 
     def learned_before(self, codes: Ints, at: Ints) -> Bools:
         """Whether each of these labels had been learned before the prediction at that time."""
@@ -118,6 +140,11 @@ class LabelQueue:
             if not (d is None or isinstance(d, Real)):
                 raise DataError(f"the function of x and y gave a delay of {d!r}; it gives a number, or None for never")
         return batch, _checked(np.array([np.inf if d is None else float(d) for d in given], dtype=np.float64))
+
+
+def _learned(block: Block) -> Any:
+    """What is learned of each instance: the label's code, or the number to predict."""
+    return block.codes if block.targets is None else block.targets
 
 
 def _field(batch: Batch, name: str) -> tuple[Batch, Floats]:

@@ -15,7 +15,7 @@ from varifold.streams import Batch
 from varifold.streams.clock import parse_time
 from varifold.streams.readers.missing import is_missing
 
-__all__ = ["PERIODS", "Period", "Periods"]
+__all__ = ["PERIODS", "NumberPeriod", "NumberPeriods", "Period", "Periods"]
 
 NO_TIME = "(no time)"
 PERIODS: dict[str, Callable[[datetime], str]] = {
@@ -50,6 +50,23 @@ class Period:
         """The metrics by name."""
         names = ("cer", "accuracy", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
         return {name: float(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True)
+class NumberPeriod:
+    """The part of a regressor's run that fell into one period."""
+
+    name: str
+    instances: int
+    scored: int
+    mae: float
+    rmse: float
+    mean_mae: float
+    """MAE of predicting the mean of the targets learned so far."""
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {name: float(getattr(self, name)) for name in ("mae", "rmse", "mean_mae")}
 
 
 class _Sums:
@@ -92,8 +109,8 @@ class _Sums:
         )
 
 
-class Periods:
-    """Adds up a run by period, in the order in which the periods begin in the stream."""
+class _Named:
+    """Names the period of each instance."""
 
     def __init__(self, by: str | int) -> None:
         is_count = isinstance(by, int) and not isinstance(by, bool) and by >= 1
@@ -102,7 +119,6 @@ class Periods:
                 f"by must be one of {', '.join(PERIODS)}, or a whole number of instances >= 1. Got {by!r} instead."
             )
         self.by = by
-        self.sums: dict[str, _Sums] = {}
 
     def names(self, batch: Batch, start: int) -> list[str]:
         """The period of each instance; `start` instances came before."""
@@ -129,6 +145,14 @@ class Periods:
         except DataError as error:
             raise DataError(f"metrics by {self.by}, instance {number:,}: {error}") from error
 
+
+class Periods(_Named):
+    """Adds up a run by period, in the order in which the periods begin in the stream."""
+
+    def __init__(self, by: str | int) -> None:
+        super().__init__(by)
+        self.sums: dict[str, _Sums] = {}
+
     def add(
         self, names: list[str], scored: Bools, truth: Ints, predicted: Ints, majority: Ints, losses: Floats, labels: int
     ) -> None:
@@ -145,3 +169,30 @@ class Periods:
     def results(self, labels: int, positive: int | None) -> list[Period]:
         """The metrics of every period."""
         return [sums.period(name, labels, positive) for name, sums in self.sums.items()]
+
+
+class NumberPeriods(_Named):
+    """The same for a regressor."""
+
+    def __init__(self, by: str | int) -> None:
+        super().__init__(by)
+        self.counts: dict[str, list[int]] = {}
+        self.sums: dict[str, Floats] = {}
+
+    def add(self, names: list[str], scored: Bools, errors: Floats, by_mean: Floats) -> None:
+        """Add a batch: the errors of its predictions, and those of the running mean."""
+        for i, name in enumerate(names):
+            count = self.counts.setdefault(name, [0, 0])
+            sums = self.sums.setdefault(name, np.zeros(3))
+            count[0] += 1
+            if scored[i]:
+                count[1] += 1
+                sums += (abs(errors[i]), errors[i] ** 2, abs(by_mean[i]))
+
+    def results(self) -> list[NumberPeriod]:
+        """The metrics of every period."""
+        found = []
+        for name, (instances, scored) in self.counts.items():
+            absolute, squared, mean = (self.sums[name] / scored if scored else np.full(3, np.nan)).tolist()
+            found.append(NumberPeriod(name, instances, scored, absolute, squared**0.5, mean))
+        return found

@@ -12,7 +12,7 @@ from varifold.base import Block
 from varifold.evaluate.metrics import Floats, Ints
 from varifold.streams import Batch
 
-__all__ = ["Predictions", "answered", "joined"]
+__all__ = ["NumberPredictions", "Predictions", "answered", "joined", "joined_numbers"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,45 @@ class Predictions:
         if self.probabilities is None or label < 0:
             return None
         return float(self.probabilities[i, label])
+
+
+@dataclass(frozen=True)
+class NumberPredictions:
+    """Predictions of a regressor for consecutive instances, each given before its target was learned."""
+
+    start: int
+    """How many instances of the stream came before the first."""
+    truth: Floats
+    """The targets; NaN without one."""
+    answers: Floats
+    ids: list[Any] | None = None
+    times: list[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One dict per instance: row (or id), time, target, prediction and their difference, None without a target."""
+        for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
+            found: dict[str, Any] = {"row": self.start + i + 1}
+            if self.ids is not None:
+                found["id"] = self.ids[i]
+            if self.times is not None:
+                found["time"] = self.times[i]
+            missing = truth != truth
+            error = None if missing else truth - answer
+            yield found | {"true": None if missing else truth, "prediction": answer, "error": error}
+
+
+def joined_numbers(parts: Sequence[NumberPredictions]) -> NumberPredictions:
+    """All parts as one."""
+    return NumberPredictions(
+        start=0,
+        truth=np.concatenate([np.zeros(0), *(part.truth for part in parts)]),
+        answers=np.concatenate([np.zeros(0), *(part.answers for part in parts)]),
+        ids=_chained([part.ids for part in parts]),
+        times=_chained([part.times for part in parts]),
+    )
 
 
 def answered(batch: Batch, block: Block, start: int, predicted: Ints, probabilities: Floats | None) -> Predictions:

@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from varifold.base import Block, Labels, Vocabulary
-from varifold.base.params import Integer, validate
+from varifold.base import Block, Labels, Vocabulary, to_block
+from varifold.base.blocks import with_numbers
+from varifold.base.learner import is_regressor
+from varifold.base.params import Integer, Real, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.evaluate.delayed_labels import Delay, LabelQueue
+from varifold.evaluate.delayed_labels import Delay, DelayedLabels, Schedule
 from varifold.evaluate.importances import ROWS, ImportanceTracker
-from varifold.evaluate.metrics import Ints, Majority, Tally
-from varifold.evaluate.periods import Periods
-from varifold.evaluate.predictions import Predictions, answered, joined
-from varifold.evaluate.result import Result
-from varifold.evaluate.runners import Runner, runner_of
-from varifold.evaluate.windows import Windows
+from varifold.evaluate.metrics import Bools, Floats, Ints, Majority, Tally
+from varifold.evaluate.number_metrics import NumberTally, RunningMean
+from varifold.evaluate.periods import NumberPeriods, Periods
+from varifold.evaluate.predictions import NumberPredictions, Predictions, answered, joined, joined_numbers
+from varifold.evaluate.result import NumberResult, Result
+from varifold.evaluate.runners import Answers, number_runner_of, runner_of
+from varifold.evaluate.windows import NumberWindows, Windows
 from varifold.streams import Batch
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.stream import batches_of
@@ -35,22 +38,25 @@ def prequential(
     delay: Delay = None,
     scored_from: int | None = None,
     positive: Hashable = None,
+    quantile: float = 0.5,
     track: str | None = None,
     by: str | int | None = None,
-    predictions: bool | Callable[[Predictions], None] = False,
+    predictions: bool | Callable[[Any], None] = False,
     curve_points: int = 200,
     progress: Callable[[int], None] | None = None,
-) -> Result:
-    """Run a learner over a stream: predict, score, learn.
+) -> Any:
+    """Run a learner over a stream: predict, score, learn. A classifier gives a `Result`, a regressor a `NumberResult`.
 
     Parameters
     ----------
     learner
-        One of ours (run natively, block by block) or any river classifier (run instance by instance); it is changed.
-        A river classifier of two classes only is given False and True for the first and the second label seen.
+        One of ours (run natively, block by block) or any river classifier or regressor (run instance by instance); it
+        is changed. A river classifier of two classes only is given False and True for the first and the second label
+        seen.
     stream
         A Block, an object that holds one (``streams.prepare``'s result, a data set), a `Stream` (``.blocks()``) or an
-        iterable of (x, y), where a y of None, NaN or pandas' NA is a missing label.
+        iterable of (x, y), where a y of None, NaN or pandas' NA is a missing label. For a regressor labels must be
+        numbers.
     delay
         How many instances later a label arrives: a number, the name of the feature that holds it (the learner does
         not see that feature), or a function of x and y. None there, and a missing label, mean that it never arrives.
@@ -60,10 +66,12 @@ def prequential(
     positive
         Label whose f1 is computed, or its text. By default the less frequent of two; with more labels f1 is the mean
         over them.
+    quantile
+        Of a regressor: the quantile whose pinball loss is computed, between 0 and 1.
     track
         ``"importances"`` keeps the weights in ``learner.features`` (for `ORF3V`, ``learner.importances()``) at every
         point of the curve. ``"permutation"`` measures, on instances that are about to be learned, what the answers lose
-        when a column's cells change places: in `Result.importances`, and along the curve.
+        when a column's cells change places: in `Result.importances`, and along the curve; for classifiers.
     by
         ``"hour"``, ``"day"``, ``"week"``, ``"month"`` or ``"year"`` of the stream's time column, or a number of
         instances: the metrics of every such period are in `Result.periods`.
@@ -84,19 +92,28 @@ def prequential(
     (100, 4, 0.96)
 
     """
-    validate("prequential", {"curve_points": Integer(1)}, {"curve_points": curve_points})
+    validate(
+        "prequential",
+        {"curve_points": Integer(1), "quantile": Real(0, 1)},
+        {"curve_points": curve_points, "quantile": quantile},
+    )
     if track not in (None, "importances", "permutation"):
         raise ParameterError(f"track must be 'importances', 'permutation' or None. Got {track!r} instead.")
     delay = getattr(stream, "delay", None) if delay is None else delay
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
-    run = _Run(runner_of(learner), LabelQueue(delay), start, Windows(curve_points, _length(stream)))
-    run.periods = None if by is None else Periods(by)
+    numeric = is_regressor(learner)
+    run: _Run
+    if numeric:
+        run = _NumberRun(learner, DelayedLabels(delay), start, NumberWindows(curve_points, _length(stream)), quantile)
+    else:
+        run = _LabelRun(learner, DelayedLabels(delay), start, Windows(curve_points, _length(stream)))
+    run.periods = None if by is None else NumberPeriods(by) if numeric else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
     tracker = _tracker_of(learner) if track == "permutation" else None
     importances = _importances_of(learner, track, tracker)
-    for batch in _batches(stream):
+    for batch in _batches(stream, numeric):
         lo, n = 0, len(batch.block)
         while lo < n:
             hi = min(n, lo + (_ROWS if importances is None else run.windows.room()))
@@ -113,91 +130,172 @@ def prequential(
 
 
 class _Run:
-    """The state of one evaluation."""
+    """The state of one evaluation, whatever is predicted."""
 
-    def __init__(self, runner: Runner, queue: LabelQueue, scored_from: int, windows: Windows) -> None:
+    def __init__(self, runner: Any, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
         self.runner = runner
         self.queue = queue
         self.scored_from = scored_from
         self.windows = windows
-        self.tally = Tally()
-        self.majority = Majority()
-        self.counts = np.zeros(0, dtype=np.int64)
-        self.labels = Labels()
         self.columns = np.zeros(0, dtype=np.int32)
         self.empty = 0
         self.unlabelled = 0
-        self.periods: Periods | None = None
+        self.periods: Any = None
         self.keeps = False
-        self.kept: list[Predictions] = []
-        self.sink: Callable[[Predictions], None] | None = None
+        self.kept: list[Any] = []
+        self.sink: Callable[[Any], None] | None = None
 
     def step(self, batch: Batch) -> None:
         """Predict, score and learn the next instances."""
         start = self.queue.clock
-        periods = None if self.periods is None else self.periods.names(batch, start)
+        names = None if self.periods is None else self.periods.names(batch, start)
         schedule = self.queue.schedule(batch)
-        predicted, probabilities = self.runner.run(schedule)
+        answers = self.runner.run(schedule)
         block = schedule.batch.block[len(schedule.batch.block) - schedule.new :]
-        codes = block.codes
-        self.labels = block.labels
         if len(self.columns) < block.vocabulary.size:
             self.columns = block.vocabulary.column_array()
+        self.empty += int((np.diff(block.indptr) == 0).sum())
+        self.unlabelled += int((~block.labelled).sum())
+        scored = block.labelled & (np.arange(start, start + schedule.new) >= self.scored_from)
+        self.score(block, schedule, answers, scored, start, names)
+        if self.keeps or self.sink is not None:
+            found = self.answered(batch, block, start, answers)
+            self.kept += [found] if self.keeps else []
+            if self.sink is not None:
+                self.sink(found)
+
+    def score(
+        self, block: Block, schedule: Schedule, answers: Any, scored: Bools, start: int, names: list[str] | None
+    ) -> None:
+        """Account for the answers to the new instances, of which those that are `scored` count."""
+        raise NotImplementedError
+
+    def answered(self, batch: Batch, block: Block, start: int, answers: Any) -> Any:
+        """The answers as a record."""
+        raise NotImplementedError
+
+    def result(self, positive: Hashable) -> Any:
+        """The result so far."""
+        raise NotImplementedError
+
+    def finish(self, positive: Hashable) -> Any:
+        """Learn the labels still to come and compute the result."""
+        rest = self.queue.remaining()
+        if rest is not None:
+            self.runner.run(rest)
+        return self.result(positive)
+
+    def _counts(self) -> dict[str, Any]:
+        """What every result says of the stream and the time it took."""
+        instances, seconds = self.queue.clock, self.runner.seconds
+        seen = self.windows.seen(len(self.columns))
+        return {
+            "instances": instances,
+            "scored_from": self.scored_from,
+            "unlabelled": self.unlabelled,
+            "empty": self.empty,
+            "names": int(seen.sum()),
+            "columns": len(np.unique(self.columns[seen])),
+            "seconds": seconds,
+            "us_per_instance": 1e6 * seconds / instances if instances else float("nan"),
+            "peak_memory": _peak_memory(),
+        }
+
+
+class _LabelRun(_Run):
+    """An evaluation of a classifier."""
+
+    def __init__(self, learner: Any, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
+        super().__init__(runner_of(learner), queue, scored_from, windows)
+        self.tally = Tally()
+        self.majority = Majority()
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.labels = Labels()
+
+    def score(
+        self, block: Block, schedule: Schedule, answers: Answers, scored: Bools, start: int, names: list[str] | None
+    ) -> None:
+        predicted, probabilities = answers
+        codes = block.codes
+        self.labels = block.labels
         known = len(self.labels)
         majority = self.majority.answers(schedule.learned, schedule.before, known)
-        labelled = codes >= 0
-        scored = labelled & (np.arange(start, start + schedule.new) >= self.scored_from)
-        truth = codes[scored]
-        self.tally.add(truth, predicted[scored], majority[scored], known)
+        self.tally.add(codes[scored], predicted[scored], majority[scored], known)
         losses = np.full(schedule.new, np.nan)
         if probabilities is not None:
             rated = np.flatnonzero(scored & (predicted >= 0))
             rated = rated[self.queue.learned_before(codes[rated], start + rated)]
             losses[rated] = self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
         self.windows.add(block, predicted != codes, scored, losses)
-        if self.periods is not None and periods is not None:
-            self.periods.add(periods, scored, codes, predicted, majority, losses, known)
-        if self.keeps or self.sink is not None:
-            answers = answered(batch, block, start, predicted, probabilities)
-            self.kept += [answers] if self.keeps else []
-            if self.sink is not None:
-                self.sink(answers)
+        if names is not None:
+            self.periods.add(names, scored, codes, predicted, majority, losses, known)
         self.counts = np.concatenate([self.counts, np.zeros(known - len(self.counts), dtype=np.int64)])
-        self.counts += np.bincount(codes[labelled], minlength=known)
-        self.empty += int((np.diff(block.indptr) == 0).sum())
-        self.unlabelled += int((~labelled).sum())
+        self.counts += np.bincount(codes[codes >= 0], minlength=known)
 
-    def finish(self, positive: Hashable) -> Result:
-        """Learn the labels still to come and compute the result."""
-        rest = self.queue.remaining()
-        if rest is not None:
-            self.runner.run(rest)
+    def answered(self, batch: Batch, block: Block, start: int, answers: Answers) -> Predictions:
+        return answered(batch, block, start, *answers)
+
+    def result(self, positive: Hashable) -> Result:
         labels = list(self.labels.values)
         code = _positive_code(labels, self.counts, positive)
-        instances = self.queue.clock
         counts = self.tally.confusion.sum(axis=1)
         scored = int(counts.sum())
-        seen = self.windows.seen(len(self.columns))
+        numbers: dict[str, Any] = {**self.tally.scores(code), **self._counts()}
         return Result(
-            **self.tally.scores(code),
+            **numbers,
             majority_share=float(counts.max()) / scored if scored else float("nan"),
-            instances=instances,
             scored=scored,
-            scored_from=self.scored_from,
-            unlabelled=self.unlabelled,
-            empty=self.empty,
-            names=int(seen.sum()),
-            columns=len(np.unique(self.columns[seen])),
             labels=labels,
             positive=None if code is None else labels[code],
             confusion=self.tally.confusion,
             curve=self.windows.curve(),
-            seconds=self.runner.seconds,
-            us_per_instance=1e6 * self.runner.seconds / instances if instances else float("nan"),
-            peak_memory=_peak_memory(),
             periods=[] if self.periods is None else self.periods.results(len(labels), code),
             predictions=joined(self.kept, labels) if self.keeps else None,
         )
+
+
+class _NumberRun(_Run):
+    """An evaluation of a regressor."""
+
+    windows: NumberWindows
+
+    def __init__(
+        self, learner: Any, queue: DelayedLabels, scored_from: int, windows: NumberWindows, quantile: float
+    ) -> None:
+        super().__init__(number_runner_of(learner), queue, scored_from, windows)
+        self.tally = NumberTally(quantile)
+        self.mean = RunningMean()
+
+    def score(
+        self, block: Block, schedule: Schedule, answers: Floats, scored: Bools, start: int, names: list[str] | None
+    ) -> None:
+        targets = _targets(block)
+        scored &= self.mean.count + schedule.before > 0
+        mean = self.mean.answers(schedule.learned, schedule.before)
+        self.tally.add(targets[scored], answers[scored], mean[scored])
+        self.windows.add_errors(block, targets - answers, scored)
+        if names is not None:
+            self.periods.add(names, scored, targets - answers, targets - mean)
+
+    def answered(self, batch: Batch, block: Block, start: int, answers: Floats) -> NumberPredictions:
+        return NumberPredictions(start, _targets(block).copy(), answers, batch.ids, batch.times)
+
+    def result(self, positive: Hashable) -> NumberResult:
+        numbers: dict[str, Any] = {**self.tally.scores(), **self._counts()}
+        return NumberResult(
+            **numbers,
+            quantile=self.tally.quantile,
+            scored=self.tally.scored,
+            lowest=self.tally.lowest if self.tally.scored else float("nan"),
+            highest=self.tally.highest if self.tally.scored else float("nan"),
+            curve=self.windows.number_curve(),
+            periods=[] if self.periods is None else self.periods.results(),
+            predictions=joined_numbers(self.kept) if self.keeps else None,
+        )
+
+
+def _targets(block: Block) -> Floats:
+    return np.full(len(block), np.nan) if block.targets is None else block.targets
 
 
 def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int | None:
@@ -213,8 +311,8 @@ def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int |
 
 
 def _tracker_of(learner: Any) -> ImportanceTracker:
-    if not hasattr(learner, "run_block"):
-        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
+    if not hasattr(learner, "run_block") or is_regressor(learner):
+        raise ParameterError(f"track='permutation' is for classifiers of varifold; {type(learner).__name__} is none")
     return ImportanceTracker(learner)
 
 
@@ -239,21 +337,32 @@ def _length(stream: Any) -> int | None:
     return len(stream) if isinstance(stream, Sized) and not hasattr(stream, "blocks") else None
 
 
-def _batches(stream: Any) -> Iterator[Batch]:
-    """The stream as batches over one vocabulary."""
+def _batches(stream: Any, numeric: bool) -> Iterator[Batch]:
+    """The stream as batches over one vocabulary, of labels or of numbers."""
     if isinstance(stream, Block):
-        yield Batch(stream)
+        batches: Iterable[Batch] = [Batch(stream)]
     elif hasattr(stream, "block"):
-        yield Batch(stream.block)
+        batches = [Batch(stream.block)]
     elif hasattr(stream, "blocks"):
-        yield from batches_of(stream)
+        batches = batches_of(stream)
     elif isinstance(stream, Iterable):
-        yield from _from_pairs(iter(stream))
+        yield from _from_pairs(iter(stream), numeric)
+        return
     else:
         raise DataError(f"cannot read a stream from {type(stream).__name__}; pass a Block, a Stream or (x, y) pairs")
+    for batch in batches:
+        if numeric:
+            yield replace(batch, block=with_numbers(batch.block))
+        elif batch.block.targets is not None:
+            raise DataError(
+                "the stream has numbers to predict, which a classifier cannot; take a regressor, or read it with "
+                "target_type='class' (--target-type class) if every number is a class of its own"
+            )
+        else:
+            yield batch
 
 
-def _from_pairs(pairs: Iterator[Any]) -> Iterator[Batch]:
+def _from_pairs(pairs: Iterator[Any], numeric: bool) -> Iterator[Batch]:
     vocabulary, labels = Vocabulary(), Labels()
     while some := list(islice(pairs, 1024)):
         try:
@@ -262,7 +371,10 @@ def _from_pairs(pairs: Iterator[Any]) -> Iterator[Batch]:
             rows, targets = [None], []
         if not all(isinstance(x, Mapping) for x in rows):
             raise DataError("a stream given as an iterable holds pairs (x, y): a dict and its label")
-        yield Batch(_partly_labelled(rows, targets, vocabulary, labels), rows=rows)
+        if numeric:
+            yield Batch(to_block(rows, targets, vocabulary=vocabulary, numeric=True), rows=rows)
+        else:
+            yield Batch(_partly_labelled(rows, targets, vocabulary, labels), rows=rows)
 
 
 def _partly_labelled(rows: list[Any], targets: list[Any], vocabulary: Vocabulary, labels: Labels) -> Block:

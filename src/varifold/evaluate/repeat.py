@@ -9,9 +9,8 @@ from typing import Any
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import ParameterError, missing_extra
 from varifold.evaluate.delayed_labels import Delay
-from varifold.evaluate.predictions import Predictions
 from varifold.evaluate.prequential import prequential
-from varifold.evaluate.result import Result, Summary
+from varifold.evaluate.result import Summary
 from varifold.streams import prepare, zscore
 
 
@@ -26,9 +25,10 @@ def repeat(
     scale: str | None = None,
     delay: Delay = None,
     positive: Hashable = None,
+    quantile: float = 0.5,
     track: str | None = None,
     by: int | None = None,
-    predictions: bool | Callable[[Predictions], None] = False,
+    predictions: bool | Callable[[Any], None] = False,
     curve_points: int = 200,
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -47,7 +47,7 @@ def repeat(
     scale
         ``"paper"`` z-scores the whole set before the stream starts. That looks ahead: it is for reproducing papers,
         with learners made with ``scale="none", fit_intercept=False``. None leaves the values to the learner.
-    delay, positive, track, by, curve_points
+    delay, positive, quantile, track, by, curve_points
         See `prequential`.
     predictions
         See `prequential`; a function is for one repeat only.
@@ -77,7 +77,7 @@ def repeat(
         positive = getattr(data, "positive", None)
     seeds = [seed + r for r in range(repeats)]
 
-    def one(number: int) -> tuple[Result, Any]:
+    def one(number: int) -> tuple[Any, Any]:
         stream = prepare(data, scenario, seed=number, shuffle=shuffle)
         learner = make_learner()
         result = prequential(
@@ -85,6 +85,7 @@ def repeat(
             stream,
             delay=delay,
             positive=positive,
+            quantile=quantile,
             track=track,
             by=by,
             predictions=predictions,
@@ -92,7 +93,7 @@ def repeat(
         )
         return result, learner if number == seed else None
 
-    done: list[tuple[Result, Any]] = []
+    done: list[tuple[Any, Any]] = []
     for outcome in map(one, seeds) if jobs == 1 else _parallel(one, seeds, jobs):
         done.append(outcome)
         if progress is not None:
@@ -100,7 +101,7 @@ def repeat(
     return Summary([result for result, _ in done], seeds, done[0][1])
 
 
-def _parallel(one: Callable[[int], tuple[Result, Any]], seeds: list[int], jobs: int) -> Any:
+def _parallel(one: Callable[[int], tuple[Any, Any]], seeds: list[int], jobs: int) -> Any:
     try:
         import joblib
     except ImportError as error:

@@ -11,8 +11,9 @@ import numpy as np
 
 from varifold.base.importances import Importance
 from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
-from varifold.evaluate.periods import Period
-from varifold.evaluate.predictions import Predictions
+from varifold.evaluate.number_metrics import NUMBER_METRICS
+from varifold.evaluate.periods import NumberPeriod, Period
+from varifold.evaluate.predictions import NumberPredictions, Predictions
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,11 @@ class Result:
         """Instances scored by true label."""
         return dict(zip(self.labels, self.confusion.sum(axis=1).tolist(), strict=True))
 
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of the metrics."""
+        return METRICS
+
     def metrics(self) -> dict[str, float]:
         """The metrics by name."""
         return {name: float(getattr(self, name)) for name in METRICS}
@@ -146,10 +152,90 @@ class Result:
 
 
 @dataclass(frozen=True)
+class NumberCurve:
+    """A run of a regressor seen over time; every array has one entry per window; windows end at `at` instances."""
+
+    at: Ints
+    mae: Floats
+    """Mean absolute error of all instances scored up to here; NaN before the first."""
+    window_mae: Floats
+    """Mean absolute error within the window."""
+    rmse: Floats
+    """Root of the mean squared error of all instances scored up to here."""
+    window_rmse: Floats
+    """Root of the mean squared error within the window."""
+    present: Floats
+    """Mean number of features present in an instance of the window."""
+    alive: Ints
+    """Features present at least once within the window."""
+    known: Ints
+    """Features seen up to here."""
+    importances: list[dict[Any, float]] = field(default_factory=list)
+    """Importance by feature name, when tracked."""
+
+
+@dataclass(frozen=True)
+class NumberResult:
+    """One prequential run of a regressor.
+
+    Instances before the first target was learned are not scored: there is nothing yet to predict from.
+    """
+
+    mae: float
+    rmse: float
+    r2: float
+    """Share of the targets' variance that is predicted; below 0 where their mean would have been better."""
+    mape: float
+    """Mean of the absolute error over the target; NaN unless every target scored is positive."""
+    pinball: float
+    """Mean pinball loss of the `quantile`: an error above the prediction costs `quantile` of it, one below the rest."""
+    mean_mae: float
+    """Mean absolute error of predicting the mean of the targets learned so far."""
+    quantile: float
+    instances: int
+    scored: int
+    scored_from: int
+    unlabelled: int
+    empty: int
+    """Instances without any feature."""
+    names: int
+    """Feature names seen."""
+    columns: int
+    """Columns seen: as names, but all levels of a string column count once."""
+    lowest: float
+    highest: float
+    """Range of the targets scored."""
+    curve: NumberCurve
+    seconds: float
+    """Time spent in the learner."""
+    us_per_instance: float
+    peak_memory: int | None
+    """Largest resident size of the process so far in bytes, where the system reports it."""
+    periods: list[NumberPeriod] = field(default_factory=list)
+    """Metrics by period, when asked for."""
+    predictions: NumberPredictions | None = None
+    """Every prediction, when asked for."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of the metrics."""
+        return NUMBER_METRICS
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {name: float(getattr(self, name)) for name in NUMBER_METRICS}
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {getattr(self, name):.4g}" for name in NUMBER_METRICS[:3])
+        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
+
+
+@dataclass(frozen=True)
 class Summary:
     """Several runs of one method: mean and standard deviation of every metric."""
 
-    results: list[Result]
+    results: list[Any]
+    """`Result` or `NumberResult`, one per repeat."""
     seeds: list[int]
     learner: Any
     """The learner as the first repeat left it."""
@@ -168,7 +254,12 @@ class Summary:
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Mean and standard deviation by metric."""
-        return {name: {"mean": self.mean(name), "std": self.std(name)} for name in METRICS}
+        return {name: {"mean": self.mean(name), "std": self.std(name)} for name in self.metric_names}
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of the metrics of these runs."""
+        return tuple(self.results[0].metric_names)
 
     @property
     def cer(self) -> float:
@@ -186,7 +277,7 @@ class Summary:
         return self.mean("f1")
 
     def __str__(self) -> str:
-        shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in METRICS[:3])
+        shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in self.metric_names[:3])
         return f"{len(self.results)} repeats: " + ", ".join(shown)
 
 

@@ -20,7 +20,7 @@ Answers = tuple[Ints, Floats | None]
 
 
 class Runner(Protocol):
-    """Runs one learner over schedule after schedule and adds up the time spent in it."""
+    """Runs one classifier over schedule after schedule and adds up the time spent in it."""
 
     seconds: float
 
@@ -28,20 +28,99 @@ class Runner(Protocol):
         """Predict and learn as scheduled."""
 
 
+class NumberRunner(Protocol):
+    """Runs one regressor over schedule after schedule and adds up the time spent in it."""
+
+    seconds: float
+
+    def run(self, schedule: Schedule) -> Floats:
+        """Predict and learn as scheduled; the predictions of the new instances."""
+
+
 def runner_of(learner: Any) -> Runner:
-    """The fastest way to run this learner."""
+    """The fastest way to run this classifier."""
+    _check(learner, "classifier")
+    return BlockRunner(learner) if hasattr(learner, "run_block") else DictRunner(learner)
+
+
+def number_runner_of(learner: Any) -> NumberRunner:
+    """The fastest way to run this regressor."""
+    _check(learner, "regressor")
+    return NumberBlockRunner(learner) if hasattr(learner, "run_block") else NumberDictRunner(learner)
+
+
+def _check(learner: Any, kind: str) -> None:
     if isinstance(learner, type):
         raise ParameterError(f"{learner.__name__} is a class; pass a learner, {learner.__name__}()")
-    if isinstance(getattr(learner, "_last_step", learner), river_base.Regressor):
-        raise ParameterError(f"{type(learner).__name__} is a regressor; prequential evaluates classifiers")
-    if hasattr(learner, "run_block"):
-        return BlockRunner(learner)
     if not (hasattr(learner, "learn_one") and hasattr(learner, "predict_one")):
         raise ParameterError(
-            f"{type(learner).__name__} is no classifier that learns one instance at a time: it needs learn_one(x, y) "
+            f"{type(learner).__name__} is no {kind} that learns one instance at a time: it needs learn_one(x, y) "
             "and predict_one(x)"
         )
-    return DictRunner(learner)
+
+
+class NumberBlockRunner:
+    """Our regressors: the whole schedule in one native call."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+        self.seconds = 0.0
+
+    def run(self, schedule: Schedule) -> Floats:
+        """Predict and learn as scheduled."""
+        block = schedule.batch.block
+        started = perf_counter()
+        found: Floats = self.learner.run_block(block, schedule.events)
+        self.seconds += perf_counter() - started
+        return found[len(block) - schedule.new :]
+
+
+class NumberDictRunner:
+    """Any river regressor, or anything with its methods."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+        self.seconds = 0.0
+
+    def run(self, schedule: Schedule) -> Floats:
+        """Predict and learn as scheduled; a prediction of None (river's, before the first target) counts as 0."""
+        block = schedule.batch.block
+        rows, targets = rows_of(schedule), block.y
+        learn = learn_call(self.learner, block.weights)
+        found: list[float] = []
+        started = perf_counter()
+        for event in events_of(schedule):
+            if event < 0:
+                learn(-event - 1, rows[-event - 1], targets[-event - 1])
+            else:
+                answer = self.learner.predict_one(rows[event - 1])
+                found.append(0.0 if answer is None else float(answer))
+        self.seconds += perf_counter() - started
+        return np.array(found, dtype=np.float64)
+
+
+def rows_of(schedule: Schedule) -> list[Mapping[Any, Any]]:
+    """The instances as dicts."""
+    rows = schedule.batch.rows
+    return list(schedule.batch.block.rows(True)) if rows is None else rows
+
+
+def events_of(schedule: Schedule) -> list[int]:
+    """One number per action, in order."""
+    events = schedule.events
+    if events is None:
+        events = np.repeat(np.arange(1, len(schedule.batch.block) + 1), 2)
+        events[1::2] *= -1
+    return list(events.tolist())
+
+
+def learn_call(learner: Any, weights: Floats | None) -> Callable[[int, Mapping[Any, Any], Any], None]:
+    """Learn one instance, with its sample weight where there are any."""
+    if weights is None:
+        return lambda i, x, y: learner.learn_one(x, y)
+    if "w" not in inspect.signature(learner.learn_one).parameters:
+        raise DataError(f"the stream has sample weights, which {type(learner).__name__} does not take")
+    return lambda i, x, y: learner.learn_one(x, y, w=float(weights[i]))
 
 
 class BlockRunner:
@@ -81,7 +160,6 @@ class DictRunner:
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
-        self.weighted = "w" in inspect.signature(learner.learn_one).parameters
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
         self.has_learned = False
         self.gives_probabilities = hasattr(learner, "predict_proba_one")
@@ -91,17 +169,12 @@ class DictRunner:
     def run(self, schedule: Schedule) -> Answers:
         """Predict and learn as scheduled."""
         block = schedule.batch.block
-        rows: list[Mapping[Any, Any]] = list(block.rows(True)) if schedule.batch.rows is None else schedule.batch.rows
+        rows, events = rows_of(schedule), events_of(schedule)
         labels = self._labels(block.labels)
         targets = [labels[c] if c >= 0 else None for c in block.codes.tolist()]
-        n = len(block)
-        events = schedule.events
-        if events is None:
-            events = np.repeat(np.arange(1, n + 1), 2)
-            events[1::2] *= -1
         # a learner of False and True answers False before it has learned anything, which is no guess at the first label
         renamed = labels != block.labels.values
-        answers, shares = self._follow(events.tolist(), rows, targets, self._learn(block.weights), renamed)
+        answers, shares = self._follow(events, rows, targets, learn_call(self.learner, block.weights), renamed)
         index = {y: code for code, y in enumerate(labels)}
         predicted = np.array([index.get(y, -1) for y in answers], dtype=np.int64)
         if not self.gives_probabilities:
@@ -152,13 +225,6 @@ class DictRunner:
         if self.gives_probabilities and self.takes_largest:
             return max(share, key=share.__getitem__) if share else None
         return self.learner.predict_one(x)
-
-    def _learn(self, weights: Floats | None) -> Callable[[int, Mapping[Any, Any], Any], None]:
-        if weights is None:
-            return lambda i, x, y: self.learner.learn_one(x, y)
-        if not self.weighted:
-            raise DataError(f"the stream has sample weights, which {type(self.learner).__name__} does not take")
-        return lambda i, x, y: self.learner.learn_one(x, y, w=float(weights[i]))
 
     def _labels(self, labels: Labels) -> list[Any]:
         """The labels as the learner sees them: False and True for a learner of two classes only."""

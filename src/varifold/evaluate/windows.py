@@ -8,7 +8,7 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats
-from varifold.evaluate.result import Curve
+from varifold.evaluate.result import Curve, NumberCurve
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 Number = TypeVar("Number", int, float)
@@ -28,7 +28,7 @@ class Windows:
         self.width = _FIRST_WIDTH if length is None else max(1, -(-length // points))
         self.end = 0
         self.ends: list[int] = []
-        self.errors: list[int] = []
+        self.errors: list[float] = []
         self.scored: list[int] = []
         self.cells: list[int] = []
         self.losses: list[float] = []
@@ -51,7 +51,7 @@ class Windows:
             self._add(block[lo:hi], sums)
             lo = hi
 
-    def _add(self, block: Block, sums: tuple[int, int, float, int]) -> None:
+    def _add(self, block: Block, sums: tuple[float, int, float, int]) -> None:
         present = np.zeros(block.vocabulary.size, dtype=bool)
         present[block.indices] = True
         parts: tuple[list[Any], ...] = (self.ends, self.errors, self.scored, self.losses, self.rated, self.cells)
@@ -72,10 +72,8 @@ class Windows:
     def _merge(self) -> None:
         """Join windows in pairs."""
         self.ends = self.ends[1::2]
-        self.errors, self.scored, self.cells, self.rated = map(
-            _in_pairs, (self.errors, self.scored, self.cells, self.rated)
-        )
-        self.losses = _in_pairs(self.losses)
+        self.scored, self.cells, self.rated = map(_in_pairs, (self.scored, self.cells, self.rated))
+        self.errors, self.losses = _in_pairs(self.errors), _in_pairs(self.losses)
         self.present = [_either(a, b) for a, b in zip(self.present[::2], self.present[1::2], strict=True)]
         self.snapshots = self.snapshots[1::2]
         self.width *= 2
@@ -101,22 +99,52 @@ class Windows:
 
     def curve(self) -> Curve:
         """The curve at the ends of the windows."""
-        ends = np.array(self.ends, dtype=np.int64)
-        errors = np.array(self.errors, dtype=np.float64)
-        scored = np.array(self.scored, dtype=np.float64)
-        losses = np.array(self.losses, dtype=np.float64)
-        rated = np.array(self.rated, dtype=np.float64)
-        sizes = np.diff(ends, prepend=0)
+        errors, scored, losses, rated = self._sums()
         return Curve(
-            at=ends,
             cer=_share(errors.cumsum(), scored.cumsum()),
             window_cer=_share(errors, scored),
             log_loss=_share(losses.cumsum(), rated.cumsum()),
             window_log_loss=_share(losses, rated),
-            present=np.array(self.cells, dtype=np.float64) / np.maximum(sizes, 1),
-            alive=np.array([_count(bits) for bits in self.present], dtype=np.int64),
-            known=np.array([_count(bits) for bits in self._seen()], dtype=np.int64),
-            importances=list(self.snapshots),
+            **self._features(),
+        )
+
+    def _sums(self) -> tuple[Floats, ...]:
+        """By window: errors, instances scored, losses, instances with a loss."""
+        return tuple(np.array(part, dtype=np.float64) for part in (self.errors, self.scored, self.losses, self.rated))
+
+    def _features(self) -> dict[str, Any]:
+        """What every curve has: the ends of the windows, the features in them and their importances."""
+        ends = np.array(self.ends, dtype=np.int64)
+        return {
+            "at": ends,
+            "present": np.array(self.cells, dtype=np.float64) / np.maximum(np.diff(ends, prepend=0), 1),
+            "alive": np.array([_count(bits) for bits in self.present], dtype=np.int64),
+            "known": np.array([_count(bits) for bits in self._seen()], dtype=np.int64),
+            "importances": list(self.snapshots),
+        }
+
+
+class NumberWindows(Windows):
+    """The same for a regressor: errors are absolute errors, losses squared ones."""
+
+    def add_errors(self, block: Block, errors: Floats, scored: Bools) -> None:
+        """Account for the next instances of the stream."""
+        lo, n = 0, len(block)
+        while lo < n:
+            hi = min(n, lo + self.room())
+            part = errors[lo:hi][scored[lo:hi]]
+            self._add(block[lo:hi], (float(np.abs(part).sum()), len(part), float(np.square(part).sum()), len(part)))
+            lo = hi
+
+    def number_curve(self) -> NumberCurve:
+        """The curve at the ends of the windows."""
+        errors, scored, losses, _ = self._sums()
+        return NumberCurve(
+            mae=_share(errors.cumsum(), scored.cumsum()),
+            window_mae=_share(errors, scored),
+            rmse=np.sqrt(_share(losses.cumsum(), scored.cumsum())),
+            window_rmse=np.sqrt(_share(losses, scored)),
+            **self._features(),
         )
 
 

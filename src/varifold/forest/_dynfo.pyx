@@ -13,6 +13,7 @@ from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, SLOT_CLA
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.hashing cimport draw, mix, unit_interval
+from varifold._numeric.selection cimport select
 from varifold.forest._split_search cimport Split, SplitSearch
 from varifold.forest._window cimport Window, read_view
 
@@ -20,32 +21,6 @@ from varifold._engine.state import checked_array
 
 cdef double ANY = 1e999
 cdef double TIE = 1e-9   # votes and gains that differ by less are equal, so that rounding decides nothing
-
-
-cdef double select(double* numbers, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-    """The number that is k-th of n when sorted, counted from 0; those before it in the array are not larger."""
-    cdef Py_ssize_t low = 0, high = n - 1, i, j
-    cdef double pivot
-    while low < high:
-        pivot = numbers[(low + high) >> 1]
-        i = low
-        j = high
-        while i <= j:
-            while numbers[i] < pivot:
-                i += 1
-            while numbers[j] > pivot:
-                j -= 1
-            if i <= j:
-                numbers[i], numbers[j] = numbers[j], numbers[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
-    return numbers[k]
 
 
 cdef class DynFoModel(Model):

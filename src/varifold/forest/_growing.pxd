@@ -10,7 +10,7 @@ cdef enum:
     DEEPEST = 30         # splits on a path
     MOST_CUTS = 64       # values drawn for a column
     MOST_COLUMNS = 64    # columns drawn for a split
-    SAMPLE = 1000        # rows that a split is chosen by
+    SAMPLE = 250         # rows that a split is chosen by
     LABELS_PER_ROW = 16  # there is at least a row per so many labels on either side of a split
 
 cdef struct Split:
@@ -38,6 +38,7 @@ cdef class Growing(Model):
     cdef int64_t end                   # rows the window had taken when it began
     cdef double weight                 # of its rows
     cdef uint64_t draws                # made for it
+    cdef Py_ssize_t enough             # rows on either side of a split of the node, among those that it is chosen by
     cdef Py_ssize_t credit             # rows that may be looked at before the next instance comes
     cdef Pending[DEEPEST + 2] pending  # a stack
     cdef int n_pending

@@ -77,7 +77,7 @@ cdef class Growing(Model):
                 or not self.find_split(order, p.stop - p.start, &best)):
             return
         middle = p.start + self.part(order, p.stop - p.start, &best)
-        pair = self.nodes.take_pair() if p.start < middle < p.stop else 0
+        pair = self.nodes.take_pair() if min(middle - p.start, p.stop - middle) >= self.fewest() else 0
         if pair == 0:
             return
         self.nodes.key[node] = best.key
@@ -123,7 +123,9 @@ cdef class Growing(Model):
         cdef Row* r
         cdef int attempt, i, wanted, count = 0, useful = 0
         cdef int32_t key
+        self.enough = self.fewest()
         if n > SAMPLE:
+            self.enough = min(self.enough, max(2, self.enough * SAMPLE // n))
             order = self.sample(order, n)
             n = SAMPLE
         r = &self.window.row[order[self.pick(n)]]
@@ -263,7 +265,7 @@ cdef class Growing(Model):
         cdef int c
         cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
         cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
-        if rows < self.fewest() or n - rows < self.fewest():
+        if rows < self.enough or n - rows < self.enough:
             return False
         for c in range(self.classes):
             t = self.total[c]

@@ -47,9 +47,14 @@ cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept no
 
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil
 
+cdef enum:
+    FEWEST_ROWS = 1000    # kept, however many numbers they hold
+
 cdef class Window:
     cdef readonly Py_ssize_t most       # rows kept
     cdef readonly int64_t taken         # rows put in so far
+    cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
+    cdef Py_ssize_t numbers             # held now
     cdef Row* row                       # ring: row number t is at t % most
     cdef Py_ssize_t room                # rows there is memory for
     cdef int32_t* order                 # scratch [room]: rows while a tree grows, twice
@@ -58,5 +63,6 @@ cdef class Window:
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
+    cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

@@ -59,8 +59,9 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
 cdef class Window:
     """A ring of rows; memory is taken by reserve() before put()."""
 
-    def __cinit__(self, Py_ssize_t most):
+    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0):
         self.most = most
+        self.most_numbers = most_numbers
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -104,10 +105,17 @@ cdef class Window:
         cdef Row* into = &self.row[self.taken % self.most]
         memcpy(into.key, r.key, r.n * sizeof(int32_t))
         memcpy(into.value, r.value, r.n * sizeof(double))
+        self.numbers += r.n - (into.n if self.taken >= self.most else 0)
         into.n = r.n
         into.y = r.y
         into.w = r.w
         self.taken += 1
+        self.close_ring()
+
+    cdef void close_ring(self) noexcept nogil:
+        """Let the ring grow no more if it holds as many numbers as it may."""
+        if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.numbers >= self.most_numbers:
+            self.most = self.taken
 
     cdef void forget(self, int32_t key, double level) noexcept nogil:
         """Take the entries with this key out of all rows; with a level, those that hold it lose only the level."""
@@ -122,6 +130,7 @@ cdef class Window:
                 r.value[i] = 0.0 if r.value[i] == level else r.value[i]
                 continue
             r.n -= 1
+            self.numbers -= 1
             memmove(r.key + i, r.key + i + 1, (r.n - i) * sizeof(int32_t))
             memmove(r.value + i, r.value + i + 1, (r.n - i) * sizeof(double))
 
@@ -155,6 +164,8 @@ cdef class Window:
         checked_array(arrays, "window.w", "f", (held,), 0)
         taken = int(checked_array(arrays, "window.taken", "i", (1,), 0)[0])
         levels = values[keys % 2 == 1]
+        if self.most_numbers and FEWEST_ROWS <= held < min(taken, self.most):
+            self.most = held    # the ring stopped growing
         if held != min(taken, self.most) or ends[0] != 0 or (np.diff(ends.astype(np.int64)) < 0).any():
             raise ValueError("the instances kept do not fit the window")
         if levels.size and (levels.min() < 0 or levels.max() >= capacity):
@@ -170,8 +181,10 @@ cdef class Window:
                 self.row[i].key[j] = keys[low + j]
                 self.row[i].value[j] = values[low + j]
             self.row[i].n = high - low
+            self.numbers += high - low
             self.row[i].y = arrays["window.y"][i]
             self.row[i].w = arrays["window.w"][i]
+        self.close_ring()
 
     def nbytes(self):
         """Bytes held."""

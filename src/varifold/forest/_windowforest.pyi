@@ -11,7 +11,15 @@ class WindowForestModel(Growing):
     most: int
     length: int
     def __init__(
-        self, trees: int, window: int, columns: float, cuts: int, min_leaf: int, smoothing: float, seed: int
+        self,
+        trees: int,
+        window: int,
+        columns: float,
+        cuts: int,
+        min_leaf: int,
+        smoothing: float,
+        seed: int,
+        numbers: int = 0,
     ) -> None: ...
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...

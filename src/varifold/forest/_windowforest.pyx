@@ -27,12 +27,15 @@ cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
 
 
 cdef class WindowForestModel(Growing):
-    """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
+    """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities.
+
+    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows.
+    """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
-                  uint64_t seed):
+                  uint64_t seed, Py_ssize_t numbers=0):
         self.most = window
-        self.window = Window(window + window // trees + 1)    # a tree that grows needs its rows a while longer
+        self.window = Window(window + window // trees + 1, numbers)    # a tree that grows needs its rows a while longer
         self.trees = trees
         self.columns = columns
         self.cuts = cuts
@@ -167,7 +170,7 @@ cdef class WindowForestModel(Growing):
 
     cdef Py_ssize_t next_length(self) noexcept nogil:
         """Rows to learn from after one more instance: the window grows by one up to its bound."""
-        return min(self.length + 1, self.most)
+        return min(self.length + 1, min(self.most, self.window.most - self.window.most // (self.trees + 1)))
 
     cdef void watch(self, bint wrong) noexcept nogil:
         """Sum up by how much errors exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
@@ -290,7 +293,7 @@ cdef class WindowForestModel(Growing):
         self.window.fill(arrays, capacity, self.classes)
         counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
         self.grown, self.length, self.since, self.judged, self.rising = counters
-        if self.length > min(self.window.taken, self.most):
+        if self.length > min(self.window.taken, <int64_t> min(self.most, self.window.most)):
             raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
         self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
         self.fill_growth(arrays)

@@ -48,7 +48,7 @@ class WindowForest(VaryingClassifier):
     replaces the oldest. Meanwhile all nodes go on counting labels. L grows by one with every instance, up to `window`:
     trees get deeper while the stream is stable. Errors beyond the usual rate are summed up (CUSUM); when the sum is too
     large to be chance, L falls back to the instances since the sum began to rise, and all trees are soon replaced.
-    Nodes of more than 1,000 instances are split by what 1,000 of them say.
+    Nodes of more than 250 instances are split by what 250 of them say.
 
     `explain_one` follows the paths: every split adds the change of the label's probability to its column, present or
     ``"name (absent)"``, stretched so that the parts and the intercept sum to the log of the probability. Values are
@@ -56,7 +56,7 @@ class WindowForest(VaryingClassifier):
     of impurity by its splits, recent trees counting most.
 
     *Cost.* O(trees depth (labels + log present)) to predict; to learn, O(trees depth √present log present) more. A tree
-    grows node by node: a single instance may take O(window + 1000 √present log present). Memory O(window (present +
+    grows node by node: a single instance may take O(window + 250 √present log present). Memory O(window (present +
     trees labels / min_leaf)).
 
     Examples

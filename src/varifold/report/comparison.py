@@ -21,13 +21,18 @@ _RECENT = 3
 
 
 def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
-    """Error of the last instances above, error so far below it, and the log loss so far where learners give one."""
+    """Error of the last instances above, error so far below it, and the log loss so far where learners give one.
+
+    The error of regressors is the mean absolute one, their loss the root of the mean squared error.
+    """
     setting, data = filled.table.settings[0], filled.table.data[0]
     found = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
     numbers = {name: number for name, number in found.items() if number}
     if not numbers:
         raise DataError(f"nothing of {filled.table.name} has been run, so that there is nothing to draw")
-    panels = [("error, recent", recent), ("error so far", error_curve), ("log loss so far", loss_curve)]
+    numeric = filled.table.metrics[0] == "mae"
+    error, loss = ("absolute error", "RMSE") if numeric else ("error", "log loss")
+    panels = [(f"{error}, recent", recent), (f"{error} so far", error_curve), (f"{loss} so far", loss_curve)]
     drawn = [(title, {k: make(n) for k, n in numbers.items()}) for title, make in panels]
     drawn = [(title, {k: c for k, c in curves.items() if len(c[0])}) for title, curves in drawn]
     drawn = [(title, curves) for title, curves in drawn if curves]
@@ -35,7 +40,7 @@ def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
     colours = {name: LINES[i % len(LINES)] for i, name in enumerate(numbers)}
     for (title, curves), ax in zip(drawn, axes[:, 0], strict=True):
         _panel(ax, title, curves, colours)
-    majority = filled.majority(setting, data, "cer")
+    majority = filled.majority(setting, data, "mae" if numeric else "cer")
     for ax in axes[:2, 0]:
         ax.axhline(majority, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     axes[0, 0].set_title(f"{filled.table.title}: {filled.table.caption}", fontsize=12, fontweight="bold", pad=12)
@@ -50,8 +55,13 @@ def _panel(ax: Any, title: str, curves: dict[str, tuple[Floats, Floats]], colour
     top = 1.12 * max(float(np.max(values[len(values) // 20 :])) for _, values in curves.values())
     ax.set_ylim(0, max(top, 0.02))
     ax.set_ylabel(title)
-    ends = [(float(values[-1]), f"{name} {values[-1]:.3f}", colours[name]) for name, (_, values) in curves.items()]
+    ends = [(float(values[-1]), f"{name} {_digits(values[-1])}", colours[name]) for name, (_, values) in curves.items()]
     label_ends(ax, ends, max(float(at[-1]) for at, _ in curves.values()), 0.09 * ax.get_ylim()[1])
+
+
+def _digits(value: float) -> str:
+    """Three decimals, or four digits of a large number."""
+    return f"{value:.3f}" if value < 10 else f"{value:.4g}"
 
 
 def _mean(number: Number, field: str) -> tuple[Floats, Floats]:
@@ -83,4 +93,5 @@ def recent(number: Number) -> tuple[Floats, Floats]:
     width = min(_RECENT, max(1, len(at) // 4))
     if len(at) <= width:
         return at, so_far
-    return at[width:], np.clip((wrong[width:] - wrong[:-width]) / (at[width:] - at[:-width]), 0.0, 1.0)
+    highest = 1.0 if np.isnan(number.outcomes[0].mae) else np.inf
+    return at[width:], np.clip((wrong[width:] - wrong[:-width]) / (at[width:] - at[:-width]), 0.0, highest)

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from varifold.evaluate import Summary
+from varifold.evaluate import NumberCurve, Summary
 from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, trailing, write
 
 
 def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
     """Error so far (mean, and a band of one deviation over repeats) and recent, the log loss, and the features.
 
-    The loss has no panel for a learner that gives no probabilities.
+    The loss has no panel for a learner that gives no probabilities. The error of a regressor is the mean absolute one,
+    its loss the root of the mean squared error.
     """
     plt = pyplot()
     curves = [r.curve for r in summary.results]
     points = min(len(c.at) for c in curves)
-    losses = np.array([c.log_loss[:points] for c in curves])
+    numeric = isinstance(curves[0], NumberCurve)
+    losses = np.array([(c.rmse if numeric else c.log_loss)[:points] for c in curves])
     rated = bool(np.isfinite(losses).any())
     figure, panels = plt.subplots(
         2 + rated,
@@ -31,11 +33,12 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     )
     top, bottom = panels[0], panels[-1]
     at = curves[0].at[:points]
-    recent = np.mean([trailing(np.nan_to_num(c.window_cer[:points]), 10) for c in curves], axis=0)
+    windows = [(c.window_mae if numeric else c.window_cer)[:points] for c in curves]
+    recent = np.mean([trailing(np.nan_to_num(window), 10) for window in windows], axis=0)
     recent[: summary.results[0].scored_from * points // max(1, summary.results[0].instances) + 10] = np.nan
-    _error(top, at, np.array([c.cer[:points] for c in curves]), recent, summary)
+    _error(top, at, np.array([(c.mae if numeric else c.cer)[:points] for c in curves]), recent, summary, numeric)
     if rated:
-        _loss(panels[1], at, losses)
+        _loss(panels[1], at, losses, "root mean squared error" if numeric else "log loss")
     _features(bottom, at, curves, points)
     top.set_title(title, fontsize=13, fontweight="bold", pad=12)
     instances_below(bottom, at[-1] if points else 1)
@@ -50,7 +53,7 @@ def instances_below(ax: Any, last: float) -> None:
     ax.set_xlim(0, last)
 
 
-def _loss(ax: Any, at: Any, losses: Any) -> None:
+def _loss(ax: Any, at: Any, losses: Any, name: str) -> None:
     quiet(ax)
     mean = losses.mean(axis=0)
     if len(losses) > 1:
@@ -58,14 +61,15 @@ def _loss(ax: Any, at: Any, losses: Any) -> None:
         ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
     ax.plot(at, mean, color=BLUE, linewidth=1.8)
     settled = mean[len(mean) // 20 :]
-    top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, 0.02)
+    least, digits = (0.02, ".3f") if name == "log loss" else (0.0, ".4g")
+    top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, least) or 1.0
     ax.set_ylim(0, top)
-    ax.set_ylabel("log loss")
+    ax.set_ylabel(name)
     if np.isfinite(mean[-1]):
-        label_ends(ax, [(float(mean[-1]), f"so far {mean[-1]:.3f}", BLUE)], float(at[-1]), 0.2 * top)
+        label_ends(ax, [(float(mean[-1]), f"so far {mean[-1]:{digits}}", BLUE)], float(at[-1]), 0.2 * top)
 
 
-def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary) -> None:
+def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary, numeric: bool) -> None:
     quiet(ax)
     mean = cer.mean(axis=0)
     if len(cer) > 1:
@@ -73,14 +77,17 @@ def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary) -> None:
         ax.fill_between(at, mean - spread, mean + spread, color=BLUE, alpha=0.18, linewidth=0)
     ax.plot(at, recent, color=SKY, linewidth=1.2)
     ax.plot(at, mean, color=BLUE, linewidth=2.2)
-    share = summary.mean("majority_cer")
+    share = summary.mean("mean_mae" if numeric else "majority_cer")
     ax.axhline(share, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     settled = np.concatenate([mean[len(mean) // 20 :], recent])
-    top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.02)
+    top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.0 if numeric else 0.02) or 1.0
     ax.set_ylim(0, top)
-    ax.set_ylabel("share of wrong answers")
+    ax.set_ylabel("mean absolute error" if numeric else "share of wrong answers")
     if len(at):
-        ends = [(float(mean[-1]), f"so far (CER) {mean[-1]:.3f}", BLUE), (share, f"majority class {share:.3f}", GREY)]
+        names = ("MAE", "mean of the targets") if numeric else ("CER", "majority class")
+        digits = ".4g" if numeric else ".3f"
+        ends = [(float(mean[-1]), f"so far ({names[0]}) {mean[-1]:{digits}}", BLUE)]
+        ends.append((share, f"{names[1]} {share:{digits}}", GREY))
         if np.isfinite(recent[-1]):
             ends.append((float(recent[-1]), "last windows", "#2B7FAE"))
         label_ends(ax, ends, float(at[-1]), 0.065 * top)

@@ -50,7 +50,8 @@ def charts(filled: Filled, setting: Setting, group: str, width: int = 264, heigh
             if number:
                 lines.append(Line(label, *curve(number), ink, dashed))
         if lines:
-            drawn.append(error_chart(data.name, lines, filled.majority(setting, data, "cer"), width, height))
+            usual = filled.majority(setting, data, "mae" if filled.table.metrics[0] == "mae" else "cer")
+            drawn.append(error_chart(data.name, lines, usual, width, height))
     return drawn
 
 
@@ -66,4 +67,5 @@ def legend(filled: Filled, setting: Setting, group: str) -> str:
     dots = (
         '<svg viewBox="0 0 22 8"><path d="M0 4H22" stroke="#767676" stroke-width="1.5" stroke-dasharray="1 3"/></svg>'
     )
-    return f'<ul class="lines">{"".join(items)}<li>{dots}majority class</li></ul>'
+    usual = "mean so far" if filled.table.metrics[0] == "mae" else "majority class"
+    return f'<ul class="lines">{"".join(items)}<li>{dots}{usual}</li></ul>'

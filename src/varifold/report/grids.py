@@ -24,6 +24,11 @@ METRIC = {
     "auroc": "AUROC",
     "auprc": "AUPRC",
     "log_loss": "log loss",
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "r2": "R²",
+    "mape": "MAPE",
+    "pinball": "pinball",
     "seconds": "time",
 }
 TONES = {"+": "better", "~": "near", "-": "worse"}
@@ -291,7 +296,7 @@ def study_grid(filled: Filled, setting: Setting) -> Grid:
         rows.append((name, marked + _size(number)))
     share = [Shown(short(filled.majority(setting, data, k)), tone="quiet") for k in metrics]
     header = [METRIC[k] for k in metrics] + ["weights / features", "µs per instance"]
-    foot = [("always the commonest label", share + [Shown("")] * 2)]
+    foot = [("the mean so far" if metrics[0] == "mae" else "always the commonest label", share + [Shown("")] * 2)]
     return Grid([("", len(metrics)), ("", 2)], header, rows, foot)
 
 

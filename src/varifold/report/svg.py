@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -35,13 +36,15 @@ def colour(i: int) -> str:
 
 
 def error_chart(title: str, lines: Sequence[Line], majority: float, width: int = 264, height: int = 170) -> str:
-    """Error so far over the instances, a band of one deviation around each full line, the majority class dotted."""
+    """Error so far over the instances, a band of one deviation around each full line, majority class or mean dotted."""
     left, right, top, bottom = 34, 8, 24, 20
     n = max(float(line.at[-1]) for line in lines)
     first = min(float(line.at[0]) for line in lines)
     start = first if first > 0.2 * n else 0.0
     settled = [line.mean[len(line.mean) // 10 :] for line in lines]
     peak = max(float(np.nanmax(s)) for s in settled)
+    if peak > 1.0 and majority == majority:
+        peak = min(peak, 4.0 * majority)  # a regressor that diverged must not flatten the others
     high = 1.08 * max(peak, majority if majority == majority else 0.0, 0.02)
 
     def x(v: Any) -> Any:
@@ -51,7 +54,7 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
         return top + (height - top - bottom) * (1 - np.clip(np.asarray(v), 0, high) / high)
 
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: error rate over instances">',
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: error over instances">',
         f'<text x="{left}" y="14" class="ct">{escape(title)}</text>',
     ]
     for tick in _ticks(high):
@@ -71,12 +74,15 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
 
 
 def _ticks(high: float) -> list[float]:
-    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if high / s <= 5 or s == 0.5)
+    """At most six levels from 0, in steps of 1, 2 or 5 times a power of ten, and none below 0.01."""
+    power = 10.0 ** math.floor(math.log10(max(high, 0.05)) - 1.0)
+    step = next(s * power for s in (1, 2, 5, 10, 20, 50) if high / (s * power) <= 5 and s * power > 0.0099)
     return [k * step for k in range(int(high / step) + 1)]
 
 
 def _tick(value: float) -> str:
-    return "0" if value == 0 else f"{value:.2f}"[1:] if value < 1 else "1"
+    """A level: a share without its leading zero, a larger number with three digits."""
+    return "0" if value == 0 else f"{value:.2f}"[1:] if value < 0.995 else f"{value:.3g}"
 
 
 def _points(xs: Floats, ys: Floats) -> str:

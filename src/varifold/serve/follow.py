@@ -18,6 +18,7 @@ from varifold.serve.extra import orjson
 
 _CHUNK = 1 << 20
 _MOST_LINES = 1_000
+_MOST_FIELDS = 1_000
 
 
 class Follower:
@@ -33,6 +34,9 @@ class Follower:
         self.id_field = id_field
         self.lines = 0
         self.refused = 0
+        self.labelled = 0
+        self.fields: set[str] = set()
+        """Fields of the first lines, to find what a misspelled target may have meant."""
         self._whole = True  # whether everything in the journal is applied
 
     @classmethod
@@ -50,7 +54,9 @@ class Follower:
         place = folder / "models" / name
         if place.is_dir():
             store = Store.open(place, limits, Policy())
+            _check_same(folder, store.state.learner, learner, target)
         else:
+            learner.reading = {**learner.reading, "target": target, **({} if id_field is None else {"id": id_field})}
             store = Store.create(place, ModelState(name, learner, limits), Policy())
         return cls(store.state, store, target, id_field)
 
@@ -75,7 +81,10 @@ class Follower:
 
     def _row(self, found: dict[str, Any]) -> dict[str, Any]:
         """A line as a row: label and id are taken out of the features."""
+        if len(self.fields) < _MOST_FIELDS:
+            self.fields.update(found)
         y = found.pop(self.target, None)
+        self.labelled += y is not None
         given = found.pop(self.id_field, None) if self.id_field is not None else None
         more = {} if given is None else {"id": given}
         if y is None:
@@ -113,6 +122,26 @@ class Follower:
             if self._whole:
                 self.store.snapshot_now()
             self.store.close()
+
+
+def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
+    """Refuse to go on with a state that was made for another target or key; say that another model is not used."""
+    before = held.reading.get("target")
+    if before is not None and before != target:
+        raise ParameterError(
+            f"--target {target}: the state in {folder} learned the target {before!r}; give that one, or another --state"
+        )
+    key, asked = getattr(held, "key", None), getattr(given, "key", None)
+    if key != asked:
+        was = "has one learner for all lines" if key is None else f"has one learner per {key!r}"
+        raise ParameterError(f"--key: the state in {folder} {was}; go on with it so, or give another --state")
+
+
+def other_method(held: Any, given: Any) -> str | None:
+    """The method that a state holds, where it is not the one asked for."""
+    found, asked = (x.model if hasattr(x, "model") else x for x in (held, given))
+    found, asked = (x._header()["method"] for x in (found, asked))
+    return None if found == asked else str(found)
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:

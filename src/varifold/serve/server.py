@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import socket
 import sys
@@ -23,6 +24,7 @@ from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.mqtt import Bridge, Topics
 
+_BACKLOG = 2_048
 _LOOPBACK = ("127.", "localhost", "::1")
 
 
@@ -68,6 +70,7 @@ class _Process:
     async def run(self) -> int:
         """Recover, serve, stop."""
         settings = self.settings
+        listening = _bound(settings.host, settings.port)
         models = Models(settings.folder, settings.policy, settings.limits, self._fatal)
         models.open()
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
@@ -86,13 +89,13 @@ class _Process:
             timeout_graceful_shutdown=10,
             server_header=False,
             date_header=False,
-            backlog=2048,
+            backlog=_BACKLOG,
         )
         self.app, self.server = app, _make_server(config, app)
         _say_recovered(models)
         beside = self._beside(models)
         try:
-            await self.server.serve()
+            await self.server.serve([listening])
         finally:
             for task in beside:
                 task.cancel()
@@ -123,6 +126,19 @@ class _Process:
         if self.server is not None and self.app is not None:
             self.app.stopping.set()
             self.server.should_exit = True
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at the address, before anything else is begun; what is wrong with it is said in a line."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ParameterError(
+                f"port {port} of {host} is in use by another program; stop it, or give another with --port (0: any)"
+            ) from error
+        raise ParameterError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
 def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:

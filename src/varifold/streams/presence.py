@@ -19,7 +19,8 @@ class Presence:
 
     `shares` is columns x stretches, columns in the order in which they first occur; `starts` are the first rows of the
     stretches; `absent` is the share of absent cells per stretch; `balance` is labels x stretches, the share of each
-    label; `counts` is the number of rows per label; `empty` counts rows without any column.
+    label; `counts` is the number of rows per label; `empty` counts rows without any column. `targets` are lowest, mean
+    and highest of numbers to predict, None where labels are predicted.
     """
 
     rows: int
@@ -31,6 +32,7 @@ class Presence:
     labels: list[Any]
     counts: list[int]
     empty: int
+    targets: dict[str, float] | None = None
 
     @property
     def absent_share(self) -> float:
@@ -66,7 +68,19 @@ def presence(block: Block, stretches: int = 200) -> Presence:
         list(block.labels.values),
         np.bincount(block.codes[labelled], minlength=kinds).tolist(),
         int(np.count_nonzero(np.diff(block.indptr) == 0)),
+        _range(block.targets),
     )
+
+
+def _range(targets: np.ndarray[Any, Any] | None) -> dict[str, float] | None:
+    """Lowest, mean and highest of the numbers that are there."""
+    if targets is None or np.isnan(targets).all():
+        return None
+    return {
+        "lowest": float(np.nanmin(targets)),
+        "mean": float(np.nanmean(targets)),
+        "highest": float(np.nanmax(targets)),
+    }
 
 
 def percent(share: float) -> str:

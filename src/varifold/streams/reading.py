@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from varifold.streams.readers.dates import Dates
 from varifold.streams.readers.lines import read_arff, read_jsonl, read_svmlight
 from varifold.streams.readers.sources import FORMATS, Source, open_source
 from varifold.streams.readers.tables import read_dicts, read_frame, read_matrix, read_stored
-from varifold.streams.readers.targets import refuse_numeric_target, warn_single_value
+from varifold.streams.readers.targets import as_numbers, decide_target_type, warn_single_value
 from varifold.streams.stream import Batch, Stream
 
 __all__ = ["ReadStream", "read"]
@@ -42,6 +43,7 @@ class ReadStream(Stream):
         self._context = context
         self._open_batches = open_batches
         self._started = False
+        self._begun: Iterator[Batch] | None = None
         self.once = once
 
     def blocks(self) -> Iterator[Block]:
@@ -53,21 +55,37 @@ class ReadStream(Stream):
         if self.once and self._started:
             raise DataError("standard input or an iterator can be read only once; give a file or a list")
         self._started = True
-        self._context.skipped = 0
-        self._context.problems.clear()
-        return self._batches()
+        begun, self._begun = self._begun, None
+        return self._batches() if begun is None else begun
 
     def _batches(self) -> Iterator[Batch]:
-        rows = 0
+        context, rows = self._context, 0
+        context.skipped = 0
+        context.problems.clear()
         for batch in self._open_batches():
-            if rows == 0:
-                refuse_numeric_target(self._context, batch.block)
-            rows += len(batch.block)
+            decide_target_type(context, batch.block)
+            before, rows = rows, rows + len(batch.block)
+            if context.target_type == "number":
+                batch = as_numbers(context, batch, before)
             if len(batch.block):
                 yield batch
-        self._context.warn_absent_columns()
-        self._context.warn_revised_columns()
-        warn_single_value(self._context, rows)
+        context.warn_absent_columns()
+        context.warn_revised_columns()
+        warn_single_value(context, rows)
+
+    @property
+    def target_type(self) -> str | None:
+        """``class`` or ``number``: as given, or as the first block shows, which is read now; None without labels."""
+        if self._context.target_type is None and self._begun is None and not (self.once and self._started):
+            batches = self._batches()
+            self._begun = itertools.chain(list(itertools.islice(batches, 1)), batches)
+        return self._context.target_type
+
+    def take_numbers(self) -> None:
+        """Take the target as numbers to predict, whatever its first rows are taken for."""
+        if self._context.target_type == "class" and self._begun is not None:
+            raise DataError("the first rows were read with their targets as classes; give target_type='number'")
+        self._context.target_type = "number"
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -130,8 +148,10 @@ def read(
     target
         Column of the label; for a matrix the labels themselves; None when there are none. svmlight lines bring theirs.
     target_type
-        ``class`` takes every value of the target as a class. Otherwise a target that holds more than 50 different
-        numbers in the first block, some of them not whole, is refused: it is a quantity, not a class.
+        ``class`` takes every value of the target as a class, ``number`` as a number to predict (``Block.targets``), for
+        a regressor. By default the first block decides: more than 50 different numbers, some of them not whole or many
+        whole ones left out between them, are numbers to predict, and so are more than 10 that are not all whole and
+        mostly occur once.
     types
         Column name -> ``numeric``, ``category`` or ``text``. Other types come from the first rows. A string in a
         numeric column is a category of that column, with a warning unless the type was given. A text becomes word

@@ -10,7 +10,7 @@ from varifold.errors import DataError
 from varifold.streams.prepare import Prepared, check_seed, derived_seed, prepare
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.registry import SCENARIOS
-from varifold.streams.scenarios.segment import Segment
+from varifold.streams.scenarios.segment import Segment, median_of
 from varifold.streams.scenarios.spec import Step, parse
 from varifold.streams.stream import Batch, Stream, batches_of
 
@@ -34,24 +34,26 @@ class Varied(Stream):
     def batches(self) -> Iterator[Batch]:
         """The same with the ids and times of the rows."""
         needs_extent = any(step.needs == "extent" for step in self._steps)
-        rows, columns = self._extent() if needs_extent else (0, None)
+        rows, columns, median = self._extent() if needs_extent else (0, None, float("nan"))
         start = 0
         for batch in batches_of(self._stream):
             block = batch.block
             if columns is None or not needs_extent:
                 columns, rows = Columns(block, columns), start + len(block)
-            segment = Segment(block, columns, rows, start)
+            segment = Segment(block, columns, rows, start, median=median)
             for index, step in enumerate(self._steps):
                 segment = step.scenario.apply(replace(segment, seed=derived_seed(self._seed, index)), **step.parameters)
             yield replace(batch, block=segment.block)
             start += len(block)
 
-    def _extent(self) -> tuple[int, Columns | None]:
-        """Number of rows and the columns of the whole stream."""
+    def _extent(self) -> tuple[int, Columns | None, float]:
+        """Number of rows, the columns and the median of the numbers to predict, of the whole stream."""
         rows, columns = 0, None
+        targets = []
         for block in self._stream.blocks():
             rows, columns = rows + len(block), Columns(block, columns)
-        return rows, columns
+            targets.append(block.targets)
+        return rows, columns, median_of(targets)
 
 
 def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | Prepared:

@@ -1,4 +1,4 @@
-"""Targets: numbers to be predicted are refused, one value is reported, missing ones are named."""
+"""Targets: classes or numbers to predict, by their first rows; one value is reported, missing ones are named."""
 
 import json
 
@@ -21,7 +21,7 @@ def write(path, values, target="price"):
 
 
 @pytest.mark.parametrize("kind", ["csv", "svm", "dicts", "frame", "matrix"])
-def test_a_numeric_target_is_refused(tmp_path, kind):
+def test_a_quantity_is_a_number_to_predict(tmp_path, kind):
     values = [i + 0.5 for i in range(51)]
     options = {"target": "price"}
     if kind == "csv":
@@ -36,8 +36,11 @@ def test_a_numeric_target_is_refused(tmp_path, kind):
         data = pytest.importorskip("pandas").DataFrame(prices(values))
     else:
         data, options = np.ones((51, 2)), {"target": values}
-    with pytest.raises(DataError, match=r"51 different numbers in the first 51 rows.*0\.5.*target_type='class'"):
-        list(streams.read(data, **options).blocks())
+    stream = streams.read(data, **options)
+    assert stream.target_type == "number"
+    (block,) = stream.blocks()
+    assert block.y == values
+    assert not len(block.labels)
     (block,) = streams.read(data, target_type="class", **options).blocks()
     assert block.labels.values == values
 
@@ -45,37 +48,89 @@ def test_a_numeric_target_is_refused(tmp_path, kind):
 @pytest.mark.parametrize(
     "values",
     [
-        [i + 0.5 for i in range(50)],
+        [i % 25 + 0.5 for i in range(50)],
+        [i + 0.5 for i in range(10)],
         list(range(500)),
         [f"name{i}" for i in range(500)],
         [*[f"name{i}" for i in range(50)], 0.5],
         [float(i % 7) + 0.25 for i in range(500)],
     ],
 )
-def test_classes_are_not_refused(values):
+def test_classes_are_no_numbers_to_predict(values):
+    assert streams.read(prices(values), target="price").target_type == "class"
     (block,) = streams.read(prices(values), target="price").blocks()
     assert len(block.labels) == len(set(values))
 
 
-def test_the_sentence_names_the_column(tmp_path):
-    path = write(tmp_path / "reg.csv", [i / 3 for i in range(1500)])
-    with pytest.raises(DataError, match="the target column 'price' holds 1,500 different numbers"):
-        list(streams.read(path, target="price").blocks())
-    with pytest.raises(ParameterError, match="target_type must be 'class' or None"):
-        streams.read(path, target="price", target_type="number")
+@pytest.mark.parametrize(
+    "values", [[i + 0.5 for i in range(11)], [3 * i for i in range(51)], [i / 3 for i in range(1500)]], ids=len
+)
+def test_many_or_scattered_numbers_are_a_quantity(values):
+    assert streams.read(prices(values), target="price").target_type == "number"
 
 
-def test_the_command_line_refuses_and_overrides(tmp_path, capsys):
+def test_any_number_is_predicted_if_asked(tmp_path):
+    path = write(tmp_path / "reg.csv", [1, 2, 1, 2])
+    (block,) = streams.read(path, target="price", target_type="number").blocks()
+    assert block.y == [1.0, 2.0, 1.0, 2.0]
+    with pytest.raises(ParameterError, match="target_type must be 'class', 'number' or None"):
+        streams.read(path, target="price", target_type="float")
+
+
+def test_what_is_no_number_is_reported_or_skipped(tmp_path):
+    path = write(tmp_path / "reg.csv", ["1.5", "low", "2.5", "inf"])
+    with pytest.raises(DataError, match="line 2, column 'price': 'low' is no finite number"):
+        list(streams.read(path, target="price", target_type="number").blocks())
+    stream = streams.read(path, target="price", target_type="number", on_error="skip")
+    (block,) = stream.blocks()
+    assert block.y == [1.5, 2.5]
+    assert stream.skipped == 2
+
+
+def test_a_long_stream_of_numbers_keeps_no_table_of_them(tmp_path):
+    path = write(tmp_path / "reg.csv", [i / 7 for i in range(1000)])
+    stream = streams.read(path, target="price", block_rows=100)
+    found = [y for block in stream.blocks() for y in block.y]
+    assert found == [i / 7 for i in range(1000)]
+    assert not len(stream.labels)
+
+
+def test_looking_at_the_target_loses_nothing(tmp_path):
+    values = [i / 7 for i in range(300)]
+    rows = iter(prices(values))
+    stream = streams.read(rows, target="price", block_rows=50)
+    assert stream.target_type == "number"
+    assert [y for block in stream.blocks() for y in block.y] == values
+    with pytest.raises(DataError, match="only once"):
+        stream.blocks()
+    again = streams.read(write(tmp_path / "reg.csv", values), target="price", block_rows=50)
+    assert again.target_type == "number"
+    for _ in range(2):
+        assert [y for block in again.blocks() for y in block.y] == values
+
+
+def test_unlabelled_rows_of_numbers_are_kept_if_asked(tmp_path):
+    path = write(tmp_path / "reg.csv", ["1.5", "", "2.5"])
+    (block,) = streams.read(path, target="price", target_type="number", unlabelled="keep").blocks()
+    assert block.y == [1.5, None, 2.5]
+
+
+def test_the_command_line_chooses_by_the_target(tmp_path, capsys):
     path = write(tmp_path / "reg.csv", [i / 3 for i in range(100)])
-    assert main(["run", path, "--target", "price", "--model", "olvf"]) == 1
+    assert main(["run", path, "--target", "price", "--model", "olsf"]) == 2
     error = capsys.readouterr().err
-    assert "'price' holds 100 different numbers" in error
+    assert "the target is a number, and olsf is a classifier; take a regressor (" in error
     assert "--target-type class" in error
     assert error.count("\n") == 1
     assert main(["run", path, "--target", "price", "--model", "ogd", "--target-type", "class"]) == 0
     assert "100 classes" in capsys.readouterr().out
-    assert main(["data", "show", path, "--target", "price"]) == 1
-    assert main(["data", "show", path, "--target", "price", "--target-type", "class"]) == 0
+    assert main(["run", path, "--target", "price", "--model", "arow"]) == 0
+    said = capsys.readouterr()
+    assert "targets from 0.333333 to 33" in said.out
+    assert "the target is a number" in said.err
+    assert "arowregressor predicts it" in said.err
+    assert main(["data", "show", path, "--target", "price"]) == 0
+    assert "numbers to predict from 0 to 33" in capsys.readouterr().out
 
 
 def test_a_learner_takes_any_label():

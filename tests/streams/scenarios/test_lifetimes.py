@@ -45,6 +45,27 @@ def test_evolvable_without_the_old_space():
     assert list(block.rows()) == new
 
 
+@pytest.mark.parametrize(("scaling", "low", "high"), [("unit", 0.0, 1.0), ("symmetric", -1.0, 1.0)])
+def test_evolvable_scales_to_a_range(scaling, low, high):
+    rows = [{"a": float(t), "b": float(t * t % 17), "c": 5.0} for t in range(40)]
+    block = streams.prepare(
+        Block.from_dicts(rows, [0, 1] * 20), f"evolvable:overlap=20,scaling={scaling}", shuffle=False
+    ).block
+    values = [row["a"] for row in block[:20].rows()]
+    assert values == pytest.approx([low + (high - low) * t / 39 for t in range(20)])
+    assert {row["c"] for row in block[:20].rows()} == {low}
+
+
+def test_evolvable_standardises_and_refuses_other_words():
+    rows = [{"a": float(t), "c": 5.0} for t in range(40)]
+    block = streams.prepare(Block.from_dicts(rows, [0, 1] * 20), "evolvable:scaling=standard", shuffle=False).block
+    values = [row["a"] for row in block[:20].rows()]
+    assert values == pytest.approx([(t - 19.5) / np.std(range(40)) for t in range(20)])
+    assert {row["c"] for row in block[:20].rows()} == {0.0}
+    with pytest.raises(ParameterError, match="scaling must be one of unit, symmetric, standard"):
+        streams.prepare(Block.from_dicts(rows, [0, 1] * 20), "evolvable:scaling=other")
+
+
 def test_evolvable_codes_strings_and_drops_incomplete_rows():
     rows = [{"s": level, "x": 1.0 * i} for i, level in enumerate(["red", "blue", "green"] * 10)] + [{"s": "red"}] * 3
     prepared = streams.prepare(Block.from_dicts(rows), "evolvable:overlap=0", shuffle=False)

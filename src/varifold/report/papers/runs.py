@@ -33,7 +33,8 @@ def cells_of(table: Table, setting: Setting, data: Data, method: str, column: st
 def run_cell(cell: Cell) -> Result:
     """A cell with a finer curve than the store keeps."""
     stream = stream_of(cell)
-    return prequential(spec_of(cell)(), stream.prepared, curve_points=POINTS)
+    found: Result = prequential(spec_of(cell)(), stream.prepared, curve_points=POINTS)
+    return found
 
 
 def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:

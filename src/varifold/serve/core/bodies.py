@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.serve.core._rows import split_row
 from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.extra import orjson
 
@@ -25,12 +26,28 @@ def parse(text: bytes) -> dict[str, Any]:
     return found
 
 
+def read(text: bytes) -> dict[str, Any]:
+    """A JSON object; where it has an ordinary instance ``x``, that stays text, which the learner reads itself."""
+    return split_row(text) or parse(text)
+
+
+def read_row(text: bytes) -> dict[str, Any]:
+    """A row of a batch or a stream, checked."""
+    found = split_row(text)
+    if found is None:
+        found = parse(text)
+    elif len(found) == 2 and "x" in found and "y" in found:
+        return found
+    check_row(found)
+    return found
+
+
 def check_instance(body: dict[str, Any]) -> None:
     """Refuse a body whose `x` is no object of numbers and strings, or with fields of other types."""
     x = body.get("x")
-    if type(x) is not dict:
+    if type(x) is not dict and type(x) is not bytes:
         raise RefusedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
-    if not _VALUES.issuperset(map(type, x.values())):
+    if type(x) is dict and not _VALUES.issuperset(map(type, x.values())):
         name, value = next((k, v) for k, v in x.items() if type(v) not in _VALUES)
         raise RefusedError(
             f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into features of its own"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
@@ -41,7 +43,8 @@ class Writer:
         self.stopped: str | None = None
         self.commits = 0
         self.snapshots = 0
-        self.snapshot_pause = 0.0
+        self.snapshot_pauses: deque[float] = deque(maxlen=1_000)
+        """Seconds that the latest snapshots held up the writer."""
         self._disk = disk
         self._on_fatal = on_fatal
         self._on_event = on_event
@@ -153,7 +156,7 @@ class Writer:
 
     def _begin_snapshot(self) -> None:
         """Between two groups: the state is that of one sequence number, and only this moment stops the writer."""
-        started = self._loop.time()
+        started = time.perf_counter()
         try:
             path = self.store.rotate()
             write = self._loop.run_in_executor(None, snapshot.begin(self.store.state, path))
@@ -163,7 +166,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the model goes on
             self._no_snapshot(error)
             return
-        self.snapshot_pause = self._loop.time() - started
+        self.snapshot_pauses.append(time.perf_counter() - started)
         finishing = self._finish_snapshot(write, path, self.store.journal.path.name)
         self._snapshotting = self._loop.create_task(finishing)
 

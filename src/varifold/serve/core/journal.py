@@ -6,12 +6,14 @@ A frame holds the changes of one group commit:
     marker, length of the content, crc32 of the content, crc32 of these three | content
 
 and its content is the first sequence number, the time in milliseconds, and records (length, kind, rows, payload).
-The next frame is written only after the one before is on disk. So a frame that the file ends within is a torn write
-that nobody was promised, and is cut; any other damage is a fault of the disk and is reported, never skipped.
+The next frame is written only after the one before is on disk. So only the last frame can be torn, by a power loss
+within its write: the file ends within it, or sectors of it were never written and read as zeros. Nobody was promised
+such a frame, and it is cut. Any other damage is a fault of the disk and is reported, never skipped.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import time
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from varifold.base.atomic import publish, write_all, write_synced
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import JournalError, StateError
 from varifold.serve.extra import orjson
@@ -31,6 +34,8 @@ _FRAME = struct.Struct("<4sIII")
 _CONTENT = struct.Struct("<QQ")
 _RECORD = struct.Struct("<IBI")
 _MARKER = b"VfJ\x01"
+_SECTOR = 512
+_FEWEST_ZEROS = 16  # longer than any run of zeros in the numbers of a frame
 
 LEARN, KEEP, LABEL, ROWS, RESTORE = 1, 2, 3, 4, 5
 """Kinds of record: one instance learned, one predicted and kept, a label that came, NDJSON rows, a model file."""
@@ -109,18 +114,40 @@ class JournalReader:
                 break
             marker, length, crc, head_crc = _FRAME.unpack_from(data, at)
             if marker != _MARKER or zlib.crc32(data[at : at + 12]) != head_crc:
-                if not any(data[at:]):  # the file was lengthened, but its content never written
+                if self._is_torn(at):
                     break
                 raise self._damaged(at, "the head of a frame")
             if rest < _FRAME.size + length:
                 break
             content = data[at + _FRAME.size : at + _FRAME.size + length]
             if zlib.crc32(content) != crc:
+                if self._is_torn(at):
+                    break
                 raise self._damaged(at, f"a frame of {length:,} bytes")
             at += _FRAME.size + length
             self.end = at
             yield _unpack(content)
         self.torn = len(data) - at
+
+    def _is_torn(self, at: int) -> bool:
+        """Whether the frame at an offset is the last one and was written in part.
+
+        Sectors of a lengthened file that were never written read as zeros. Changes are JSON, which has no zeros; only a
+        model file may, so that damage to one is reported even where it might be a torn write.
+        """
+        data = self._data
+        following = data.find(_MARKER, at + 1)
+        while following >= 0:
+            head, crc = data[following : following + 12], data[following + 12 : following + 16]
+            if zlib.crc32(head).to_bytes(4, "little") == crc:
+                return False
+            following = data.find(_MARKER, following + 1)
+        kind = at + _FRAME.size + _CONTENT.size + 4
+        if data[kind : kind + 1] == bytes([RESTORE]):
+            return False
+        cuts = [at, *range(at // _SECTOR * _SECTOR + _SECTOR, len(data), _SECTOR), len(data)]
+        parts = (data[a:b] for a, b in itertools.pairwise(cuts))
+        return any(len(part) >= _FEWEST_ZEROS and not any(part) for part in parts) or not any(data[at:])
 
     def _damaged(self, at: int, what: str) -> StateError:
         return StateError(
@@ -153,10 +180,8 @@ class Journal:
         try:
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666)
             try:
-                self._write(fd, head)
-                os.fsync(fd)
-                os.replace(part, self.path)
-                sync_folder(self.path.parent)
+                write_synced(fd, head)
+                publish(part, self.path)
             except OSError:
                 os.close(fd)
                 raise
@@ -165,16 +190,10 @@ class Journal:
         self.size = len(head)
         return fd
 
-    @staticmethod
-    def _write(fd: int, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-
     def write(self, frame: bytes) -> None:
         """Append a frame; with fsync it is on disk when this returns."""
         try:
-            self._write(self._fd, frame)
+            write_all(self._fd, frame)
             if self.fsync:
                 (os.fdatasync if hasattr(os, "fdatasync") else os.fsync)(self._fd)
         except OSError as error:
@@ -191,12 +210,3 @@ def _unwritable(error: OSError) -> JournalError:
         f"the journal cannot be written ({error.strerror or error}); the server takes no more changes and stops. "
         "Nothing that was acknowledged is lost: free space or mend the disk, then start it again"
     )
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

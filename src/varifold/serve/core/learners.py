@@ -13,8 +13,24 @@ from varifold.base.registry import models
 from varifold.errors import ModelFileError
 from varifold.perkey import PerKey
 from varifold.serve.core.errors import RefusedError
+from varifold.serve.extra import orjson
 
-__all__ = ["answer", "digest", "from_bytes", "loss", "make", "to_bytes"]
+__all__ = [
+    "Instance",
+    "answer",
+    "as_dict",
+    "digest",
+    "from_bytes",
+    "learn",
+    "loss",
+    "make",
+    "predict",
+    "reads_json",
+    "to_bytes",
+]
+
+Instance = Mapping[str, Any] | bytes
+"""Features by name, or the JSON text of such an object."""
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
@@ -48,12 +64,39 @@ def digest(learner: Any) -> str:
     return hashlib.sha256(to_bytes(learner)).hexdigest()
 
 
-def answer(learner: Any, x: Mapping[str, Any]) -> dict[str, Any]:
-    """What the learner says of an instance: the label, and probabilities where it has them."""
+def reads_json(learner: Any) -> bool:
+    """Whether the learner takes instances as JSON text, equal in everything to the dict that the text spells."""
+    return hasattr(learner, "learn_json")
+
+
+def as_dict(x: Instance) -> Mapping[str, Any]:
+    """The features of an instance by name."""
+    found: Mapping[str, Any] = orjson.loads(x) if isinstance(x, bytes) else x
+    return found
+
+
+def answer(learner: Any, x: Instance) -> dict[str, Any]:
+    """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them."""
+    if isinstance(x, bytes):
+        label, probabilities = learner._engine.answer_json(x)
+        return {"label": label, "probabilities": probabilities}
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
     probabilities = learner.predict_proba_one(x)
     return {"label": learner.predict_one(x), "probabilities": probabilities}
+
+
+def predict(learner: Any, x: Instance) -> Any:
+    """The label that the learner says."""
+    return learner.predict_json(x) if isinstance(x, bytes) else learner.predict_one(x)
+
+
+def learn(learner: Any, x: Instance, y: Any, w: float) -> None:
+    """Learn an instance."""
+    if isinstance(x, bytes):
+        learner.learn_json(x, y, w)
+    else:
+        learner.learn_one(x, y, w)
 
 
 def loss(given: Any, label: Any) -> float:

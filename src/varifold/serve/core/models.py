@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from varifold.base.atomic import sync_folder
 from varifold.base.nearest import nearest
 from varifold.errors import VarifoldError
 from varifold.serve.core import learners
@@ -25,7 +26,6 @@ from varifold.serve.core.errors import (
 )
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import sync_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from typing import Any, Literal
+
+from varifold.serve.core._rows import NameReader
+from varifold.serve.core.learners import Instance, as_dict
 
 BINS = 96
 """Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
@@ -12,6 +14,7 @@ TRACKED = 400
 """Most features followed; beyond that the ones seen longest ago are left out."""
 EXACT = 20_000
 """Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
+_MOST_RECENT = 64
 _FAST, _SLOW = 1.0 / 50.0, 1.0 / 1000.0
 
 Presence = Literal["here", "silent", "new", "gone"]
@@ -58,26 +61,43 @@ class Monitor:
         self._count: Counter[str] = Counter()
         self._bin: Counter[str] = Counter()
         self._bin_size = 0
+        self._recent: dict[tuple[str, ...], list[int]] = {}  # names of an instance -> instances not yet counted, last
+        self._reader = NameReader()
 
     # ------------------------------------------------------------------ what happens
 
-    def saw(self, x: Mapping[str, Any]) -> None:
+    def saw(self, x: Instance) -> None:
         """An instance came."""
         self.instances += 1
         self.label_rate *= 1.0 - _FAST
         self.usual_label_rate *= 1.0 - _SLOW
         if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
             return
-        names: Iterable[str] = x.keys() if None not in x.values() else [k for k, v in x.items() if v is not None]
-        known = len(self._last)
-        self._last.update(dict.fromkeys(names, self.instances))
-        if len(self._last) != known:
+        names = self._reader.names(x) if isinstance(x, bytes) else None
+        if names is None:
+            x = as_dict(x)
+            names = tuple(x) if None not in x.values() else tuple(k for k, v in x.items() if v is not None)
+        recent = self._recent.get(names)
+        if recent is None:
+            self._recent[names] = recent = [0, 0]
             for name in names:
                 self._first.setdefault(name, self.instances)
-        self._bin.update(names)
+        recent[0] += 1
+        recent[1] = self.instances
         self._bin_size += 1
         if self._bin_size >= self.width:
             self._close_bin()
+        elif len(self._recent) > _MOST_RECENT:
+            self._count_recent()
+
+    def _count_recent(self) -> None:
+        """Count the latest instances name by name; until then only whole sets of names are counted."""
+        for names, (count, last) in sorted(self._recent.items(), key=lambda item: item[1][1]):
+            seen = dict.fromkeys(names, last)
+            self._last.update(seen)
+            for name in seen:
+                self._bin[name] += count
+        self._recent.clear()
 
     def labelled(self) -> None:
         """A label came."""
@@ -90,6 +110,7 @@ class Monitor:
         self.error.add(self.instances, loss)
 
     def _close_bin(self) -> None:
+        self._count_recent()
         self._count.update(self._bin)
         self.bins.append((self._bin_size, dict(self._bin)))
         self._bin.clear()
@@ -113,6 +134,7 @@ class Monitor:
 
     def presence(self, name: str) -> Presence:
         """Whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
+        self._count_recent()
         first = self._first[name]
         last = self._last[name]
         count = self._count[name] + self._bin[name]
@@ -127,10 +149,12 @@ class Monitor:
 
     def names(self) -> list[str]:
         """The features followed, in order of their first appearance."""
+        self._count_recent()
         return sorted(self._last, key=lambda name: (self._first[name], name))
 
     def features(self) -> list[dict[str, Any]]:
         """Every feature followed, with its presence now and over the stream."""
+        self._count_recent()
         bins = [*self.bins, (self._bin_size, self._bin)] if self._bin_size else self.bins
         return [
             {
@@ -152,6 +176,7 @@ class Monitor:
 
     def dump(self) -> dict[str, Any]:
         """All of it as JSON."""
+        self._count_recent()
         return {
             "instances": self.instances,
             "width": self.width,

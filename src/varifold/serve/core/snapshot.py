@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from varifold.base.atomic import write_synced
 from varifold.serve.core import learners
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import StateError
@@ -54,27 +55,15 @@ def path_of(folder: Path, seq: int) -> Path:
 
 
 def write_part(path: Path, data: bytes) -> Path:
-    """Write and sync a file beside the target; `publish` gives it its name."""
+    """Write and sync a file beside the target; `atomic.publish` gives it its name."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        with open(part, "wb", buffering=0) as file:
+            write_synced(file.fileno(), data)
     except OSError:
         part.unlink(missing_ok=True)
         raise
     return part
-
-
-def publish(part: Path, path: Path) -> None:
-    """Give a written file its name, durably."""
-    os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def begin(state: ModelState, path: Path) -> Callable[[], Path]:

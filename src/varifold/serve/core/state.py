@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from varifold.errors import VarifoldError
-from varifold.evaluate.waiting import Waiting, WaitingInstances
+from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
-from varifold.serve.core.bodies import changes, parse
+from varifold.serve.core.bodies import changes, read
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
 from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS, Record
 from varifold.serve.core.monitor import Monitor
@@ -46,9 +45,9 @@ class ModelState:
         self.seq = 0
         self.time = 0
         self.learned = 0
-        self.waiting = WaitingInstances(limits.waiting, limits.waiting_ms)
+        self.waiting = LabelQueue(limits.waiting, limits.waiting_ms)
         self.monitor = Monitor()
-        self.last: Mapping[str, Any] | None = None
+        self.last: learners.Instance | None = None
         self._ids: OrderedDict[str, list[int]] = (
             OrderedDict()
         )  # id of the client -> sequence number, number of the waiting instance or 0
@@ -61,7 +60,7 @@ class ModelState:
         Only the sequence number goes on, and instances that waited too long are dropped.
         """
         if kind == ROWS:
-            return [self._row(row) for row in body]
+            return self._rows(body)
         self.seq += 1
         if kind == LEARN:
             return self._learn(body)
@@ -78,13 +77,37 @@ class ModelState:
         """Apply a record of the journal; what was refused then is refused again."""
         body: Any = record.payload
         if record.kind == ROWS:
-            body = [orjson.loads(line) for line in record.payload.split(b"\n")]
+            body = [read(line) for line in record.payload.split(b"\n")]
         elif record.kind != RESTORE:
-            body = parse(record.payload)
+            body = read(record.payload)
         try:
             self.apply(record.kind, body)
         except VarifoldError:
             return
+
+    def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of a batch. Most are an instance as text and its label, nothing else; those take a short way."""
+        short = learners.reads_json(self.learner)
+        return [
+            self._learn_text(row["x"], row["y"])
+            if short and len(row) == 2 and type(row.get("x")) is bytes and "y" in row
+            else self._row(row)
+            for row in rows
+        ]
+
+    def _learn_text(self, x: bytes, y: Any) -> dict[str, Any]:
+        """What _row() does with a row of x and y."""
+        self.seq = seq = self.seq + 1
+        scored = None
+        try:
+            if seq % SCORE_EVERY == 0:
+                scored = self.learner.predict_json(x)
+            self.learner.learn_json(x, y)
+        except VarifoldError as error:
+            return _refusal(error)
+        self.monitor.saw(x)
+        self._count_label(scored, y)
+        return {"seq": seq}
 
     def _row(self, body: dict[str, Any]) -> dict[str, Any]:
         """One row of a batch: an error becomes its answer, the other rows go on. Plain predictions take no number."""
@@ -97,7 +120,7 @@ class ModelState:
                 return self._learn(body)
             return self._keep(body) if body.get("keep") else self.predict(body)
         except VarifoldError as error:
-            return {"error": str(error), "status": getattr(error, "status", 422)}
+            return _refusal(error)
 
     def _learn(self, body: dict[str, Any]) -> dict[str, Any]:
         given = body.get("id")
@@ -111,8 +134,8 @@ class ModelState:
             scored = result["label"]
             self.last = x
         elif self.seq % SCORE_EVERY == 0:
-            scored = self.learner.predict_one(x)
-        self.learner.learn_one(x, y, body.get("w", 1.0))
+            scored = learners.predict(self.learner, x)
+        learners.learn(self.learner, x, y, body.get("w", 1.0))
         if given is not None:
             self._remember(str(given), 0)
         self._saw(x)
@@ -158,7 +181,7 @@ class ModelState:
         result: dict[str, Any] = {"seq": self.seq}
         if body.get("predict"):
             result = {**learners.answer(self.learner, x), "seq": self.seq}
-        self.learner.learn_one(x, body["y"], body.get("w", 1.0))
+        learners.learn(self.learner, x, body["y"], body.get("w", 1.0))
         self.waiting.remove(number)
         self._count_label(instance.answer, body["y"])
         return result
@@ -191,27 +214,35 @@ class ModelState:
         self._saw(x)
         return result
 
-    def features_of(self, body: dict[str, Any]) -> Mapping[str, Any]:
-        """The instance of a body; a key goes where a learner by key looks for it."""
-        x: dict[str, Any] = body["x"]
-        if body.get("key") is None:
+    def features_of(self, body: dict[str, Any]) -> learners.Instance:
+        """The instance of a body, as text where the learner reads text; a key goes where a learner by key looks."""
+        x: learners.Instance = body["x"]
+        key = body.get("key")
+        if key is None and learners.reads_json(self.learner):
             return x
+        found = learners.as_dict(x)
+        if key is None:
+            return found
         field = getattr(self.learner, "key", None)
         if field is None:
             raise RefusedError(
                 f"the model {self.name!r} has no learners by key; leave out the key or make one with key"
             )
-        return {**x, field: body["key"]}
+        return {**found, field: key}
 
-    def _kept_features(self, stored: bytes) -> Mapping[str, Any]:
-        found = orjson.loads(stored)
-        return self.features_of({"x": found[0], "key": found[1]}) if isinstance(found, list) else found
+    def _kept_features(self, stored: bytes) -> learners.Instance:
+        """The instance that _stored() gave; with a key it is an array of both."""
+        if not stored.startswith(b"["):
+            return self.features_of({"x": stored})
+        x, key = orjson.loads(stored)
+        return self.features_of({"x": x, "key": key})
 
-    def _saw(self, x: Mapping[str, Any]) -> None:
+    def _saw(self, x: learners.Instance) -> None:
         """Count an instance. The monitor is kept as JSON, so the name of a learner's key is counted as text."""
-        field = getattr(self.learner, "key", None)
-        if field in x and not isinstance(field, str):
-            x = {str(name): value for name, value in x.items()}
+        if not isinstance(x, bytes):
+            field = getattr(self.learner, "key", None)
+            if field in x and not isinstance(field, str):
+                x = {str(name): value for name, value in x.items()}
         self.monitor.saw(x)
 
     def _public(self, number: int) -> str:
@@ -272,7 +303,13 @@ class ModelState:
         return state
 
 
+def _refusal(error: VarifoldError) -> dict[str, Any]:
+    """The answer to a row that was refused."""
+    return {"error": str(error), "status": getattr(error, "status", 422)}
+
+
 def _stored(body: dict[str, Any]) -> bytes:
     """The instance of a body as JSON; a key stands beside it, because the name of its field may be a number."""
-    key = body.get("key")
-    return orjson.dumps(body["x"] if key is None else [body["x"], key])
+    x, key = body["x"], body.get("key")
+    text = x if isinstance(x, bytes) else orjson.dumps(x)
+    return text if key is None else b"[%b,%b]" % (text, orjson.dumps(key))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from varifold.base.atomic import publish, sync_folder
 from varifold.serve.core import snapshot
 from varifold.serve.core.build import identity
 from varifold.serve.core.errors import StateError
-from varifold.serve.core.journal import ROWS, Journal, JournalReader, Record, pack_frame, sync_folder
+from varifold.serve.core.journal import ROWS, Journal, JournalReader, Record, pack_frame
 from varifold.serve.core.state import Limits, ModelState
 
 _PARSING = 6e-9
@@ -69,7 +70,7 @@ class Store:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         path = snapshot.path_of(part, state.seq)
-        snapshot.publish(snapshot.write_part(path, snapshot.pack(state)), path)
+        publish(snapshot.write_part(path, snapshot.pack(state)), path)
         part.rename(folder)
         sync_folder(folder.parent)
         return cls(folder, state, policy)
@@ -168,7 +169,7 @@ class Store:
 
     def finish(self, part: Path, path: Path, first_kept: str) -> None:
         """The snapshot is written: give it its name, then remove what it replaces; journals go on at `first_kept`."""
-        snapshot.publish(part, path)
+        publish(part, path)
         for old in self.folder.glob("snapshot-*.state"):
             if old.name < path.name:
                 old.unlink()

@@ -34,19 +34,39 @@ function link(state, text) {
 
 // ---------------------------------------------------------------- models
 
-function showModels(models) {
-  $("empty").hidden = models.length > 0;
-  $("model").hidden = models.length === 0;
+function showModels(models, unrecovered) {
+  const names = [...models.map((m) => m.name), ...Object.keys(unrecovered)];
+  $("empty").hidden = names.length > 0;
+  $("model").hidden = names.length === 0;
   $("base").textContent = location.origin;
-  if (!models.some((m) => m.name === chosen.model)) chosen.model = models.length ? models[0].name : "";
-  $("models").replaceChildren(...models.map((model) => {
-    const card = element("button", undefined, { type: "button", "aria-pressed": model.name === chosen.model });
-    const kind = model.key ? `${model.method} per ${model.key}` : model.method;
-    card.append(element("b", model.name), element("span", `${kind} · ${short(model.steps)} learned`));
-    if (model.stopped) card.append(element("span", " · stopped", { class: "stop" }));
-    card.onclick = () => choose(model.name);
-    return card;
-  }));
+  if (!names.includes(chosen.model)) chosen.model = names.length ? names[0] : "";
+  $("models").replaceChildren(...models.map(modelCard), ...Object.keys(unrecovered).map(lostCard));
+}
+
+function card(name, ...content) {
+  const found = element("button", undefined, { type: "button", "aria-pressed": name === chosen.model, "data-model": name });
+  found.append(element("b", name), ...content);
+  found.onclick = () => choose(name);
+  return found;
+}
+
+function modelCard(model) {
+  const kind = model.key ? `${model.method} per ${model.key}` : model.method;
+  const content = [element("span", `${kind} · ${short(model.steps)} learned`)];
+  if (model.stopped) content.push(element("span", " · stopped", { class: "stop" }));
+  return card(model.name, ...content);
+}
+
+// A model that could not be recovered has nothing to show but the reason.
+function lostCard(name) {
+  return card(name, element("span", "could not be recovered", { class: "stop" }));
+}
+
+function showLost(reason) {
+  $("model").toggleAttribute("data-lost", reason !== undefined);
+  if (reason === undefined) return;
+  $("stopped").hidden = false;
+  $("stopped").textContent = reason;
 }
 
 function choose(name) {
@@ -57,7 +77,7 @@ function choose(name) {
     $("map").replaceChildren();
     location.hash = encodeURIComponent(name);
   }
-  explain();
+  if (!$("model").hasAttribute("data-lost")) explain();
   refresh();
 }
 
@@ -233,8 +253,12 @@ async function listen() {
 
 async function refresh() {
   try {
-    showModels((await (await ask("models")).json()).models);
-    if (chosen.model) {
+    const { models, unrecovered } = await (await ask("models")).json();
+    showModels(models, unrecovered);
+    showLost(unrecovered[chosen.model]);
+    if (chosen.model in unrecovered) {
+      showEvents();
+    } else if (chosen.model) {
       const found = await ask(`models/${encodeURIComponent(chosen.model)}/report`);
       if (found.ok) {
         const report = await found.json();

@@ -96,6 +96,13 @@ def find(method: str, path: str) -> tuple[Route, str]:
     raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
 
 
+def _no_token(given: bytes | None) -> Response:
+    """The answer to a request without a token, or with one that the server does not know."""
+    if given is None or given[:7].lower() != b"bearer ":
+        return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
+    return refusal(ForbiddenError("this token is none of the server's; its token file lists them"), 403)
+
+
 class App:
     """The door: one per process."""
 
@@ -144,9 +151,10 @@ class App:
     def _forbidden(self, request: Request, scope: int) -> Response | None:
         """Why a request is not let in, None if it is."""
         if self.tokens is not None:
-            request.held = self.tokens.scope_of(request.header(b"authorization")) if scope else 0
+            given = request.header(b"authorization")
+            request.held = self.tokens.scope_of(given) if scope else 0
             if scope and not request.held:
-                return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
+                return _no_token(given)
             return None if request.held >= scope else refusal(ForbiddenError("this token may read, not write"), 403)
         if not self.local_only:
             return None

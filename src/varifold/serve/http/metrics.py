@@ -79,6 +79,16 @@ class Metrics:
         return durations
 
 
+def _last_pause(writer: Writer) -> float:
+    return writer.snapshot_pauses[-1] if writer.snapshot_pauses else 0.0
+
+
+def _pause_p99(writer: Writer) -> float:
+    """The 99th percentile of the latest pauses; 0 before the first snapshot."""
+    pauses = sorted(writer.snapshot_pauses)
+    return pauses[min(len(pauses) - 1, int(0.99 * len(pauses)))] if pauses else 0.0
+
+
 _GAUGES: dict[str, tuple[str, Callable[[Writer], float]]] = {
     "seq": ("Number of the last change", lambda w: w.store.state.seq),
     "steps": ("Instances learned", lambda w: w.store.state.learner.steps),
@@ -89,7 +99,8 @@ _GAUGES: dict[str, tuple[str, Callable[[Writer], float]]] = {
     "label_rate": ("Labels per instance, recently", lambda w: w.store.state.monitor.label_rate),
     "commits": ("Group commits since the start", lambda w: w.commits),
     "snapshots": ("Snapshots since the start", lambda w: w.snapshots),
-    "snapshot_pause_seconds": ("How long the last snapshot held up the writer", lambda w: w.snapshot_pause),
+    "snapshot_pause_seconds": ("How long the last snapshot held up the writer", _last_pause),
+    "snapshot_pause_p99_seconds": ("The 99th percentile of that over 1,000 snapshots", _pause_p99),
     "journal_bytes": ("Size of the present journal", lambda w: w.store.journal.size),
     "stopped": ("1 when the model takes no changes", lambda w: float(w.stopped is not None)),
 }

@@ -6,6 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+from varifold.base.learner import is_regressor
 from varifold.errors import VarifoldError
 from varifold.perkey import PerKey
 from varifold.serve.core import bodies, learners
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 async def predict(app: App, request: Request) -> Response:
     """Answer an instance; with keep it waits for its label."""
     data = await request.body(app.limits.body)
-    body = bodies.parse(data)
+    body = bodies.read(data)
     bodies.check_instance(body)
     writer = app.models[request.argument]
     if body.get("keep"):
@@ -36,7 +37,7 @@ async def predict(app: App, request: Request) -> Response:
 async def learn(app: App, request: Request) -> Response:
     """Learn a labelled instance; the answer comes once it is on disk."""
     data = await request.body(app.limits.body)
-    body = bodies.parse(data)
+    body = bodies.read(data)
     bodies.check_instance(body)
     bodies.check_label(body)
     return Response(encode(await app.models[request.argument].submit(LEARN, data, body)))
@@ -112,7 +113,8 @@ async def show(app: App, request: Request) -> Response:
         {
             **summary(writer),
             "params": learner._header()["params"],
-            "labels": learner.classes,
+            "task": "regression" if is_regressor(learner) else "classification",
+            "labels": getattr(learner, "classes", []),
             "digest": learners.digest(learner),
         }
     )
@@ -144,11 +146,13 @@ async def explain(app: App, request: Request) -> Response:
     if "x" not in body:
         if state.last is None:
             raise NotFoundError("no instance has been answered since the start; send one as x")
-        body = {"x": state.last}
+        body = {"x": learners.as_dict(state.last)}
     bodies.check_instance(body)
-    x = state.features_of(body)
+    x = learners.as_dict(state.features_of(body))
+    if is_regressor(state.learner) and wanted is not None:
+        raise RefusedError("the model is a regressor, which has no labels: leave label out")
     try:
-        parts = state.learner.explain_one(x, wanted)
+        parts = state.learner.explain_one(x, *([] if wanted is None else [wanted]))
     except VarifoldError as error:
         raise RefusedError(str(error)) from error
     return answer({**learners.answer(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})

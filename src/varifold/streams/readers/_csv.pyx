@@ -258,6 +258,8 @@ cdef class Delimited(Records):
         return 0
 
     cdef int32_t label_code(self, bytes text) except -1:
+        if not self.labels.values:
+            self.label_cache.clear()  # the labels were emptied: they are numbers to predict
         code = self.label_cache.get(text)
         if code is None:
             code = self.labels.code(label_of(text))

@@ -88,8 +88,8 @@ class Context:
         for role, given in self._roles().items():
             if not isinstance(given, str | None):
                 raise ParameterError(f"{role} must be the name of a column. Got {given!r} instead.")
-        if self.target_type not in (None, "class"):
-            raise ParameterError(f"target_type must be 'class' or None. Got {self.target_type!r} instead.")
+        if self.target_type not in (None, "class", "number"):
+            raise ParameterError(f"target_type must be 'class', 'number' or None. Got {self.target_type!r} instead.")
         if self.on_error not in ("raise", "skip"):
             raise ParameterError(f"on_error must be 'raise' or 'skip'. Got {self.on_error!r} instead.")
         if self.unlabelled not in ("raise", "keep"):

@@ -1,37 +1,74 @@
-"""Targets that do not suit a classifier: quantities, and a single value."""
+"""What a stream's target is: classes, or numbers to predict."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.errors import DataError, VarifoldWarning
+from varifold.errors import VarifoldWarning
 from varifold.streams.readers.context import Context
+from varifold.streams.stream import Batch
 
-__all__ = ["refuse_numeric_target", "warn_single_value"]
+__all__ = ["TARGET_TYPES", "as_numbers", "decide_target_type", "is_quantity", "warn_single_value"]
 
+TARGET_TYPES = ("class", "number")
 MOST_VALUES = 50
-"""So many different numbers, some of them not whole, may still be classes."""
+"""More different numbers than that are a quantity when some are not whole, or when they lie apart."""
+FEW_VALUES = 10
+"""In a short stream more numbers than that are a quantity, when some are not whole and most occur once."""
 FEWEST_ROWS = 10
 """A shorter stream may well have one label by chance."""
 
 
-def refuse_numeric_target(context: Context, block: Block) -> None:
-    """Refuse a first block whose labels are measurements rather than classes."""
-    if context.target_type == "class":
-        return
+def decide_target_type(context: Context, block: Block) -> None:
+    """Settle, from the first block that has labels, whether the target is a class or a number."""
+    if context.target_type is None and (block.codes >= 0).any():
+        context.target_type = "number" if is_quantity(block) else "class"
+
+
+def is_quantity(block: Block) -> bool:
+    """Whether the labels of a block are measurements rather than classes.
+
+    They are when they are numbers of which there are many: more than 50, some of them not whole or, on the average,
+    every other whole number left out; or more than 10 that are not all whole and mostly occur once.
+    """
     values = block.labels.values
-    found = [values[code] for code in np.unique(block.codes[block.codes >= 0]).tolist()]
-    numbers = [y for y in found if isinstance(y, int | float)]
-    fractions = [y for y in numbers if isinstance(y, float) and not y.is_integer()]
-    if len(numbers) > MOST_VALUES and fractions:
-        raise DataError(
-            f"{_name(context)} holds {len(numbers):,} different numbers in the first {len(block):,} rows, some of them "
-            f"not whole (such as {fractions[0]!r}), so it is a quantity and not a class; name a column of classes, or "
-            "pass target_type='class' (--target-type class) if every number is a class of its own"
-        )
+    codes = block.codes[block.codes >= 0]
+    found = [values[code] for code in np.unique(codes).tolist()]
+    if not found or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in found):
+        return False
+    if all(float(y).is_integer() for y in found):
+        return len(found) > MOST_VALUES and max(found) - min(found) >= 2 * len(found)
+    return len(found) > MOST_VALUES or (len(found) > FEW_VALUES and 2 * len(found) > len(codes))
+
+
+def as_numbers(context: Context, batch: Batch, rows: int) -> Batch:
+    """The batch with its labels as numbers to predict; a row whose label is no finite number is reported.
+
+    `rows` came before it. The table of labels is emptied, since each number may be a new one.
+    """
+    block = batch.block
+    found = np.array([_number(y) for y in block.labels.values] + [np.nan])
+    targets = found[block.codes]
+    bad = np.flatnonzero(np.isnan(targets) & (block.codes >= 0))
+    for i in bad.tolist():
+        shown = block.labels.values[block.codes[i]]
+        context.failed("the target", rows + i + 1, context.target, f"{shown!r} is no finite number")
+    batch = replace(batch, block=block.with_targets(targets))
+    context.labels.clear()
+    return batch.take(np.setdiff1d(np.arange(len(block)), bad)) if len(bad) else batch
+
+
+def _number(label: object) -> float:
+    """A label as a finite number, NaN where it is none."""
+    try:
+        number = float(label) if isinstance(label, int | float) else float("nan")
+    except OverflowError:
+        return float("nan")
+    return number if np.isfinite(number) else float("nan")
 
 
 def warn_single_value(context: Context, rows: int) -> None:

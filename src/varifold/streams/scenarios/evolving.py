@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from varifold._engine.assemble import assemble
 from varifold._engine.block import Block
@@ -15,12 +16,20 @@ from varifold.streams.scenarios.segment import Segment
 
 __all__ = ["evolvable"]
 
+Floats = NDArray[np.float64]
 
-def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str = "both") -> Segment:
+
+SCALINGS = ("unit", "symmetric", "standard")
+
+
+def evolvable(
+    segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str = "both", scaling: str = "unit"
+) -> Segment:
     """At half of the stream all columns are replaced by others that are linear in them.
 
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
-    and every column is scaled to [0, 1] over the whole set (which looks ahead, and is part of the generator). The new
+    and every column is scaled over the whole set (which looks ahead, and is part of the generator): to [0, 1], with
+    ``scaling=symmetric`` to [-1, 1], with ``scaling=standard`` to mean 0 and deviation 1. The papers name none. The new
     space is X R with standard normal R and floor(ratio d) columns ``new1``, ``new2``, ...; in the last `overlap` rows
     of the first half both spaces are there; ``show=new`` hides the old one altogether. Only rows after the switch count
     (`scored_from`). The authors' second spaces are no longer public; R comes from the seed here.
@@ -29,6 +38,8 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str
         raise ParameterError(f"overlap must be a whole number >= 0. Got {overlap} instead.")
     if show not in ("both", "new"):
         raise ParameterError(f"show must be one of both, new. Got {show!r} instead.")
+    if scaling not in SCALINGS:
+        raise ParameterError(f"scaling must be one of {', '.join(SCALINGS)}. Got {scaling!r} instead.")
     if not 0 < ratio <= 1:
         raise ParameterError(f"ratio must be a share above 0 and at most 1. Got {ratio} instead.")
     columns = Columns(segment.reordered().block)
@@ -38,8 +49,7 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str
     n, width = table.shape
     if n < 2 or width == 0:
         raise DataError(f"evolvable needs two complete rows or more; the set has {n} of them in {len(complete)} rows")
-    low, high = table.min(axis=0), table.max(axis=0)
-    first = (table - low) / np.where(high > low, high - low, 1.0)
+    first = _scaled(table, scaling)
     new = first @ np.random.default_rng(segment.seed).standard_normal((width, max(1, int(ratio * width + 1e-9))))
     switch = n // 2
     first[switch if show == "both" else 0 :] = np.nan
@@ -57,3 +67,13 @@ def evolvable(segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str
         None if targets is None else targets[complete],
     )
     return replace(segment.with_block(made), scored_from=switch)
+
+
+def _scaled(table: Floats, scaling: str) -> Floats:
+    """Every column scaled over the whole set; a constant one becomes its lower end, or 0."""
+    if scaling == "standard":
+        deviation = table.std(axis=0)
+        return (table - table.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    low, high = table.min(axis=0), table.max(axis=0)
+    unit = (table - low) / np.where(high > low, high - low, 1.0)
+    return 2.0 * unit - 1.0 if scaling == "symmetric" else unit

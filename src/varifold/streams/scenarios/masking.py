@@ -83,9 +83,10 @@ def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "r
     """Absence carries information: half of the columns are hidden more often in one class than in the other.
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
-    registered sets the negative one) and `b` in all others; the other half with .5 everywhere. The paper does not say
-    which half: ``half=random`` takes one from the seed, ``half=first`` the first columns in file order. Nor does it
-    say which label is which; ``a=0.3,b=0.1`` turns the rates round.
+    registered sets the negative one) and `b` in all others; the other half with .5 everywhere. Of numbers to predict
+    those up to the median count as the first label. The paper does not say which half: ``half=random`` takes one from
+    the seed, ``half=first`` the first columns in file order. Nor does it say which label is which; ``a=0.3,b=0.1``
+    turns the rates round.
     """
     _share("a", a)
     _share("b", b)
@@ -96,7 +97,7 @@ def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "r
     chosen = order[: width // 2]
     removal[0, chosen] = a
     removal[1, chosen] = b
-    return _bernoulli(segment, removal, segment.codes > 0)
+    return _bernoulli(segment, removal, segment.upper)
 
 
 def uninformative(segment: Segment) -> Segment:

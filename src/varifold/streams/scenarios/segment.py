@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from varifold.streams.scenarios._apply_mask import masked
 from varifold.streams.scenarios._masks import Mask
 from varifold.streams.scenarios.columns import Columns
 
-__all__ = ["MOST_PHASES", "Segment"]
+__all__ = ["MOST_PHASES", "Segment", "median_of"]
 
 MOST_PHASES = 1_000_000
 """Parts with different columns that a scenario may cut a stream into."""
@@ -25,7 +26,8 @@ class Segment:
 
     `columns` and `rows` (their number) are those of the whole stream; the segment begins at row `start`. `order` is the
     permutation still to be applied to the block's rows; a mask applies it on the way. `seed` is that of the current
-    scenario, `conversion` what the data set's registry entry says for ``mixed``.
+    scenario, `conversion` what the data set's registry entry says for ``mixed``; `median` is that of all numbers to
+    predict, NaN where labels are predicted.
     """
 
     block: Block
@@ -37,15 +39,17 @@ class Segment:
     scored_from: int = 0
     delay: int = 0
     conversion: str | None = None
+    median: float = float("nan")
 
     @classmethod
     def whole(cls, block: Block, conversion: str | None = None) -> Segment:
         """A block as a whole stream."""
-        return cls(block, Columns(block), len(block), conversion=conversion)
+        return cls(block, Columns(block), len(block), conversion=conversion, median=median_of([block.targets]))
 
     def with_block(self, block: Block) -> Segment:
         """The same with another block as the whole stream."""
-        return replace(self, block=block, columns=Columns(block), rows=len(block), order=None)
+        median = median_of([block.targets])
+        return replace(self, block=block, columns=Columns(block), rows=len(block), order=None, median=median)
 
     def masked(self, mask: Mask) -> Segment:
         """The same with only the cells that the mask shows."""
@@ -66,3 +70,18 @@ class Segment:
         """Label codes, in the order of the stream."""
         codes: np.ndarray[Any, Any] = self.block.codes
         return codes if self.order is None else codes[self.order]
+
+    @property
+    def upper(self) -> np.ndarray[Any, Any]:
+        """Which rows, in their order, have another label than the first one, or a number above the median."""
+        if self.block.targets is None:
+            return self.codes > 0
+        above: np.ndarray[Any, Any] = self.block.targets > self.median
+        return above if self.order is None else above[self.order]
+
+
+def median_of(targets: Iterable[np.ndarray[Any, Any] | None]) -> float:
+    """The median of the numbers to predict in several blocks; NaN where there are none."""
+    parts = [part[~np.isnan(part)] for part in targets if part is not None]
+    found = np.concatenate(parts) if parts else np.zeros(0)
+    return float(np.median(found)) if len(found) else float("nan")

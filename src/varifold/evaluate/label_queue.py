@@ -1,7 +1,13 @@
-"""Instances that wait for a label which comes by number, whenever it comes; bounded by count and age."""
+"""The queue of late labels: instances that were predicted and wait for their label, bounded by count and age.
+
+To the server, `follow` and the MQTT bridge a label comes by the number of its instance, at any time. Evaluation knows
+when it comes: the instance is added with the time at which it is due.
+"""
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections import OrderedDict
 from typing import Any, Literal, NamedTuple
 
@@ -11,27 +17,34 @@ Fate = Literal["unknown", "waiting", "labelled", "expired"]
 
 
 class Waiting(NamedTuple):
-    """One instance as it was predicted: when (milliseconds), its features as JSON, and the answer that was given."""
+    """One instance as it was predicted.
+
+    When it was predicted (the server: milliseconds; evaluation: instances), its features as JSON, the answer that was
+    given, and when its label comes, where that is known.
+    """
 
     time: int
-    x: bytes
-    answer: Any
+    x: bytes = b""
+    answer: Any = None
+    due: float = math.inf
 
 
-class WaitingInstances:
+class LabelQueue:
     """Numbers 1, 2, 3, ... in order of arrival; the oldest go first when there are too many or they are too old.
 
     Only the waiting ones are held, so that memory is bounded. Of any other number it is still known what became of
     it: beyond `last` it was never given, above `expired_to` it has its label, below that the limits have passed it.
     """
 
-    def __init__(self, most: int, oldest_ms: int) -> None:
+    def __init__(self, most: float = math.inf, oldest: float = math.inf) -> None:
         self.most = most
-        self.oldest_ms = oldest_ms
+        self.oldest = oldest
+        self._limited = most < math.inf or oldest < math.inf
         self.last = 0
         self.expired_to = 0
         self.expired = 0
         self._held: OrderedDict[int, Waiting] = OrderedDict()  # a dict would be slow to give its oldest entry
+        self._due: list[tuple[float, int]] = []  # when the label comes, number
 
     def __len__(self) -> int:
         return len(self._held)
@@ -40,8 +53,18 @@ class WaitingInstances:
         """Keep an instance; returns its number."""
         self.last += 1
         self._held[self.last] = instance
-        self.expire(instance.time)
+        if instance.due < math.inf:
+            self._due.append((instance.due, self.last))
+        if self._limited:
+            self.expire(instance.time)
         return self.last
+
+    def take_due(self, now: float) -> list[tuple[float, int]]:
+        """Remove the instances whose label comes before a time: (when, number), in the order of the labels."""
+        self._due.sort()  # nearly sorted already: a heap would be slower
+        ready = bisect.bisect_left(self._due, (now,))
+        taken, self._due = self._due[:ready], self._due[ready:]
+        return [(due, number) for due, number in taken if self._held.pop(number, None) is not None]  # else it expired
 
     def __getitem__(self, number: int) -> Waiting:
         return self._held[number]
@@ -49,7 +72,7 @@ class WaitingInstances:
     def get(self, number: int, now: int = 0) -> Waiting | None:
         """The instance, if it waits and is not too old at the time given."""
         found = self._held.get(number)
-        return None if found is None or now - found.time > self.oldest_ms else found
+        return None if found is None or now - found.time > self.oldest else found
 
     def remove(self, number: int) -> None:
         """The label came."""
@@ -67,7 +90,7 @@ class WaitingInstances:
         """Drop what is beyond the limits."""
         while self._held:
             number = next(iter(self._held))
-            if len(self._held) <= self.most and now - self._held[number].time <= self.oldest_ms:
+            if len(self._held) <= self.most and now - self._held[number].time <= self.oldest:
                 return
             del self._held[number]
             self.expired_to = number

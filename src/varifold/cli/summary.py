@@ -1,0 +1,169 @@
+"""What ``varifold run`` prints: facts about the run and its metrics, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from varifold.base.spec import ModelSpec
+from varifold.cli import details, source
+from varifold.cli.output import number, print_csv, print_json, table
+from varifold.evaluate import NumberResult, Summary
+
+_SHOWN = (
+    "cer",
+    "accuracy",
+    "f1",
+    "balanced_accuracy",
+    "kappa",
+    "auroc",
+    "auprc",
+    "log_loss",
+    "brier",
+    "calibration_error",
+)
+_NUMBERS_SHOWN = ("mae", "rmse", "r2", "mape", "pinball")
+
+
+def show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> None:
+    """Print the metrics in the format asked for."""
+    if args.format == "json":
+        print_json(facts | details.facts(args, summary))
+    elif args.format == "csv":
+        print_csv(_lines(args, summary) if args.by is None else details.period_lines(summary))
+    else:
+        print("\n\n".join([_page(facts), *details.pages(args, summary)]))
+
+
+def facts_of(
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary, delay: Any
+) -> dict[str, Any]:
+    """Everything about a run, for JSON and for the table."""
+    first = summary.results[0]
+    learner = summary.learner
+    params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
+    found = {
+        "model": spec.name,
+        "task": "regression" if isinstance(first, NumberResult) else "classification",
+        "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
+        "data": given.name,
+        "scenario": args.scenario,
+        "scale": args.scale or params.get("scale"),
+        "instances": first.instances,
+        "features": _columns(given, summary),
+        "names": max(r.names for r in summary.results),
+    }
+    about = {
+        "repeats": len(summary.results),
+        "seed": args.seed,
+        "delay": delay,
+        "scored_from": first.scored_from,
+        "unlabelled": first.unlabelled,
+        "skipped": given.skipped,
+        "empty": _count(summary.mean("empty")),
+    }
+    costs = {
+        "us_per_instance": summary.mean("us_per_instance"),
+        "seconds": float(summary.values("seconds").sum()),
+        "peak_memory": first.peak_memory,
+        "versions": _versions(),
+    }
+    if isinstance(first, NumberResult):
+        return found | {"lowest": first.lowest, "highest": first.highest} | about | _number_metrics(summary) | costs
+    return found | {"classes": len(first.labels), "labels": first.labels} | about | _label_metrics(summary) | costs
+
+
+def _label_metrics(summary: Summary) -> dict[str, Any]:
+    metrics = summary.metrics()
+    return {name: metrics[name] for name in _SHOWN} | {
+        "positive": summary.results[0].positive,
+        "majority_cer": summary.mean("majority_cer"),
+        "majority_share": summary.mean("majority_share"),
+    }
+
+
+def _number_metrics(summary: Summary) -> dict[str, Any]:
+    metrics = summary.metrics()
+    return {name: metrics[name] for name in _NUMBERS_SHOWN} | {
+        "quantile": summary.results[0].quantile,
+        "mean_mae": summary.mean("mean_mae"),
+    }
+
+
+def _columns(given: source.Input, summary: Summary) -> int:
+    """Columns before indicators: as the data set says, or as many as were seen."""
+    known = given.columns()
+    return max(r.columns for r in summary.results) if known is None else known
+
+
+def _count(mean: float) -> float | int:
+    """A mean count, as an int when it is one."""
+    return int(mean) if mean == int(mean) else mean
+
+
+def _versions() -> dict[str, str]:
+    from varifold import __version__
+
+    found = {"varifold": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "river"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {"model": args.model, "data": args.data or " ".join(args.files), "scenario": args.scenario, "seed": seed}
+        | {"instances": result.instances, "empty": result.empty}
+        | {name: getattr(result, name) for name in summary.metric_names}
+        for seed, result in zip(summary.seeds, summary.results, strict=True)
+    ]
+
+
+def title(facts: dict[str, Any]) -> str:
+    """Model, data and scenario."""
+    scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
+    return f"{facts['model']} on {facts['data']}{scenario}"
+
+
+def _page(facts: dict[str, Any]) -> str:
+    several = facts["repeats"] > 1
+    runs = f", {facts['repeats']} repeats" if several else ""
+    numeric = facts["task"] == "regression"
+    what = f"targets from {facts['lowest']:g} to {facts['highest']:g}" if numeric else f"{facts['classes']} classes"
+    head = (
+        f"{title(facts)}: {facts['instances']:,} instances{runs}, {facts['features']:,} features "
+        f"({facts['names']:,} names), {what}"
+    )
+    rows = []
+    for name in _NUMBERS_SHOWN if numeric else _SHOWN:
+        spread = [number(facts[name]["std"])] if several else []
+        rows.append([_label(name, facts), number(facts[name]["mean"]), *spread])
+    baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
+    rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])
+    rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])
+    body = table(["metric", "mean", "std"] if several else ["metric", "value"], rows)
+    notes = _notes(facts, several)
+    return "\n".join([head, "", body, *([""] if notes else []), *notes])
+
+
+def _label(name: str, facts: dict[str, Any]) -> str:
+    """A metric as the table names it."""
+    if name == "f1":
+        return "f1 (mean over labels)" if facts["positive"] is None else f"f1 of {facts['positive']!r}"
+    return f"pinball ({facts['quantile']:g})" if name == "pinball" else name.replace("_", " ")
+
+
+def _notes(facts: dict[str, Any], several: bool) -> list[str]:
+    target = "a target" if facts["task"] == "regression" else "a label"
+    mean = " (mean of the repeats)" if several else ""
+    texts = {
+        "empty": f"instances without any feature{mean}",
+        "unlabelled": f"instances without {target}, not scored",
+        "skipped": "rows could not be read and were skipped",
+    }
+    return [f"{facts[key]:g} {text}" for key, text in texts.items() if facts[key]]

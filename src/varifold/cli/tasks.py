@@ -1,0 +1,76 @@
+"""Which task a run is: the target's type chooses between classifiers and regressors, and says so."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import Any
+
+from varifold.base import Block, models
+from varifold.base.blocks import with_numbers
+from varifold.base.learner import is_regressor
+from varifold.base.spec import ModelSpec, parse_model, regressor_for
+from varifold.cli.source import Input
+from varifold.errors import ParameterError
+
+_MANY = 10
+"""More whole numbers than that as classes are worth a remark."""
+
+
+def for_target(
+    args: argparse.Namespace, given: Input, spec: ModelSpec, named: bool = True, loaded: Any = None
+) -> ModelSpec:
+    """The learner for the target of the input: a classifier's name means its regressor where the target is a number.
+
+    What was chosen goes to standard error. A regressor that was named, or a model that goes on, makes the target a
+    number without being asked. `named` says whether the caller named the learner.
+    """
+    numeric = is_regressor(loaded if loaded is not None else spec.cls)
+    if numeric and args.target_type == "class":
+        raise ParameterError(f"--target-type class: {spec.name} is a regressor, which predicts numbers")
+    if numeric:
+        _take_numbers(given)
+    elif _target_type(args, given) == "number":
+        if loaded is not None:
+            raise ParameterError(f"the target is a number, and {args.load} holds the classifier {spec.name!r}")
+        spec = regressor_for(spec) if named else parse_model(default_regressor())
+        _take_numbers(given)
+        how = "asked for by --target-type" if args.target_type else "--target-type class takes every number as a class"
+        print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
+    if args.key and is_regressor(spec.cls):
+        raise ParameterError("--key makes one classifier per value of a column; leave it out for a regressor")
+    return spec
+
+
+def _target_type(args: argparse.Namespace, given: Input) -> str | None:
+    """``class`` or ``number``, as given or as the first rows of files show; a data set has labels."""
+    if args.target_type is not None or given.stream is None:
+        return str(args.target_type) if args.target_type else None
+    found: str | None = given.stream.target_type
+    return found
+
+
+def _take_numbers(given: Input) -> None:
+    """Let the input give numbers to predict."""
+    if given.stream is not None:
+        given.stream.take_numbers()
+    elif isinstance(given.whole, Block):
+        given.whole = with_numbers(given.whole)
+    else:
+        given.whole = replace(given.whole, block=with_numbers(given.whole.block))
+
+
+def default_regressor() -> str:
+    """The regressor where none is named."""
+    return "autoregressor" if "autoregressor" in models else "arowregressor"
+
+
+def say_if_numbers(result: Any) -> None:
+    """Remark on standard error that the classes of a result are many whole numbers, which may be meant as numbers."""
+    labels = getattr(result, "labels", [])
+    if len(labels) > _MANY and all(type(label) is int for label in labels):
+        print(
+            f"the target holds {len(labels)} whole numbers, each taken as a class; --target-type number predicts them",
+            file=sys.stderr,
+        )

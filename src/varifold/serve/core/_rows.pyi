@@ -1,0 +1,6 @@
+from typing import Any
+
+def split_row(line: bytes) -> dict[str, Any] | None: ...
+
+class NameReader:
+    def names(self, text: bytes) -> tuple[str, ...] | None: ...

@@ -1,0 +1,144 @@
+"""The command line on a target that is a number: run, save, load, predict, explain, inspect, bench, pictures."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import varifold
+from varifold.cli import main
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    rng = np.random.default_rng(1)
+    place = tmp_path / "plant.csv"
+    with place.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["heat", "load", "valve", "output"])
+        for _ in range(300):
+            heat, load = rng.normal(), rng.normal()
+            output = 40.0 + 3.0 * heat - load + 0.1 * rng.normal()
+            rows.writerow([heat if rng.random() < 0.8 else "", load, rng.choice(["open", "shut"]), output])
+    return str(place)
+
+
+def run(*words: str) -> int:
+    return main(list(words))
+
+
+def found(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return facts
+
+
+def test_the_default_learner_is_a_regressor(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", path, "--target", "output", "--format", "json") == 0
+    facts = found(capsys)
+    assert facts["task"] == "regression"
+    assert facts["model"].endswith("regressor")
+    assert facts["mae"]["mean"] < 0.7 * facts["mean_mae"]
+
+
+def test_parameters_go_to_the_regressor(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run("run", path, "--target", "output", "--model", "arow:r=0.5,covariance=full", "--format", "json")
+    facts = found(capsys)
+    assert (facts["model"], facts["params"]["r"], facts["params"]["covariance"]) == ("arowregressor", 0.5, "full")
+
+
+def test_a_river_regressor_by_its_path(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = "river.tree:HoeffdingTreeRegressor:grace_period=50"
+    assert run("run", path, "--target", "output", "--model", model, "--format", "json") == 0
+    facts = found(capsys)
+    assert facts["task"] == "regression"
+    assert facts["params"]["grace_period"] == 50
+
+
+def test_csv_and_quantile(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", path, "--target", "output", "--model", "arow", "--format", "csv", "--quantile", "0.9") == 0
+    (line,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert line["model"] == "arowregressor"
+    assert float(line["pinball"]) != pytest.approx(float(line["mae"]) / 2)
+
+
+def test_whole_numbers_are_classes_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "rings.csv"
+    place.write_text("size,rings\n" + "".join(f"{i % 29 + 0.1 * (i % 3)},{i % 29}\n" for i in range(200)))
+    assert run("run", str(place), "--target", "rings", "--model", "arow") == 0
+    said = capsys.readouterr()
+    assert "29 classes" in said.out
+    assert "29 whole numbers, each taken as a class; --target-type number" in said.err
+    assert run("run", str(place), "--target", "rings", "--model", "arow", "--target-type", "number") == 0
+    said = capsys.readouterr()
+    assert "targets from 1 to 28" in said.out or "targets from 0 to 28" in said.out
+    assert "asked for by --target-type" in said.err
+    assert run("run", str(place), "--target", "rings", "--model", "arowregressor", "--target-type", "class") == 2
+    assert "is a regressor" in capsys.readouterr().err
+
+
+@pytest.mark.real_data
+def test_a_data_set_of_numbers_is_predicted_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--data", "german", "--model", "arow", "--target-type", "number"]
+    assert run("run", *options) == 0
+    assert "targets from 1 to 2" in capsys.readouterr().out
+
+
+def test_one_regressor_per_key_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", path, "--target", "output", "--model", "arow", "--key", "valve") == 2
+    assert "leave it out for a regressor" in capsys.readouterr().err
+
+
+def test_saved_continued_asked_and_looked_at(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "model")
+    picture = str(tmp_path / "run.png")
+    assert run("run", path, "--target", "output", "--model", "arow", "--save", model, "--plot", picture) == 0
+    assert Path(picture).stat().st_size > 10_000
+    learner = varifold.load(model)
+    assert run("run", path, "--load", model, "--format", "json") == 0
+    capsys.readouterr()
+    assert run("predict", model, path, "--explain", "1") == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == 300
+    assert list(rows[0]) == ["row", "output", "prediction", "explanation"]
+    assert run("explain", model, "--row", "heat=1", "load=0", "valve=open", "--format", "json") == 0
+    facts = found(capsys)
+    assert sum(part["parts"][0] for part in facts["features"]) == pytest.approx(facts["answer"], rel=1e-9)
+    assert facts["answer"] == learner.predict_one({"heat": 1.0, "load": 0.0, "valve": "open"})
+    assert run("explain", model, "--row", "heat=1", "--label", "high") == 2
+    assert "which has no labels" in capsys.readouterr().err
+    assert run("explain", model, "--row", "heat=1") == 0
+    assert "sum" in capsys.readouterr().out
+    assert run("inspect", model, "--format", "json") == 0
+    assert found(capsys)["target"]["mean"] == pytest.approx(40.0, abs=1.0)
+
+
+def test_a_classifier_does_not_go_on_with_numbers(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("heat,y\n1,up\n2,down\n")
+    model = str(tmp_path / "model")
+    assert run("run", str(labels), "--target", "y", "--model", "arow", "--save", model) == 0
+    assert run("run", path, "--target", "output", "--load", model) == 2
+    assert "holds the classifier 'arow'" in capsys.readouterr().err
+
+
+def test_a_comparison_of_regressors(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, picture = tmp_path / "page.html", tmp_path / "picture.png"
+    models = "arow,meanregressor,river.linear_model:LinearRegression"
+    options = ["bench", "run", "--data", path, "--target", "output", "--store", str(tmp_path / "s.sqlite")]
+    assert run(*options, "--models", models) == 0
+    table = capsys.readouterr().out
+    assert "arowregressor" in table
+    assert all(name in table for name in ("MAE", "RMSE", "R²", "the mean so far"))
+    assert run(*options, "--models", models, "--html", str(page), "--plot", str(picture)) == 0
+    assert "mean so far" in page.read_text()
+    assert picture.stat().st_size > 10_000
+    capsys.readouterr()
+    assert run(*options, "--models", "arow,olsf") == 2
+    assert "olsf is a classifier" in capsys.readouterr().err

@@ -1,0 +1,270 @@
+"""A bucket of keys without Spark: log, snapshots and live learners give what one process gives, whatever is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import varifold
+from varifold.errors import ModelFileError, ParameterError
+from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
+from varifold.spark.keyed import Answer, Keyed
+from varifold.spark.packed import pack, unpack
+
+
+class Memory:
+    """A bucket's state in memory; `calls` counts what would cross to the JVM."""
+
+    def __init__(self) -> None:
+        self.held: Token | None = None
+        self.lines: list[tuple[int, str]] = []
+        self.keys: dict[Any, bytes] = {}
+        self.calls = 0
+
+    def copy(self) -> Memory:
+        other = Memory()
+        other.held, other.lines, other.keys = self.held, list(self.lines), dict(self.keys)
+        return other
+
+    def token(self) -> Token | None:
+        self.calls += 1
+        return self.held
+
+    def set_token(self, token: Token) -> None:
+        self.calls += 1
+        self.held = token
+
+    def log(self) -> Iterator[str]:
+        self.calls += 1
+        return iter([text for _, text in sorted(self.lines)])
+
+    def append(self, counter: int, text: str) -> None:
+        self.calls += 1
+        self.lines.append((counter, text))
+
+    def clear_log(self) -> None:
+        self.calls += 1
+        self.lines = []
+
+    def snapshot(self, key: Any) -> bytes | None:
+        self.calls += 1
+        return self.keys.get(key)
+
+    def write(self, key: Any, data: bytes) -> None:
+        self.calls += 1
+        self.keys[key] = data
+
+
+def plan(model: Any = None, **limits: int) -> Plan:
+    return Plan(model or varifold.AROW(), **{"wait": 50, "buckets": 4, "logged": 3, "live": 100, **limits})
+
+
+def rows_of(keys: int, n: int, seed: int = 1, late: float = 0.18) -> list[str]:
+    """Rows of several keys; some labels come up to ten rows later."""
+    rng = random.Random(seed)
+    found: list[dict[str, Any]] = []
+    for key in range(keys):
+        rows: list[tuple[float, dict[str, Any]]] = []
+        for t in range(n):
+            x = {f"f{j}": rng.gauss(0, 1) for j in range(5) if rng.random() < 0.7}
+            label = "yes" if sum(x.values()) > 0 else "no"
+            row = {"k": f"device {key}", "i": t, "n": x, "s": {"mode": rng.choice(["on", "off", "a\u2028b"])}}
+            if rng.random() < late:
+                rows += [(t, row), (t + 0.5 + rng.randrange(10), {"k": row["k"], "i": t, "y": label})]
+            else:
+                rows.append((t, {**row, "y": label}))
+        rows.sort(key=lambda pair: pair[0])
+        found += [{**row, "o": place} for place, (_, row) in enumerate(rows)]
+    found.sort(key=lambda row: row["o"])
+    return [json.dumps(row, ensure_ascii=False) for row in found]
+
+
+def plain(lines: Sequence[str], model: Any = None, most: int = 50) -> list[Answer]:
+    """One process, one learner per key, a dict."""
+    blank = model or varifold.AROW()
+    learners: dict[Any, Any] = {}
+    waiting: dict[Any, dict[str, Any]] = {}
+    answers = []
+    for line in lines:
+        row = json.loads(line)
+        learner = learners.setdefault(row["k"], blank.clone())
+        if "n" in row:
+            x = {**row["n"], **row["s"]}
+            shares = learner.predict_proba_one(x)
+            label = learner.predict_one(x)
+            answers.append(Answer(row["k"], row["i"], label, shares, learner.steps, "prediction", None))
+            if "y" in row:
+                learner.learn_one(x, row["y"])
+            else:
+                waiting[row["k"], row["i"]] = x
+        else:
+            learner.learn_one(waiting.pop((row["k"], row["i"])), row["y"])
+    return answers
+
+
+def cuts(lines: Sequence[str], n: int, seed: int) -> list[list[str]]:
+    """Micro-batches at random places, rows in any order within one."""
+    rng = random.Random(seed)
+    at = sorted(rng.sample(range(1, len(lines)), n - 1))
+    parts = [list(lines[a:b]) for a, b in zip([0, *at], [*at, len(lines)], strict=True)]
+    for part in parts:
+        rng.shuffle(part)
+    return parts
+
+
+def by_place(answers: Sequence[Answer]) -> dict[tuple[Any, Any], Answer]:
+    found = {(a.key, a.id): a for a in answers}
+    assert len(found) == len(answers)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("logged", [1, 3, 1000])
+def test_no_value_depends_on_where_batches_are_cut_or_what_is_lost(logged: int, seed: int) -> None:
+    lines = rows_of(6, 60, seed)
+    rng = random.Random(seed)
+    store, kept, answers = Memory(), Kept(), []
+    for part in cuts(lines, 25, seed):
+        if rng.random() < 0.3:
+            kept = Kept()  # another worker
+        if rng.random() < 0.3:  # a task that dies before its state is committed; the worker lives on
+            Bucket("q", 1, plan(logged=logged), store.copy(), kept).run(part, lambda answer: None)
+        Bucket("q", 1, plan(logged=logged), store, kept).run(part, answers.append)
+    assert by_place(answers) == by_place(plain(lines))
+
+
+def test_learners_that_live_cost_three_calls_per_batch() -> None:
+    store, kept = Memory(), Kept()
+    parts = cuts(rows_of(20, 30), 30, 1)
+    seen: set[str] = set()
+    for number, part in enumerate(parts):
+        store.calls, new = 0, {json.loads(line)["k"] for line in part} - seen
+        Bucket("q", 0, plan(logged=10_000), store, kept).run(part, lambda answer: None)
+        assert store.calls == 3 + (len(new) if number else 0)  # a new key is looked for
+        seen |= new
+    store.calls = 0
+    Bucket("q", 0, plan(logged=10_000), store, kept).run([], lambda answer: None)
+    assert store.calls == 2
+
+
+def test_the_log_is_cleared_when_keys_are_written() -> None:
+    store = Memory()
+    sizes = []
+    for part in cuts(rows_of(3, 100), 40, 2):
+        Bucket("q", 0, plan(logged=5), store, Kept()).run(part, lambda answer: None)
+        sizes.append(sum(text.count("\n") + 1 for _, text in store.lines))
+    assert 0 in sizes
+    assert max(sizes) <= 3 * 5 + 20
+    assert len(store.keys) == 3
+
+
+def test_a_worker_keeps_no_more_learners_than_it_may() -> None:
+    kept, stores = Kept(), [Memory() for _ in range(5)]
+    answers: list[Answer] = []
+    lines = rows_of(4, 40)
+    for part in cuts(lines, 10, 3):
+        for number, store in enumerate(stores):
+            told = answers.append if number == 0 else lambda answer: None
+            Bucket("q", number, plan(live=9), store, kept).run(part, told)
+            assert sum(len(live.keys) for live in kept._buckets.values()) <= 9
+    assert by_place(answers) == by_place(plain(lines))
+
+
+def test_problems_are_told_and_change_nothing() -> None:
+    store, answers = Memory(), []
+    rows = [
+        {"k": "a", "i": 1, "o": 1, "n": {"f": 1.0}, "y": "yes"},
+        {"k": "a", "i": 2, "o": 2, "n": {"f": "Infinity"}, "y": "yes"},
+        {"k": "a", "i": 3, "o": 3, "y": "no"},
+        {"k": "a", "i": 4, "o": 4, "n": {"f": 1.0}},
+        {"k": "a", "i": 4, "o": 5, "n": {"f": 2.0}},
+        {"i": 5, "o": 6, "n": {"f": 1.0}},
+        {"k": "b", "i": 6, "o": 9, "n": {"f": "NaN"}, "s": {"g": None}, "y": "no"},
+        {"k": "a", "i": 7, "o": 7},
+    ]
+    Bucket("q", 0, plan(), store, Kept()).run([json.dumps(row) for row in rows], answers.append)
+    problems = {a.id: a.problem for a in answers if a.kind == "problem"}
+    assert "inf" in problems[2]
+    assert problems[3] == "the row has a label, but no instance of its id waits"
+    assert "the id 4 waited for its label already" in problems[4]
+    assert problems[5] == "the row has no key"
+    assert problems[7] == "the row has no label and no features"
+    assert {a.id for a in answers if a.kind == "prediction"} == {1, 4, 6}
+    assert [a.steps for a in answers if a.id == 7] == [1]
+
+
+def test_rows_out_of_order_are_counted_and_told() -> None:
+    store, kept, answers = Memory(), Kept(), []
+    for order in (5, 3, 4, 6):
+        row = {"k": "a", "i": order, "o": order, "n": {"f": 1.0}, "y": "yes"}
+        Bucket("q", 0, plan(logged=100), store, kept).run([json.dumps(row)], answers.append)
+    told = [a.problem for a in answers if a.kind == "problem"]
+    assert told == [f"out of order: {order} came after 5; it was taken when it came" for order in (3, 4)]
+    assert [a.steps for a in answers if a.kind == "prediction"] == [0, 1, 2, 3]
+    (live,) = kept._buckets.values()
+    assert live.keys["a"].disordered == 2
+
+
+def test_only_so_many_instances_wait() -> None:
+    keyed, answers = Keyed(varifold.AROW(), 2), []
+    for number in range(4):
+        row = {"k": "a", "i": number, "n": {"f": 1.0}}
+        keyed.take(json.dumps(row), row, answers.append)
+    assert list(keyed.waiting) == [2, 3]
+    assert keyed.expired == 2
+    keyed.take("", {"k": "a", "i": 0, "y": "yes"}, answers.append)
+    assert keyed.unknown == 1
+    keyed.take("", {"k": "a", "i": 3, "y": "yes", "w": 2.0}, answers.append)
+    assert keyed.learner._engine.class_counts() == {"yes": 2.0}
+    again = Keyed.from_bytes(keyed.to_bytes(), varifold.AROW(), 2)
+    assert (again.waiting, again.expired, again.unknown) == (keyed.waiting, 2, 1)
+
+
+def test_another_number_of_buckets_or_another_model_is_refused() -> None:
+    store = Memory()
+    Bucket("q", 0, plan(), store, Kept()).run(rows_of(1, 5), lambda answer: None)
+    with pytest.raises(ParameterError, match="written with buckets=4"):
+        Bucket("q", 0, plan(buckets=8), store, Kept()).run([], lambda answer: None)
+    with pytest.raises(ParameterError, match=r"written with model=.*arow"):
+        Bucket("q", 0, plan(varifold.PA()), store, Kept()).run([], lambda answer: None)
+
+
+def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
+    lines = rows_of(2, 20)
+    store = Memory()
+    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines[:20], lambda answer: None)
+    damaged = store.keys["device 0"][:-1] + b"?"
+    store.keys["device 0"] = damaged
+    answers: list[Answer] = []
+    for part in (lines[20:30], lines[30:]):
+        Bucket("q", 0, plan(logged=1), store, Kept()).run(part, answers.append)
+    kinds = {(a.key, a.kind) for a in answers if "out of order" not in (a.problem or "")}
+    assert kinds == {("device 0", "problem"), ("device 1", "prediction")}
+    assert "checksum differs" in next(a.problem for a in answers if a.key == "device 0")
+    assert store.keys["device 0"] == damaged
+    with pytest.raises(ModelFileError, match="key 'device 0'"):
+        dict(Bucket("q", 0, plan(), store, Kept()).learners(store.keys))
+
+
+@pytest.mark.parametrize("name", sorted(varifold.models.class_names().values()))
+def test_packed_states_go_on_to_the_bit(name: str) -> None:
+    from varifold.checks.material import learn, state, stream
+
+    model = learn(varifold.models[name](), stream(80, labels=("a", 2, True)))
+    found, more = unpack(pack(model._engine.dump(), {"m": 1}))
+    again = model.clone()
+    again._engine.fill(*found)
+    assert more == {"m": 1}
+    assert state(again) == state(model)
+    for bad in (b"", b"vfk1", pack(model._engine.dump(), {})[:-3]):
+        with pytest.raises(ModelFileError):
+            unpack(bad)
+
+
+def test_rows_without_an_order_stay_where_they_are() -> None:
+    rows = [{"k": 1, "i": 1, "o": 2}, {"k": 2, "i": 2}, {"k": 1, "i": 3, "o": 1}, {"k": 2, "i": 4, "o": 0}]
+    assert [row["i"] for _, row in in_order(json.dumps(row) for row in rows)] == [3, 1, 2, 4]
