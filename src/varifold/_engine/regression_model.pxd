@@ -48,6 +48,17 @@ cdef class RegressionModel(Model):
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil
 
 
+# Function-pointer forms, so that a model made of others can call them without the GIL.
+ctypedef double (*predict_call)(void*, View*) noexcept nogil
+ctypedef void (*learn_target_call)(void*, View*, double, double) noexcept nogil
+
+cdef struct RegressionCalls:
+    predict_call predict
+    learn_target_call learn
+
+cdef RegressionCalls regression_calls() noexcept
+
+
 cdef inline double scaled_error(Target target, double error) noexcept nogil:
     """An error in deviations of the target, within 1e12, so that what is summed of them stays finite."""
     if target.deviation <= 0.0:

@@ -57,3 +57,21 @@ cdef class RegressionModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, 1)
         self.grow(capacity)
+
+
+# ---------------------------------------------------------------- for models made of others
+
+cdef double call_predict(RegressionModel m, View* v) noexcept nogil:
+    return m.predict(v)
+
+
+cdef void call_learn_target(RegressionModel m, View* v, double y, double w) noexcept nogil:
+    m.learn_target(v, y, w)
+
+
+cdef RegressionCalls regression_calls() noexcept:
+    """The functions above, for `RegressionCalls`."""
+    cdef RegressionCalls calls
+    calls.predict = <predict_call> call_predict
+    calls.learn = <learn_target_call> call_learn_target
+    return calls

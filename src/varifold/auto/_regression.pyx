@@ -1,0 +1,348 @@
+"""The default regressor's mathematics: experts of several kinds, stacked and mixed by their losses.
+
+All is counted in deviations of the targets from their mean. The stack is a linear combination of the experts' answers whose
+weights are learned by recursive least squares, errors beyond HUBER typical ones counting as that much. The answer is the
+exponentially weighted mixture of the experts and the stack, with a little of the weight shared out each round. A loss is
+the error over the typical error of the answers, at most WORST of them, squared or not, over its largest value: it lies in
+[0, 1], so that over T rounds the mixture's summed loss exceeds that of the best of the k experts and the stack by at most
+ln(k + 1) / eta + T eta / 8 plus the price of sharing. Experts learn targets without outliers: what lies more than OUTLIER
+typical errors from the answer is moved there.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, isfinite, log
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from varifold._engine.model cimport Model, model_calls
+from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport FIXED, FLOAT64, INT64, SLOT
+from varifold._engine.view cimport View
+from varifold._numeric.hedge cimport (
+    FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size,
+    experts_weights,
+)
+from varifold._numeric.memory cimport allocate
+from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
+from varifold.auto._views cimport as_columns, views_free, views_reserve, without_new
+
+from varifold._engine.state import checked_array
+
+cdef double WORST = 4.0        # typical errors at which a loss reaches its largest value
+cdef double HUBER = 3.0        # typical errors beyond which the stack counts an error as that much
+cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved towards the answer
+cdef double FIRST_ROUNDS = 30.0  # before so many rounds no target is taken for an outlier
+cdef double MEMORY = 200.0     # rounds over which the typical error is averaged
+cdef double FAR = 1e6          # no expert's answer is further from the mean, in deviations
+cdef double SMALLEST = 1e-9    # of a typical error, in deviations
+cdef double DRIFT = 1e-5       # added to the variances of the stack's weights each round
+
+cdef enum:
+    COUNT = 0
+    TYPICAL = 1
+    STACK_SQUARE = 2
+
+
+cdef class AutoRegression(RegressionModel):
+    """Experts given as (name, model, sees columns only), and what combines them."""
+
+    def __cinit__(self, experts, bint absolute=False, double share=0.01, double eta=1.0, double trust=4.0,
+                  double doubt=0.1):
+        cdef int e, k
+        self.names = [name for name, *_ in experts]
+        self.models = [model for _, model, *_ in experts]
+        k = self.k = len(self.models)
+        self.absolute = absolute
+        self.sees_empty = True
+        self.wants_columns = True
+        self.prepares = any(model.prepares for model in self.models)
+        self.calls = model_calls()
+        self.regress = regression_calls()
+        self.own = Target()
+        self.inner = <void**> allocate(k * sizeof(void*))
+        if self.inner == NULL:
+            raise MemoryError
+        self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
+        self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 3, 0.0, 0.0)
+        self.arrays.declare("stack", <void**> &self.mean, FIXED, 1, FLOAT64, True, k + 1)
+        self.arrays.declare("covariance", <void**> &self.cov, FIXED, k + 1, FLOAT64, False, k + 1)
+        self.arrays.scratch(<void**> &self.answer_of, FIXED, 1, FLOAT64, k + 1)
+        self.arrays.scratch(<void**> &self.portion, FIXED, 1, FLOAT64, k + 1)
+        self.arrays.scratch(<void**> &self.loss, FIXED, 1, FLOAT64, k + 1)
+        self.arrays.scratch(<void**> &self.work, FIXED, 1, FLOAT64, k + 1)
+        self.arrays.scratch(<void**> &self.share, SLOT)
+        if history_make(&self.history, k + 1) < 0 or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0:
+            raise MemoryError
+        for e, (_, model, on_columns) in enumerate(experts):
+            self.inner[e] = <void*> (<RegressionModel?> model)
+            self.on_columns[e] = on_columns
+            self.mean[e] = 1.0 / k
+            self.cov[e * (k + 1) + e] = doubt
+            self.weights.held[e] = -log(trust)
+        self.cov[(k + 1) * (k + 1) - 1] = doubt
+
+    def __dealloc__(self):
+        free(self.inner)
+        history_free(&self.history)
+        experts_free(&self.weights)
+        views_free(&self.views)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int attach(self, Space space) except -1:
+        for m in self.models:
+            (<RegressionModel> m).attach(space)
+        return RegressionModel.attach(self, space)
+
+    cdef int attach_target(self, Target target) except -1:
+        for m in self.models:
+            (<RegressionModel> m).attach_target(self.own)
+        return RegressionModel.attach_target(self, target)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef int e
+        if views_reserve(&self.views, capacity + 1) < 0:
+            raise MemoryError
+        for e in range(self.k):
+            (<RegressionModel> self.models[e]).grow(capacity)
+        return RegressionModel.grow(self, capacity)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        cdef int e
+        for e in range(self.k):
+            self.calls.prepare(self.inner[e], slots, n, n_new, y)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        cdef int e
+        for e in range(self.k):
+            self.calls.forget(self.inner[e], slot)
+
+    # ---------------------------------------------------------------- predicting
+
+    cdef View* seen_by(self, int e, View* v) noexcept nogil:
+        return as_columns(&self.views, v) if self.on_columns[e] else v
+
+    cdef void ask(self, View* v) noexcept nogil:
+        """What every expert and the stack say, and how much each counts."""
+        cdef int e
+        cdef double z
+        for e in range(self.k):
+            z = (self.regress.predict(self.inner[e], self.seen_by(e, v)) - self.own.mean) / self.own.deviation
+            self.answer_of[e] = (FAR if z > FAR else -FAR if z < -FAR else z) if isfinite(z) else 0.0
+        self.answer_of[self.k] = self.stacked()
+        experts_weights(&self.weights, self.portion)
+
+    cdef double stacked(self) noexcept nogil:
+        """The stack's answer, no further outside of the experts' answers than a typical error."""
+        cdef int e
+        cdef double z = self.mean[self.k], low = self.answer_of[0], high = self.answer_of[0]
+        for e in range(self.k):
+            z += self.mean[e] * self.answer_of[e]
+            low = min(low, self.answer_of[e])
+            high = max(high, self.answer_of[e])
+        low -= self.numbers[TYPICAL]
+        high += self.numbers[TYPICAL]
+        return low if z < low else high if z > high else z
+
+    cdef double mixed(self) noexcept nogil:
+        cdef int e
+        cdef double z = 0.0
+        for e in range(self.k + 1):
+            z += self.portion[e] * self.answer_of[e]
+        return z
+
+    cdef double predict(self, View* v) noexcept nogil:
+        if self.own.deviation <= 0.0:
+            return self.own.mean
+        self.ask(v)
+        return self.own.mean + self.own.deviation * self.mixed()
+
+    # ---------------------------------------------------------------- learning
+
+    cdef double without_outlier(self, double y) noexcept nogil:
+        """The target, moved towards the answer where it lies further away than errors do."""
+        cdef double answer, most
+        if self.numbers[COUNT] < FIRST_ROUNDS or self.own.deviation <= 0.0:
+            return y
+        answer = self.own.mean + self.own.deviation * self.mixed()
+        most = OUTLIER * self.numbers[TYPICAL] * self.own.deviation
+        return answer + most if y > answer + most else answer - most if y < answer - most else y
+
+    cdef void judge(self, double z, double w) noexcept nogil:
+        """Losses of experts and stack for a target of z deviations."""
+        cdef int e
+        cdef double error, unit = max(self.numbers[TYPICAL], SMALLEST)
+        for e in range(self.k + 1):
+            error = min(fabs(z - self.answer_of[e]) / (WORST * unit), 1.0)
+            self.loss[e] = error if self.absolute else error * error
+        experts_learn(&self.weights, self.loss, w)
+
+    cdef void learn_stack(self, double z, double w) noexcept nogil:
+        """One round of recursive least squares; the noise is that of the stack's errors so far."""
+        cdef int i, j, d = self.k + 1
+        cdef double last = self.answer_of[self.k], error = z, spread = 0.0, noise, bound, gain
+        self.answer_of[self.k] = 1.0
+        for i in range(d):
+            error -= self.mean[i] * self.answer_of[i]
+            self.work[i] = 0.0
+            for j in range(d):
+                self.work[i] += self.cov[i * d + j] * self.answer_of[j]
+            spread += self.answer_of[i] * self.work[i]
+        bound = HUBER * max(self.numbers[TYPICAL], SMALLEST)
+        error = bound if error > bound else -bound if error < -bound else error
+        noise = max(self.numbers[STACK_SQUARE], SMALLEST) / w
+        gain = 1.0 / (noise + spread)
+        if isfinite(spread) and isfinite(gain):
+            for i in range(d):
+                self.mean[i] += gain * error * self.work[i]
+                for j in range(d):
+                    self.cov[i * d + j] -= gain * self.work[i] * self.work[j]
+                self.cov[i * d + i] += DRIFT
+        self.answer_of[self.k] = last
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        cdef int e
+        cdef double z, error, rate, kept
+        cdef double* row
+        cdef View* known = without_new(&self.views, v)
+        if self.own.deviation > 0.0:
+            self.ask(known)
+        kept = self.without_outlier(y)
+        if self.own.deviation > 0.0:
+            z = (kept - self.own.mean) / self.own.deviation
+            error = fabs(z - self.mixed())
+            rate = 1.0 / min(self.numbers[COUNT] + 1.0, MEMORY)
+            self.numbers[TYPICAL] += rate * (error - self.numbers[TYPICAL])
+            error = z - self.answer_of[self.k]
+            self.numbers[STACK_SQUARE] += rate * (min(error * error, FAR) - self.numbers[STACK_SQUARE])
+            self.numbers[COUNT] += 1.0
+            self.judge(z, min(w, 1.0))
+            self.learn_stack(z, w)
+        self.own.absorb(kept, w)
+        for e in range(self.k):
+            self.regress.learn(self.inner[e], self.seen_by(e, v), kept, w)
+        row = history_row(&self.history, v.step)
+        if row != NULL:
+            experts_weights(&self.weights, row)
+        update_losses(&self.history, v.step, False, self.numbers[TYPICAL] * self.own.deviation)
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """Weighted mean of what the experts make of a slot; experts that see columns count nothing."""
+        cdef int e
+        cdef double total = 0.0
+        experts_weights(&self.weights, self.portion)
+        for e in range(self.k):
+            if not self.on_columns[e]:
+                total += (self.portion[e] + self.portion[self.k] / self.k) * self.calls.magnitude(self.inner[e], slot)
+        return total
+
+    cdef double counts_for(self, int e) noexcept nogil:
+        """The factor of an expert's answer in the mixture, by itself and through the stack."""
+        return self.portion[e] + self.portion[self.k] * self.mean[e]
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int e
+        memset(out, 0, v.n * sizeof(double))
+        if self.own.deviation <= 0.0:
+            return
+        self.ask(v)
+        for e in range(self.k):
+            if self.on_columns[e]:
+                continue
+            memset(self.share, 0, v.n * sizeof(double))
+            self.calls.contributions(self.inner[e], v, 0, self.share)
+            for i in range(v.n):
+                out[i] += self.counts_for(e) * self.share[i]
+
+    cdef dict absent_contributions(self, View* v, int label):
+        """What no present feature adds: presence, absent features, and what the stack and the means add by themselves."""
+        cdef int e
+        cdef Py_ssize_t i
+        cdef double[::1] out
+        cdef double rest = self.predict(v) - self.target.mean
+        found = {}
+        if self.own.deviation > 0.0:
+            for e in range(self.k):
+                if not self.on_columns[e]:
+                    for key, part in (<Model> self.models[e]).absent_contributions(v, 0).items():
+                        found[key] = found.get(key, 0.0) + self.counts_for(e) * part
+        out = np.zeros(max(1, v.n))
+        self.contributions(v, 0, &out[0])
+        rest -= sum(found.values()) + sum([out[i] for i in range(v.n)])
+        found["(intercept)"] = found.get("(intercept)", 0.0) + rest
+        return found
+
+    def expert_weights(self):
+        """Weight by expert, and of the stack."""
+        experts_weights(&self.weights, self.portion)
+        return {name: self.portion[e] for e, name in enumerate([*self.names, "stack"])}
+
+    def stack_weights(self):
+        """Factor of each expert's answer in the stack."""
+        return {name: self.mean[e] for e, name in enumerate(self.names)}
+
+    def weight_history(self):
+        """Steps, and the weights after each of them."""
+        cdef int64_t i
+        cdef int e
+        steps = np.array([self.history.step[i] for i in range(self.history.count)], dtype=np.int64)
+        rows = [[self.history.weights[i * (self.k + 1) + e] for e in range(self.k + 1)] for i in range(self.history.count)]
+        return steps, np.array(rows).reshape(len(steps), self.k + 1)
+
+    def typical_error(self):
+        """Mean absolute error of about the last 200 answers, in the target's units."""
+        return self.numbers[TYPICAL] * self.own.deviation
+
+    def notes(self):
+        return [f"{name}: {note}" for name, model in zip(self.names, self.models) for note in model.notes()]
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        cdef double[::1] held = np.zeros(experts_size(&self.weights))
+        experts_dump(&self.weights, &held[0])
+        steps, rows = self.weight_history()
+        arrays = {**RegressionModel.dump(self, size), "weights": np.asarray(held), "own": self.own.dump(),
+                  "history.step": steps, "history.weights": rows,
+                  "history.every": np.array([self.history.every], dtype=np.int64)}
+        for e in range(self.k):
+            arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef double[::1] held = checked_array(arrays, "weights", "f", (experts_size(&self.weights),))
+        cdef int e
+        own = [key for key in arrays if not key.split(".")[0].isdigit()]
+        self.arrays.fill({key: arrays[key] for key in own}, self.space.size if self.alone else -1, capacity, 1)
+        experts_fill(&self.weights, &held[0])
+        self.own.fill({"target": arrays["own"]})
+        self.fill_history(arrays)
+        for e in range(self.k):
+            prefix = f"{e}."
+            self.models[e].fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+        self.grow(capacity)
+
+    def fill_history(self, dict arrays):
+        """Take the history that dump() gave."""
+        cdef int64_t i
+        cdef int e
+        steps = arrays["history.step"]
+        if len(steps) > ROWS:
+            raise ValueError(f"a history of {len(steps)} rows; there are at most {ROWS}")
+        rows = checked_array(arrays, "history.weights", "f", (len(steps), self.k + 1))
+        self.history.count = len(steps)
+        self.history.every = max(1, int(checked_array(arrays, "history.every", "i", (1,))[0]))
+        for i in range(len(steps)):
+            self.history.step[i] = int(steps[i])
+            for e in range(self.k + 1):
+                self.history.weights[i * (self.k + 1) + e] = rows[i, e]
+
+    def nbytes(self):
+        return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)
