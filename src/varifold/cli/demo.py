@@ -84,11 +84,12 @@ def _peers() -> dict[str, Any]:
     from river import compose, linear_model, naive_bayes, preprocessing, tree
     from river.multiclass import OneVsRestClassifier
 
+    bayes: Any = naive_bayes.GaussianNB
     return {
         "river's logistic regression, scaled": compose.Pipeline(
             preprocessing.StandardScaler(), OneVsRestClassifier(linear_model.LogisticRegression())
         ),
-        "river's Gaussian naive Bayes": naive_bayes.GaussianNB(),
+        "river's Gaussian naive Bayes": bayes(),
         "river's Hoeffding adaptive tree": tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     }
 
