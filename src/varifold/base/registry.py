@@ -25,6 +25,7 @@ GROUP = "varifold.models"
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
     "auto": "varifold.auto.classifier:AutoClassifier",
+    "autoregressor": "varifold.auto.regressor:AutoRegressor",
     "arow": "varifold.linear.arow:AROW",
     "arowregressor": "varifold.linear.arowregressor:AROWRegressor",
     "dynfo": "varifold.forest.dynfo:DynFo",
@@ -38,6 +39,7 @@ _WHERE: dict[str, str] = {
     "ocds": "varifold.linear.ocds:OCDS",
     "ogd": "varifold.linear.ogd:OGD",
     "neighbours": "varifold.neighbours.neighbours:Neighbours",
+    "neighboursregressor": "varifold.neighbours.neighboursregressor:NeighboursRegressor",
     "olids": "varifold.linear.olids:OLIDS",
     "olsf": "varifold.linear.olsf:OLSF",
     "olvf": "varifold.linear.olvf:OLVF",
