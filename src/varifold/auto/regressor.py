@@ -6,6 +6,8 @@ from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
 from varifold.linear._arow import AROWRule
 from varifold.linear._arowregressor import AROWRegression
+from varifold.linear._tracking import TrackingRegression
+from varifold.neighbours._neighboursregressor import NeighboursRegression
 from varifold._engine.regression_model import RegressionModel
 
 class AutoRegressor(VaryingRegressor):
@@ -16,5 +18,5 @@ class AutoRegressor(VaryingRegressor):
         self._opt = _opt or {}
         super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
     def _model(self):
-        ex=[("linear", AROWRegression(AROWRule(1.0)), False),("linear, full", AROWRegression(AROWRule(1.0,128)), False),("presence", AROWRegression(AROWRule(1.0)), True),("mean", RegressionModel(), False)]
+        ex=[("linear", AROWRegression(AROWRule(1.0)), False),("linear, full", AROWRegression(AROWRule(1.0,128)), False),("presence", AROWRegression(AROWRule(1.0)), True),("mean", RegressionModel(), False),("tracking", TrackingRegression(0.2,0.2), False),("tracking, slow", TrackingRegression(0.03,0.1), False),("neighbours", NeighboursRegression(5,500), False)]
         return AutoRegression(ex, self.loss=="absolute", **self._opt)

@@ -3,6 +3,9 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._engine.model cimport Model
 from varifold._engine.view cimport View
 
+cdef enum:
+    MOST = 64          # neighbours that can vote
+
 cdef struct Row:
     int32_t* slot
     double* x
@@ -25,4 +28,5 @@ cdef class NeighboursModel(Model):
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil
     cdef double distance(self, Row* r) noexcept nogil
-    cdef int nearest(self, double* weight, int* label) noexcept nogil
+    cdef int nearest(self, Py_ssize_t* place) noexcept nogil
+    cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil

@@ -14,9 +14,6 @@ from varifold._numeric.memory cimport allocate, resize
 
 from varifold._engine.state import checked_array
 
-cdef enum:
-    MOST = 64               # neighbours that can vote
-
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
 cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
 cdef double ABSENT = 1e300  # stands for no value in `dense`
@@ -89,8 +86,8 @@ cdef class NeighboursModel(Model):
                 shared += 1.0
         return total / shared
 
-    cdef int nearest(self, double* weight, int* label) noexcept nogil:
-        """Weights and labels of the k instances nearest to `dense`, by insertion; returns how many there are."""
+    cdef int nearest(self, Py_ssize_t* place) noexcept nogil:
+        """Places in the ring of the k instances nearest to `dense`, by insertion; returns how many there are."""
         cdef double[MOST] near
         cdef Py_ssize_t i
         cdef int j, found = 0
@@ -102,35 +99,37 @@ cdef class NeighboursModel(Model):
             j = found if found < self.k else found - 1
             while j > 0 and near[j - 1] > d:
                 near[j] = near[j - 1]
-                label[j] = label[j - 1]
-                weight[j] = weight[j - 1]
+                place[j] = place[j - 1]
                 j -= 1
             near[j] = d
-            label[j] = self.row[i].y
-            weight[j] = self.row[i].w
+            place[j] = i
             if found < self.k:
                 found += 1
         return found
 
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        """Logarithms of votes; the class frequencies count as one vote."""
-        cdef int[MOST] label
-        cdef double[MOST] weight
+    cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil:
+        """Places of the instances nearest to this one, nearest first; returns how many there are."""
         cdef Py_ssize_t i
-        cdef int c, j, found
-        cdef double total = 0.0
+        cdef int found
         for i in range(v.n):
             if v.slot[i] != 0:
                 self.dense[v.slot[i]] = v.x[i]
-        found = self.nearest(weight, label)
+        found = self.nearest(place)
         for i in range(v.n):
             self.dense[v.slot[i]] = ABSENT
+        return found
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        """Logarithms of votes; the class frequencies count as one vote."""
+        cdef Py_ssize_t[MOST] place
+        cdef int c, j, found = self.neighbours_of(v, place)
+        cdef double total = 0.0
         for c in range(self.classes):
             total += self.counts[c]
         for c in range(self.classes):
             out[c] = (self.counts[c] + 1e-9) / (total + 1e-9)
         for j in range(found):
-            out[label[j]] += weight[j]
+            out[self.row[place[j]].y] += self.row[place[j]].w
         for c in range(self.classes):
             out[c] = log(out[c])
 

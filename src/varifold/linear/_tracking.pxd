@@ -1,0 +1,10 @@
+from varifold._engine.regression_model cimport RegressionModel
+from varifold._engine.view cimport View
+
+
+cdef class TrackingRegression(RegressionModel):
+    cdef double* weight            # [slot]
+    cdef double* level             # [1]: where the targets are now
+    cdef double level_rate, rate
+
+    cdef double score(self, View* v) noexcept nogil
