@@ -25,6 +25,7 @@ from varifold import variation as variation
 from varifold import vote as vote
 from varifold._version import __version__ as __version__
 from varifold.auto.classifier import AutoClassifier as AutoClassifier
+from varifold.auto.regressor import AutoRegressor as AutoRegressor
 from varifold.base import Block as Block
 from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
@@ -69,6 +70,7 @@ from varifold.naive_bayes.fae import FAE as FAE
 from varifold.naive_bayes.gaussiannb import GaussianNB as GaussianNB
 from varifold.naive_bayes.nb3 import NB3 as NB3
 from varifold.neighbours.neighbours import Neighbours as Neighbours
+from varifold.neighbours.neighboursregressor import NeighboursRegressor as NeighboursRegressor
 from varifold.parallel import learn_parallel as learn_parallel
 from varifold.perkey import PerKey as PerKey
 from varifold.perkey import from_bytes as from_bytes

@@ -24,6 +24,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "arow-full": {"method": "arow", "covariance": "full"},
     "orf3v-pairs": {"method": "orf3v", "pairs": 3},
     "auto-fast": {"method": "auto", "budget": "fast"},
+    "auto-second": {"method": "auto"},
+    "auto-second-fast": {"method": "auto", "budget": "fast"},
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},

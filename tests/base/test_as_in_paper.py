@@ -12,9 +12,11 @@ NO_PAPER = {
     "additiveregressor",
     "arowregressor",
     "auto",
+    "autoregressor",
     "gaussiannb",
     "meanregressor",
     "neighbours",
+    "neighboursregressor",
     "olvfregressor",
     "windowforest",
 }

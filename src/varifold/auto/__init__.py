@@ -1,6 +1,7 @@
 """The default learner: the library's own families as experts, combined by what they earn."""
 
 from varifold.auto.classifier import AutoClassifier
-from varifold.auto.report import AutoReport, Drift
+from varifold.auto.regressor import AutoRegressor
+from varifold.auto.report import AutoReport, Drift, NumberReport
 
-__all__ = ["AutoClassifier", "AutoReport", "Drift"]
+__all__ = ["AutoClassifier", "AutoRegressor", "AutoReport", "Drift", "NumberReport"]

@@ -12,9 +12,9 @@ class AutoRegression(RegressionModel):
         experts: Sequence[tuple[str, RegressionModel, bool]],
         absolute: bool = False,
         share: float = 0.01,
-        eta: float = 1.0,
+        eta: float = 3.0,
         trust: float = 4.0,
-        doubt: float = 0.1,
+        doubt: float = 1.0,
     ) -> None: ...
     def expert_weights(self) -> dict[str, float]: ...
     def stack_weights(self) -> dict[str, float]: ...

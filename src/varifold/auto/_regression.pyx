@@ -49,8 +49,8 @@ cdef enum:
 cdef class AutoRegression(RegressionModel):
     """Experts given as (name, model, sees columns only), and what combines them."""
 
-    def __cinit__(self, experts, bint absolute=False, double share=0.01, double eta=1.0, double trust=4.0,
-                  double doubt=0.1):
+    def __cinit__(self, experts, bint absolute=False, double share=0.01, double eta=3.0, double trust=4.0,
+                  double doubt=1.0):
         cdef int e, k
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]

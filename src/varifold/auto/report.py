@@ -102,10 +102,7 @@ class AutoReport:
     """Changes noticed and experts replaced, in the order of their steps: the latest 32 of each kind and expert."""
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.steps:,} instances learned; recent error {self.recent['error']:.1%}, "
-            f"over the last thousand {self.recent['error_long']:.1%}."
-        ]
+        lines = [f"{self.steps:,} instances learned; {self._errors()}."]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
         lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading) + ".")
         if self.features:
@@ -117,6 +114,20 @@ class AutoReport:
             lines.append("Nothing changed recently.")
         lines.extend(f"Note: {note}." for note in self.notes)
         return "\n".join(lines)
+
+    def _errors(self) -> str:
+        return f"recent error {self.recent['error']:.1%}, over the last thousand {self.recent['error_long']:.1%}"
+
+
+@dataclass(frozen=True)
+class NumberReport(AutoReport):
+    """A regressor's own account; `recent` is empty."""
+
+    typical_error: float = math.nan
+    """Mean absolute error of about the last 200 answers, in the target's units."""
+
+    def _errors(self) -> str:
+        return f"typical error of the last 200 answers {self.typical_error:.4g}"
 
 
 def drifts(alarms: list[dict[str, Any]], changes: Mapping[str, list[dict[str, Any]]]) -> tuple[Drift, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.auto.classifier import AutoClassifier
+from varifold.auto.regressor import AutoRegressor
 from varifold.base import Feature, VaryingLearner, VaryingRegressor, load
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
@@ -65,7 +66,7 @@ def _plot(learner: VaryingLearner, path: str) -> None:
     from varifold.report.copula import plot_correlation
 
     check_picture(path)
-    if isinstance(learner, AutoClassifier):
+    if isinstance(learner, AutoClassifier | AutoRegressor):
         draw_report(learner.report(), path)
     elif isinstance(learner, OVFM):
         plot_correlation(*learner.correlation(), path)
@@ -79,7 +80,7 @@ def _plot(learner: VaryingLearner, path: str) -> None:
 
 def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
     header = learner._header()
-    account = {"report": str(learner.report())} if isinstance(learner, AutoClassifier) else {}
+    account = {"report": str(learner.report())} if isinstance(learner, AutoClassifier | AutoRegressor) else {}
     return {
         "file": path,
         "bytes": Path(path).stat().st_size,

@@ -1,5 +1,6 @@
 """Nearest neighbours, compared on the features that both instances have."""
 
 from varifold.neighbours.neighbours import Neighbours
+from varifold.neighbours.neighboursregressor import NeighboursRegressor
 
-__all__ = ["Neighbours"]
+__all__ = ["Neighbours", "NeighboursRegressor"]

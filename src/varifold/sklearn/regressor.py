@@ -53,7 +53,7 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
 
     _task: ClassVar[str] = "regression"
 
-    def __init__(self, model: Any = "arowregressor", *, omitted: str = "absent") -> None:
+    def __init__(self, model: Any = "autoregressor", *, omitted: str = "absent") -> None:
         self.model = model
         self.omitted = omitted
 

@@ -1,0 +1,90 @@
+"""AutoRegressor combines its experts as its equations say, follows what wanders and is not thrown by outliers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles.autoregressor import PlainAutoRegressor
+from tests.oracles.harness import Scaler
+from varifold import AROWRegressor, AutoRegressor, MeanRegressor, from_bytes, to_block
+from varifold.evaluate import prequential
+
+Rows = list[tuple[dict[str, float], float, float]]
+
+
+def stream(n: int, seed: int = 0) -> Rows:
+    """A curved target of features that come and go, one of them late, with a level that wanders; weights of 1."""
+    rng = np.random.default_rng(seed)
+    rows: Rows = []
+    level = 50.0
+    for step in range(n):
+        full = {f"f{j}": float(rng.normal()) for j in range(5 if step > n // 3 else 4)}
+        level += float(rng.normal(0.0, 0.1))
+        y = level + 4.0 * full["f0"] + 3.0 * abs(full["f1"]) + full["f2"] * full["f3"] + float(rng.normal(0.0, 0.3))
+        x = {name: v for name, v in full.items() if rng.random() < 0.8}
+        rows.append((x, y, 1.0))
+    return rows
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_every_step_is_that_of_the_equations(loss: str) -> None:
+    learner, plain = AutoRegressor(loss), PlainAutoRegressor(loss, Scaler("standard"))
+    differs = 0
+    for step, (x, y, w) in enumerate(stream(160)):
+        expected = plain.predict({name: v for name, v in x.items() if name in plain.scaler.past})
+        assert learner.predict_one(x) == pytest.approx(expected, rel=1e-9, abs=1e-9), f"step {step}"
+        differs += abs(expected - np.mean([t for t, _ in plain.targets] or [0.0])) > 0.5
+        learner.learn_one(x, y, w)
+        plain.learn(x, y, w)
+    assert differs > 100
+    weights = learner.report().experts
+    assert list(weights.values()) == pytest.approx(plain.portions().tolist(), rel=1e-7)
+
+
+def test_it_is_ahead_of_its_linear_expert_and_of_the_mean() -> None:
+    rows = [(x, y) for x, y, _ in stream(1500, seed=3)]
+    found = {cls.__name__: prequential(cls(), rows).mae for cls in (AutoRegressor, AROWRegressor, MeanRegressor)}
+    assert found["AutoRegressor"] < 0.9 * found["AROWRegressor"] < found["MeanRegressor"]
+
+
+def test_one_enormous_target_does_not_throw_it() -> None:
+    rows = stream(600, seed=5)
+    calm, struck = AutoRegressor(), AutoRegressor()
+    for step, (x, y, _) in enumerate(rows[:500]):
+        calm.learn_one(x, y)
+        struck.learn_one(x, 1e9 if step == 400 else y)
+    errors: dict[str, float] = {}
+    for name, model in (("calm", calm), ("struck", struck)):
+        errors[name] = float(np.mean([abs(model.predict_one(x) - y) for x, y, _ in rows[500:]]))
+    assert errors["struck"] < 1.1 * errors["calm"]
+
+
+def test_explanations_add_up_and_name_what_matters() -> None:
+    model = AutoRegressor()
+    for x, y, w in stream(500, seed=7):
+        model.learn_one(x, y, w)
+    x: dict[str, Any] = {"f0": 2.0, "f1": 0.1, "f3": -0.2}
+    parts = model.explain_one(x)
+    assert sum(parts.values()) == pytest.approx(model.predict_one(x), rel=1e-9)
+    assert next(iter(parts)) == "f0"
+
+
+def test_report_and_files() -> None:
+    model = AutoRegressor("absolute")
+    rows = stream(300, seed=9)
+    model.learn_many(to_block([x for x, _, _ in rows], [y for _, y, _ in rows], numeric=True))
+    report = model.report()
+    assert sum(report.experts.values()) == pytest.approx(1.0)
+    assert report.history_weights.shape == (len(report.history_steps), len(report.experts))
+    assert 0.1 < report.typical_error < 5.0
+    assert "typical error" in str(report)
+    assert "f0" in report.features
+    again = from_bytes(model.to_bytes())
+    for x, y, w in stream(80, seed=11):
+        assert again.predict_one(x) == model.predict_one(x)
+        again.learn_one(x, y, w)
+        model.learn_one(x, y, w)
+    assert again.to_bytes() == model.to_bytes()

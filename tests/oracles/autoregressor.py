@@ -1,0 +1,113 @@
+"""AutoRegressor in plain NumPy: its experts as learners of their own, stacked and mixed as the equations say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from varifold import AdditiveRegressor, AROWRegressor, MeanRegressor, NeighboursRegressor
+
+
+class PlainTracking:
+    """level += a e, w += b e x / (1 + x.x), on values scaled by a twin learner."""
+
+    def __init__(self, level_rate: float, rate: float) -> None:
+        self.level_rate, self.rate = level_rate, rate
+        self.level: float | None = None
+        self.weights: dict[Any, float] = {}
+
+    def predict(self, x: dict[Any, float]) -> float:
+        return (self.level or 0.0) + sum(self.weights.get(name, 0.0) * v for name, v in x.items())
+
+    def learn(self, x: dict[Any, float], y: float, w: float) -> None:
+        if self.level is None:
+            self.level = y
+            return
+        error = min(w, 1.0) * (y - self.predict(x))
+        norm = 1.0 + sum(v * v for v in x.values())
+        self.level += self.level_rate * error
+        for name, v in x.items():
+            self.weights[name] = self.weights.get(name, 0.0) + self.rate * error * v / norm
+
+
+class PlainAutoRegressor:
+    """For numeric features that are scaled by `scaled(x, w, commit)`; no target may be an outlier."""
+
+    def __init__(self, loss: str, scaler: Any) -> None:
+        self.absolute = loss == "absolute"
+        self.scaler = scaler
+        self.learners = [
+            AROWRegressor(),
+            AROWRegressor(covariance="full", max_dense=128),
+            AdditiveRegressor(r=10.0),
+            PlainTracking(0.2, 0.2),
+            PlainTracking(0.03, 0.1),
+            AROWRegressor(scale="none"),
+            NeighboursRegressor(),
+            MeanRegressor(),
+        ]
+        self.k = len(self.learners)
+        self.log_weights = np.array([-np.log(4.0)] * self.k + [0.0])
+        self.stack = np.array([1.0 / self.k] * self.k + [0.0])
+        self.cov = np.eye(self.k + 1)
+        self.targets: list[tuple[float, float]] = []
+        self.rounds, self.typical, self.square = 0, 0.0, 0.0
+
+    def statistics(self) -> tuple[float, float]:
+        if not self.targets:
+            return 0.0, 0.0
+        y, w = np.array(self.targets).T
+        mean = np.average(y, weights=w)
+        return float(mean), float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
+
+    def ask(self, x: dict[str, float]) -> np.ndarray:
+        """What the experts and, last, the stack say, in deviations from the mean."""
+        mean, deviation = self.statistics()
+        scaled = self.scaler.scaled(x, 1.0, False)
+        said = []
+        for place, learner in enumerate(self.learners):
+            if isinstance(learner, PlainTracking):
+                said.append(learner.predict(scaled))
+            else:
+                said.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == 5 else x))
+        z = (np.array(said) - mean) / deviation
+        stacked = np.clip(self.stack[:-1] @ z + self.stack[-1], z.min() - self.typical, z.max() + self.typical)
+        return np.append(z, stacked)
+
+    def portions(self) -> np.ndarray:
+        weights = np.exp(self.log_weights)
+        return weights / weights.sum()
+
+    def predict(self, x: dict[str, float]) -> float:
+        mean, deviation = self.statistics()
+        if deviation == 0.0:
+            return mean
+        return float(mean + deviation * self.portions() @ self.ask(x))
+
+    def learn(self, x: dict[str, float], y: float, w: float) -> None:
+        mean, deviation = self.statistics()
+        known = {name: v for name, v in x.items() if name in self.scaler.past}
+        if deviation > 0.0:
+            self.learn_combination(self.ask(known), (y - mean) / deviation, w)
+        self.targets.append((y, w))
+        scaled = self.scaler.scaled(x, w, True)
+        for place, learner in enumerate(self.learners):
+            if isinstance(learner, PlainTracking):
+                learner.learn(scaled, y, w)
+            else:
+                learner.learn_one(dict.fromkeys(x, 1.0) if place == 5 else x, y, w)
+
+    def learn_combination(self, z: np.ndarray, y: float, w: float) -> None:
+        rate = 1.0 / min(self.rounds + 1, 200)
+        self.typical += rate * (abs(y - self.portions() @ z) - self.typical)
+        self.square += rate * ((y - z[-1]) ** 2 - self.square)
+        self.rounds += 1
+        losses = np.minimum(np.abs(y - z) / (4.0 * self.typical), 1.0)
+        held = np.exp(self.log_weights - 3.0 * min(w, 1.0) * (losses if self.absolute else losses**2))
+        self.log_weights = np.log(0.01 / (self.k + 1) * held.sum() + 0.99 * held)
+        inputs = np.append(z[:-1], 1.0)
+        error = np.clip(y - self.stack @ inputs, -3.0 * self.typical, 3.0 * self.typical)
+        gain = self.cov @ inputs / (self.square / w + inputs @ self.cov @ inputs)
+        self.stack = self.stack + gain * error
+        self.cov = self.cov - np.outer(gain, inputs @ self.cov) + 1e-5 * np.eye(self.k + 1)
