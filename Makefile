@@ -31,7 +31,7 @@ format: .venv/ready
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
-# What follows from the registry: the stub of the package and the table in README.md.
+# What follows from the registry: the stub of the package.
 listings: .venv/installed
 	$(BIN)/python .ci/listings.py
 
