@@ -8,9 +8,9 @@ SOAK_MINUTES ?= 30
 BIN := .venv/bin
 WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
-CHECKED := src tests .ci $(wildcard benchmarks)
+CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core lint format listings bench fuzz sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core lint format listings docs bench fuzz sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -36,9 +36,15 @@ format: .venv/ready
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
-# What follows from the registry: the stub of the package and the table in README.md.
+# What follows from the registry: the stub of the package.
 listings: .venv/installed
 	$(BIN)/python .ci/listings.py
+
+# The site, into docs/_build/html: warnings are errors, every internal link is followed, nothing is loaded from a network.
+docs: .venv/installed .venv/docs
+	rm -rf docs/_build docs/reference docs/by-symptom
+	COLUMNS=96 $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python .ci/links.py docs/_build/html
 
 bench: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed
@@ -90,6 +96,10 @@ clean:
 	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
 	$(BIN)/python .ci/requirements.py > .venv/requirements.txt
 	$(BIN)/python -m pip install -q -r .venv/requirements.txt --group build --group test --group lint
+	touch $@
+
+.venv/docs: .venv/ready
+	$(BIN)/python -m pip install -q --group docs
 	touch $@
 
 .venv/peers: .venv/ready

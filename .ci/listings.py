@@ -1,11 +1,7 @@
-"""Write the lists that follow from the registry: the stub of the package and the table of methods in README.md.
-
-`make listings` runs it after a method was added; tests compare the two files with the registry.
-"""
+"""Write what follows from the registry: the stub of the package. `make listings` runs it after a method was added."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import varifold
@@ -30,18 +26,5 @@ def stub() -> str:
     return "".join(f"from {module} import {name} as {name}\n" for module, name in ordered)
 
 
-def table() -> list[str]:
-    """Rows of the table of methods: name, class, first line of the docstring."""
-    classes = {name: models[name] for name in sorted(models.class_names().values())}
-    return [f"| `{name}` | `{cls.__name__}` | {(cls.__doc__ or '').splitlines()[0]} |" for name, cls in classes.items()]
-
-
-def readme(text: str) -> str:
-    """README.md with the rows of its table replaced."""
-    return re.sub(r"(?:^\| `.*\n)+", lambda _: "\n".join(table()) + "\n", text, count=1, flags=re.M)
-
-
 if __name__ == "__main__":
     (ROOT / "src" / "varifold" / "__init__.pyi").write_text(stub())
-    page = ROOT / "README.md"
-    page.write_text(readme(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,15 +42,6 @@ def test_rivers_checks(learner: Any) -> None:
         except Exception as error:
             error.add_note(f"in river's {check.__name__} of {learner!r}")
             raise
-
-
-def test_the_readme_lists_every_learner_with_its_first_line() -> None:
-    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    listed = [line for line in text.splitlines() if line.startswith("| `")]
-    assert listed == [
-        f"| `{name}` | `{cls.__name__}` | {(cls.__doc__ or '').splitlines()[0]} |"
-        for name, cls in varifold.models.items()
-    ]
 
 
 # ---------------------------------------------------------------- learners of a third party

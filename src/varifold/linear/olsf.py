@@ -32,7 +32,7 @@ class OLSF(LinearClassifier):
     Notes
     -----
     *Deviations from the paper.* An absent feature counts as 0, so that streams may vary in any way. Truncation ranks
-    by |w|. The intercept is a constant feature; it shares in the projection and is never truncated. A sample weight
+    by ``|w|``. The intercept is a constant feature; it shares in the projection and is never truncated. A sample weight
     multiplies C.
 
     *Cost.* O(present); with B < 1 O(present log known): the projection is one factor for all weights, the truncation a

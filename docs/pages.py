@@ -1,0 +1,207 @@
+"""Pages that follow from the code: the command line, the methods, the scenarios and the API.
+
+They are written into docs/reference before the site is built, so that none of them can grow stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import varifold
+from varifold import cli
+from varifold.base.registry import models, transformers
+from varifold.datasets.synthetic import synthetic
+from varifold.streams import prepare, scenarios
+from varifold.streams.presence import presence
+
+MODULES = {
+    "Evaluate": ["varifold.evaluate"],
+    "Streams and data sets": ["varifold.streams", "varifold.datasets"],
+    "Checks": ["varifold.checks"],
+    "The papers' tables": ["varifold.bench"],
+}
+"""Heading of the API -> modules whose `__all__` stands under it."""
+
+OPTIONAL = {
+    "Drift": "varifold.drift",
+    "scikit-learn": "varifold.sklearn",
+    "MLflow": "varifold.mlflow",
+    "Merging": "varifold.merging",
+    "Spark": "varifold.spark",
+}
+"""Heading -> a module of its own."""
+
+
+def write(folder: Path) -> None:
+    """Write every generated page below `folder`/reference."""
+    made = folder / "reference"
+    made.mkdir(exist_ok=True)
+    _keep(made / "command-line.md", command_line())
+    _keep(made / "methods.md", methods())
+    _keep(made / "scenarios.md", scenario_page(made))
+    _keep(made / "api.rst", api())
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write only what changed, so that an unchanged page is not built again."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+# ---------------------------------------------------------------- command line
+
+
+def command_line() -> str:
+    """Every command with its options, from the parser itself."""
+    commands = {name: importlib.import_module(f"varifold.cli.{name}") for name in cli.COMMANDS}
+    _, parsers = cli._parsers(commands)
+    lines = ["# Command line", "", "`varifold COMMAND --help` prints what stands here.", ""]
+    for name, parser in parsers.items():
+        lines += _command(f"varifold {name}", parser, 2)
+    return "\n".join(lines)
+
+
+def _command(title: str, parser: argparse.ArgumentParser, level: int) -> list[str]:
+    lines = ["#" * level + f" {title}", "", _sentence(parser.description), ""]
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if nested:
+        for name, inner in nested[0].choices.items():
+            lines += _command(f"{title} {name}", inner, level + 1)
+        return lines
+    lines += ["```text", inspect.cleandoc(parser.format_usage().removeprefix("usage: ")), "```", ""]
+    for group in parser._action_groups:
+        actions = [a for a in group._group_actions if a.help != argparse.SUPPRESS and "--help" not in a.option_strings]
+        if actions:
+            lines += [f"*{group.title}*", "", *(_option(parser, action) for action in actions), ""]
+    return lines
+
+
+def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    formatter = parser._get_formatter()
+    spelled = formatter._format_action_invocation(action)
+    said = formatter._expand_help(action) if action.help else ""
+    return f"- `{spelled}`" + (f" – {_plain(said)}" if said else "")
+
+
+def _plain(text: str) -> str:
+    """Help text as Markdown: angle brackets and stars mean themselves."""
+    return re.sub(r"([*<_])", r"\\\1", text)
+
+
+def _sentence(text: str | None) -> str:
+    return _plain(text or "")
+
+
+# ---------------------------------------------------------------- methods and scenarios
+
+
+def methods() -> str:
+    """The registry as a table."""
+    lines = [
+        "# Choosing a method",
+        "",
+        "Start with `auto`. It runs learners of several kinds side by side and trusts each as far as it has earned;",
+        "take another when one of these holds:",
+        "",
+        "- *Microseconds count.* `arow` costs two per instance and is a strong linear learner; `auto:budget=fast` lies",
+        "  between the two.",
+        "- *Every document has other words.* `nb3`, `orf3v` and `arow` read the words that are there and nothing else.",
+        "- *Features replace one another at a known time.* `cwfe` and `fesl` learn the map from old to new features.",
+        "- *What is missing tells something.* `ovfiv` adds a learner of absence to any other; `auto` has one built in.",
+        "- *You compare with a paper.* `Method.as_in_paper()` gives the method as printed, nothing added.",
+        "",
+        "*Reads* says what a method looks at: the values, which features are absent, or both. Memory grows with the",
+        "features seen unless `max_features` bounds it; all of them take labels of any hashable kind and explain",
+        "their answers.",
+        "",
+        "| name | class | what it is | reads | labels | cost of an instance |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    classes = {name: models[name] for name in sorted(models.class_names().values())}
+    lines += [_method(name, cls) for name, cls in classes.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _method(name: str, cls: type[Any]) -> str:
+    traits = cls().traits
+    reads = [word for word, yes in (("values", traits.uses_values), ("absence", traits.uses_absence)) if yes]
+    link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
+    said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
+    return f"| `{name}` | {link} | {_plain(said)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+
+
+DRAWN = {
+    "vfs": "vfs:0.5",
+    "delay": "delay:50",
+    "trapezoidal": "trapezoidal:5",
+    "capricious": "capricious",
+    "balanced": "balanced+vfs:0.5",
+    "mixed": "mixed+vfs:0.5",
+}
+"""How a scenario is spelled in its picture, where its name alone does not do."""
+
+
+def scenario_page(folder: Path) -> str:
+    """Every scenario with what it does and a picture of which features live when."""
+    from varifold.report.presence import plot_presence
+
+    lines = [
+        "# Scenarios",
+        "",
+        "A scenario makes a fixed data set vary: `--scenario` on the command line, `varifold.streams.vary` in Python.",
+        "They are joined by `+`. Below, each is drawn on a made set of 18 columns and 2,000 rows: dark where a",
+        "column is present, light where it is absent.",
+        "",
+    ]
+    for name, summary in scenarios().items():
+        lines += [f"## {name}", "", _plain(summary), ""]
+        spec = DRAWN.get(name, name)
+        path = folder / f"scenario-{name}.png"
+        if not path.exists():
+            plot_presence(presence(prepare(synthetic(2000), spec).block), path, title=spec)
+        lines += [f"![{spec}]({path.name})", ""]
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- API
+
+
+def api() -> str:
+    """Every public name, one page each, in the order in which a user meets them."""
+    lines = ["API", "===", "", "Everything public. Compiled parts are described where a class uses them.", ""]
+    families: dict[str, list[str]] = {}
+    for registry in (models, transformers):
+        for name in registry.class_names().values():
+            cls = registry[name]
+            families.setdefault(cls.__module__.split(".")[1], []).append(f"varifold.{cls.__name__}")
+    base = [f"varifold.{name}" for name in varifold.__all__ if name not in ("__version__", "errors")]
+    lines += _listed("The package", [*base, "varifold.PerKey", "varifold.linear.base.LinearClassifier"])
+    for family, found in families.items():
+        lines += _listed(family.replace("_", " ").capitalize(), sorted(found))
+    for heading, modules in MODULES.items():
+        lines += _listed(heading, [f"{module}.{name}" for module in modules for name in _public(module)])
+    for heading, module in OPTIONAL.items():
+        if importlib.util.find_spec(module) is not None:
+            lines += _listed(heading, [f"{module}.{name}" for name in _public(module)])
+    lines += _listed("The server's client", ["varifold.client.RemoteClassifier"])
+    lines += _listed("Errors", [f"varifold.errors.{name}" for name in varifold.errors.__all__])
+    return "\n".join(lines)
+
+
+def _public(module: str) -> list[str]:
+    loaded: ModuleType = importlib.import_module(module)
+    return [
+        name for name in loaded.__all__ if inspect.isclass(getattr(loaded, name)) or callable(getattr(loaded, name))
+    ]
+
+
+def _listed(heading: str, names: list[str]) -> list[str]:
+    table = [".. autosummary::", "   :toctree: generated", "   :nosignatures:", "", *(f"   {name}" for name in names)]
+    return [heading, "-" * len(heading), "", *table, ""]

@@ -1,0 +1,59 @@
+"""
+A column was added
+==================
+
+The export of January has three columns, that of February four, and in March one of the old ones is gone.
+Nothing has to be declared, padded or trained again: a frame is learned as it comes.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import varifold
+
+draw = np.random.default_rng(3)
+
+
+def month(rows, columns):
+    need = draw.normal(size=rows)
+    everything = {
+        "visits": need + draw.normal(0, 1.5, rows),
+        "basket": need + draw.normal(0, 1.2, rows),
+        "region": draw.choice(["north", "south"], rows),
+        "clicks in the app": need + draw.normal(0, 0.4, rows),
+    }
+    return pd.DataFrame({name: everything[name] for name in columns}), np.where(need > 0, "buys", "leaves")
+
+
+months = {
+    "January": ["visits", "basket", "region"],
+    "February": ["visits", "basket", "region", "clicks in the app"],
+    "March": ["basket", "region", "clicks in the app"],
+}
+
+model = varifold.AutoClassifier()
+errors, at = [], []
+for name, columns in months.items():
+    frame, labels = month(1000, columns)
+    for first in range(0, len(frame), 100):
+        part, truth = frame.iloc[first : first + 100], labels[first : first + 100]
+        errors.append(np.mean(np.array(model.predict_many(part)) != truth))
+        model.learn_many(part, truth)
+        at.append(len(at) * 100)
+    print(f"{name:9} {len(columns)} columns, error {np.mean(errors[-10:]):.3f}")
+
+# %%
+# The learner says what happened.
+
+print(model.report())
+
+# %%
+
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+ax.step(at, errors, where="post")
+for start, name in zip((0, 1000, 2000), months, strict=True):
+    ax.axvline(start, color="0.8", zorder=0)
+    ax.text(start + 20, max(errors), name, va="top")
+ax.set(xlabel="row", ylabel="error of the next 100 rows", ylim=(0, None))
+plt.show()

@@ -1,0 +1,48 @@
+"""
+Labels come a day late
+======================
+
+The machine is inspected once a day. A reading has to be answered at once; its label arrives 500 readings
+later.
+"""
+
+import matplotlib.pyplot as plt
+
+from varifold import AutoClassifier
+from varifold.cli.sensors import plant
+from varifold.evaluate import prequential
+
+made = plant(n=3000, seed=4)
+stream = list(zip(made.rows(), made.labels, strict=True))
+
+# %%
+# ``delay`` is a number, the name of a column that holds it, or a function. A label that never comes is ``None``.
+
+results = {
+    f"{delay} readings late": prequential(AutoClassifier("fast"), stream, delay=delay, curve_points=30)
+    for delay in (0, 100, 500)
+}
+half = [(x, y if k % 2 else None) for k, (x, y) in enumerate(stream)]
+results["every second one never comes"] = prequential(AutoClassifier("fast"), half, curve_points=30)
+for name, result in results.items():
+    print(f"{name:30} error {result.cer:.3f} over {result.scored:,} scored")
+
+# %%
+# In production the queue is yours or the server's: predict, keep the instance, learn when the label is there.
+
+model, waiting = AutoClassifier("fast"), {}
+for k, (x, _) in enumerate(stream[:1000]):
+    model.predict_one(x)
+    waiting[k] = x
+    if k >= 500:
+        model.learn_one(waiting.pop(k - 500), stream[k - 500][1])
+print(f"{model.steps} learned, {len(waiting)} wait")
+
+# %%
+
+figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
+for name, result in results.items():
+    ax.plot(result.curve.at, result.curve.cer, label=name)
+ax.set(xlabel="reading", ylabel="error so far", ylim=(0, 0.5))
+ax.legend(frameon=False)
+plt.show()

@@ -1,0 +1,45 @@
+"""
+Who carries weight
+==================
+
+The default learner runs several kinds of learner side by side. Its report says which of them it trusts, which
+features matter and what changed; ``explain_one`` says what spoke for a single answer.
+"""
+
+import matplotlib.pyplot as plt
+
+from varifold import AutoClassifier
+from varifold.cli.sensors import plant
+
+made = plant(n=2500, seed=9)
+model = AutoClassifier()
+for x, y in zip(made.rows(), made.labels, strict=True):
+    model.learn_one(x, y)
+report = model.report()
+print(report)
+
+# %%
+# The weights of the experts over time:
+
+figure, ax = plt.subplots(figsize=(9, 4), layout="constrained")
+leading = sorted(report.experts, key=report.experts.get, reverse=True)[:6]
+names = list(report.experts)
+for name in leading:
+    ax.plot(report.history_steps, report.history_weights[:, names.index(name)], label=name)
+ax.set(xlabel="instances learned", ylabel="weight", ylim=(0, 1))
+ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+plt.show()
+
+# %%
+# One answer, explained:
+
+x = made.rows()[-1]
+print("answer:", model.predict_one(x), "truth:", made.labels[-1])
+parts = model.explain_one(x)
+most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:8]
+
+figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.barh([str(name) for name, _ in most][::-1], [part for _, part in most][::-1])
+ax.axvline(0, color="0.3", linewidth=0.8)
+ax.set(xlabel=f"speaks for {model.predict_one(x)!r} (right) or against it")
+plt.show()
