@@ -55,8 +55,8 @@ class OLVF(LinearClassifier):
     *Deviations from the paper.* Eq. 2-4: the indicator is ±1, so that mistakes update the weights. Eq. 7: the gradient
     is that of eq. 4; the logarithms printed there are spurious. Eq. 7-10: steps go down the gradient. Eq. 12-15: the
     default follows the stationarity of eq. 12 (divide by the confidence); `variant="printed"` multiplies. Eq. 16:
-    absolute values, and only when the sum exceeds λ. Truncation ranks by ``|w|``. An instance without any known feature is
-    predicted by the class frequencies and updates only those. The intercept takes part like a constant feature that
+    absolute values, and only when the sum exceeds λ. Truncation ranks by ``|w|``. An instance without any known feature
+    is predicted by the class frequencies and updates only those. The intercept takes part like a constant feature that
     is never truncated. An indicator `f=v` has its own space weight.
 
     *Cost.* O(present); with B < 1 O(present log known): the projection is one factor for all weights, the truncation

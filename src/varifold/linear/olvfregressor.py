@@ -39,7 +39,7 @@ class OLVFRegressor(DeclaredRegressor):
 
     Notes
     -----
-    *Deviations from the paper.* The paper classifies: here the loss is max(0, |e| - epsilon) of the error e in
+    *Deviations from the paper.* The paper classifies: here the loss is max(0, ``|e|`` - epsilon) of the error e in
     deviations of the target, and an answer counts as right for the feature-set model when it is at least as near as
     the mean of the targets. Otherwise as `OLVF`. The weights predict the deviation from that mean.
 

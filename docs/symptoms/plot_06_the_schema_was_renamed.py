@@ -1,0 +1,46 @@
+"""
+The schema was renamed
+======================
+
+After an update every sensor has another name: ``s3`` is called ``plant/s3``. To a learner those are features gone
+for good and new ones that it knows nothing of. ``rename`` carries over what was learned, before or after the new
+name was first seen.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from varifold import AROW
+
+draw = np.random.default_rng(3)
+
+
+def reading(step):
+    hot = draw.random() < 0.5
+    prefix = "" if step < 1000 else "plant/"
+    return {
+        f"{prefix}s{j}": draw.normal(0.5 if hot else 0.0, 1.0 + 0.1 * j) for j in range(20)
+    }, "hot" if hot else "fine"
+
+
+stream = [reading(step) for step in range(1300)]
+curves = {}
+for name, renames in (("nothing done", False), ("rename()", True)):
+    model, wrong = AROW(), []
+    for step, (x, y) in enumerate(stream):
+        if renames and step == 1000:
+            model.rename({f"s{j}": f"plant/s{j}" for j in range(20)})
+        wrong.append(model.predict_one(x) != y)
+        model.learn_one(x, y)
+    curves[name] = wrong
+    print(f"{name:14} error of the next 50 instances {np.mean(wrong[1000:1050]):.2f}, {len(model.features)} features")
+
+# %%
+
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+for name, wrong in curves.items():
+    ax.plot(range(900, 1200), np.cumsum(wrong[900:1200]), label=name)
+ax.axvline(1000, color="0.8", zorder=0)
+ax.set(xlabel="instance", ylabel="wrong answers since instance 900")
+ax.legend(frameon=False)
+plt.show()
