@@ -292,3 +292,14 @@ def test_features_stay_text_unless_a_number_is_none() -> None:
     assert instance_of("\t{}") == "{}"
     assert instance_of('{"f":1.0}\t{"g":"NaN"}') == '{"f":1.0,"g":"NaN"}'
     assert instance_of('{"f":"-Infinity","h":2.0}\t{"g":"NaN"}') == {"f": -math.inf, "h": 2.0, "g": "NaN"}
+
+
+@pytest.mark.parametrize("name", ["arow", "gaussiannb", "auto"])
+def test_one_call_gives_label_and_probabilities(name: str) -> None:
+    from varifold.checks.material import learn, stream
+
+    model = varifold.models[name]()
+    assert model._engine.answer_one({"f0": 1.0}) == (None, {})
+    learn(model, stream(80, labels=("a", "b", "c")))
+    for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
+        assert model._engine.answer_one(x) == (model.predict_one(x), model.predict_proba_one(x))
