@@ -64,17 +64,19 @@ class FAE(VaryingClassifier):
 
     with a = `prior` and k labels. The ensemble answers Σ_j w_j P_j(c | x) / Σ_j w_j, where w_j is the accuracy of a
     member over its last N answers if it is at least m instances old and not on probation, and 0 otherwise; without
-    such a member all vote with their ages. Learning an instance: note for ensemble and members whether their answers
-    were right, count it, rank the features. A member with the features B is added if ``|B △ F_youngest| > f |B|``, or if
-    the youngest is older than r and the ensemble's accuracy falls. Then the threshold is the middle between the best
-    and the worst member's accuracy: members below it get a mark, the others lose theirs, and at p marks one goes.
+    such a member all vote with their ages. Learning an instance: note for ensemble and members whether their
+    answers were right, count it, rank the features. A member with the features B is added if ``|B △ F_youngest| > f
+    |B|``, or if the youngest is older than r and the ensemble's accuracy falls. Then the threshold is the middle
+    between the best and the worst member's accuracy: members below it get a mark, the others lose theirs, and at p
+    marks one goes.
 
-    *Deviations from the paper.* The text leaves open, and here it is so: a member starts from empty counts; a feature
-    that appears late counts as absent before; the share f is of ``|B|`` (the paper's M where more are known); members of
-    any age are judged. Counts are smoothed. Any number of labels; a string value is the feature ``name=value``. The
-    vote by probabilities and the bound are ours, `as_in_paper` sets the vote back. The 2024 survey's FAE is another
-    learner: its code multiplies the prior in place at every score, adds nothing to the votes for label 0, compares
-    sums of different lengths as accuracies and does not update the counts that rank the features.
+    *Deviations from the paper.* The text leaves open, and here it is so: a member starts from empty counts; a
+    feature that appears late counts as absent before; the share f is of ``|B|`` (the paper's M where more are
+    known); members of any age are judged. Counts are smoothed. Any number of labels; a string value is the feature
+    ``name=value``. The vote by probabilities and the bound are ours, `as_in_paper` sets the vote back. The 2024
+    survey's FAE is another learner: its code multiplies the prior in place at every score, adds nothing to the
+    votes for label 0, compares sums of different lengths as accuracies and does not update the counts that rank the
+    features.
 
     *Cost.* O(known × labels + members × (M + present × labels)) per instance; to predict, the second part alone. Memory
     O((known + members × M) × labels).
