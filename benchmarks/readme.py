@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.auto_peers import PEERS, auto, measure
 
 ROOT = Path(__file__).parent.parent
@@ -38,9 +40,10 @@ def real(name: str, scenario: str) -> Callable[[], Rows]:
     def make() -> Rows:
         from varifold import datasets, streams
 
-        block = streams.prepare(datasets.load(name), scenario, seed=SEED).block[:MOST]
-        labels = [block.labels[code] for code in block.codes]
-        return list(zip(block.rows(), labels, strict=True))
+        whole = datasets.load(name).block
+        some = whole.take(np.random.default_rng(SEED).permutation(len(whole))[:MOST])
+        block = streams.prepare(some, scenario, seed=SEED).block
+        return list(zip(block.rows(), block.y, strict=True))
 
     return make
 
