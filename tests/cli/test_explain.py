@@ -114,3 +114,14 @@ def test_what_cannot_be_drawn_is_told(capsys, saved, tmp_path):
     ):
         assert main(["explain", file, "--row", row, "--plot", str(tmp_path / "x.png"), *extra]) != 0
         assert words in capsys.readouterr().err
+
+
+def test_a_numbered_row_is_read_as_the_model_remembers(tmp_path, capsys):
+    file, model = tmp_path / "rows.csv", tmp_path / "m.model"
+    file.write_text("when,a,y\n" + "".join(f"2026-01-{1 + i % 28:02},{i % 7},{'xy'[i % 7 > 3]}\n" for i in range(60)))
+    run = ["run", str(file), "--target", "y", "--time", "when", "--model", "arow", "--save", str(model)]
+    assert main(run) == 0
+    capsys.readouterr()
+    assert main(["explain", str(model), "--row", "3", "--data", str(file), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["feature"] for row in found["features"]] == ["a", "(intercept)"]

@@ -72,7 +72,7 @@ def test_whole_numbers_are_classes_unless_asked(tmp_path: Path, capsys: pytest.C
     assert run("run", str(place), "--target", "rings", "--model", "arow") == 0
     said = capsys.readouterr()
     assert "29 classes" in said.out
-    assert "29 whole numbers, each taken as a class; --target-type number" in said.err
+    assert "29 numbers, each taken as a class; --target-type number" in said.err
     assert run("run", str(place), "--target", "rings", "--model", "arow", "--target-type", "number") == 0
     said = capsys.readouterr()
     assert "targets from 1 to 28" in said.out or "targets from 0 to 28" in said.out
@@ -142,3 +142,10 @@ def test_a_comparison_of_regressors(path: str, tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert run(*options, "--models", "arow,olsf") == 2
     assert "olsf is a classifier" in capsys.readouterr().err
+
+
+def test_labels_that_occur_once_each_are_remarked_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text("area,price\n" + "".join(f'{i},"{i},{100 + i}.5"\n' for i in range(1, 21)))
+    assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 0
+    assert "every one of the 20 instances has a label of its own, such as '1,101.5'" in capsys.readouterr().err

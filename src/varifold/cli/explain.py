@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
+from varifold.cli import remembered, source
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
@@ -47,6 +48,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--feature", metavar="NAME", help="the feature to draw (orf3v; default: what adds most)")
     parser.add_argument("--by-column", action="store_true", help="add up the values of a string column")
+    source.add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -187,7 +189,7 @@ def _row(args: argparse.Namespace, learner: VaryingLearner) -> dict[Any, Any]:
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
-        return _numbered(int(text), args)
+        return _numbered(int(text), args, learner)
     if args.data is not None:
         raise ParameterError("--data goes with the number of a row: --row 12 --data NAME")
     given = _json(text) if text.lstrip().startswith("{") else _pairs(words)
@@ -226,18 +228,19 @@ def _json(text: str) -> dict[Any, Any]:
     return dict(found)
 
 
-def _numbered(number: int, args: argparse.Namespace) -> dict[Any, Any]:
+def _numbered(number: int, args: argparse.Namespace, learner: VaryingLearner) -> dict[Any, Any]:
     if args.data is None:
         raise ParameterError(f"--row {number} is the number of a row; name its data with --data NAME or --data PATH")
     seen = 0
-    for block in _blocks(args):
+    for block in _blocks(args, learner):
         if 0 < number <= seen + len(block):
             return dict(block.row(number - seen - 1))
         seen += len(block)
     raise ParameterError(f"there is no row {number}: {args.data} has {seen:,}")
 
 
-def _blocks(args: argparse.Namespace) -> Any:
+def _blocks(args: argparse.Namespace, learner: VaryingLearner) -> Any:
+    """The data, a file read as the model remembers that its own was."""
     from varifold.datasets import load as load_data
     from varifold.datasets import names
 
@@ -245,4 +248,5 @@ def _blocks(args: argparse.Namespace) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    return read([args.data], target=args.target, target_type="class").blocks()
+    remembered.take_up(args, learner.reading, [args.data])
+    return read([args.data], target=args.target, unlabelled="keep", **source.reading_options(args)).blocks()

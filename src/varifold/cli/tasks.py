@@ -67,10 +67,16 @@ def default_regressor() -> str:
 
 
 def say_if_numbers(result: Any) -> None:
-    """Remark on standard error that the classes of a result are many whole numbers, which may be meant as numbers."""
+    """Remark on standard error that classes may be meant as numbers: many numbers, or labels that occur once each."""
     labels = getattr(result, "labels", [])
-    if len(labels) > _MANY and all(type(label) is int for label in labels):
+    if len(labels) > _MANY and all(type(label) in (int, float) for label in labels):
         print(
-            f"the target holds {len(labels)} whole numbers, each taken as a class; --target-type number predicts them",
+            f"the target holds {len(labels)} numbers, each taken as a class; --target-type number predicts them",
+            file=sys.stderr,
+        )
+    elif len(labels) > _MANY and len(labels) == result.scored:
+        print(
+            f"every one of the {len(labels)} instances has a label of its own, such as {labels[0]!r}; a number to "
+            "predict has to be written as one: 1234.5",
             file=sys.stderr,
         )
