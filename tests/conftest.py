@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 
 NO_DATA = "VARIFOLD_DATA is not set"
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, which processes of the tests would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
