@@ -94,3 +94,17 @@ def test_damaged_votes_are_refused() -> None:
             varifold.from_bytes(files.encode(bad_header, bad_arrays))
     with pytest.raises(ModelFileError, match="not a vote"):
         Vote.from_bytes(AROW().to_bytes())
+
+
+def test_numpy_labels_are_kept_as_plain_ones() -> None:
+    for learner in (Vote([AROW(), AROW()]), varifold.PerKey(AROW(), key="k")):
+        for step in range(20):
+            learner.learn_one({"k": "a", "x": float(step % 2)}, np.int64(step % 2))
+        assert [type(label) for label in learner.classes] == [int, int]
+        assert varifold.from_bytes(learner.to_bytes()).classes == learner.classes
+
+
+def test_steps_with_a_learner_that_counts_none() -> None:
+    vote = Vote([AROW(), naive_bayes.GaussianNB()])
+    vote.learn_one({"x": 1.0}, True)
+    assert vote.steps in (0, 1)

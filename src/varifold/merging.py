@@ -22,6 +22,7 @@ from varifold._engine.merging import (
     total,
 )
 from varifold.base.estimator import Estimator
+from varifold.base.learner import is_regressor
 from varifold.base.nested import pack_params
 from varifold.errors import ParameterError
 from varifold.forest._tdigest import TDigest
@@ -42,7 +43,7 @@ def merge(learners: Iterable[T]) -> T:
     - ``"approximate"`` (`AROW`, `Additive`, `PA`, `OGD`, `FOBOS`, `FTRLProximal`, `FTRLADP`, `OLSF`, `OLVF`): Gaussians
       over weights are multiplied (their natural parameters add up), other weights are averaged by how often each
       learner saw the feature.
-    - ``None``: there is nothing to add up. `Vote` asks all of them instead, and works for every method.
+    - ``None``: there is nothing to add up. `Vote` asks all of them instead, and takes every classifier.
 
     Merge once, when all parts are learned. Learning on from a merged learner in several places and merging again, over
     and over, makes an approximate merge worse, not better, because the past then counts once per part: on spambase in 8
@@ -114,9 +115,8 @@ def _check_alike(parts: Sequence[Any]) -> None:
             )
         _check_options(pack_params(first), pack_params(part), type(first).__name__, place)
     if first._engine.model.merging() is None:
-        raise ParameterError(
-            f"{type(first).__name__} has no state that adds up, so it cannot be merged; Vote([...]) asks all of them"
-        )
+        instead = "" if is_regressor(first) else "; Vote([...]) asks all of them"
+        raise ParameterError(f"{type(first).__name__} has no state that adds up, so it cannot be merged{instead}")
 
 
 def _check_options(first: Mapping[str, Any], other: Mapping[str, Any], owner: str, place: int) -> None:

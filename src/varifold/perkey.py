@@ -15,6 +15,7 @@ import numpy as np
 from river import base as river_base
 
 from varifold import vote
+from varifold._engine.vocabulary import plain_label
 from varifold.base import Block, files
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.learner import VaryingLearner, is_regressor
@@ -131,7 +132,7 @@ class PerKey(river_base.Classifier):
         learner.learn_one(rest, y, w)
         self._steps += learner.steps - before
         if learner.steps != before:
-            self._labels.setdefault(y)
+            self._labels.setdefault(plain_label(y))
         if known is None:
             self._known[key] = None
             self._here[key] = learner

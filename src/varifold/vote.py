@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
+from varifold._engine.vocabulary import plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
@@ -71,7 +72,7 @@ class Vote(river_base.Classifier):
         learner = self.learners[share_of(self._learned, len(self.learners))]
         learner.learn_one(x, y, *(() if w == 1.0 else (w,)))  # river's classifiers may take no weight
         if w > 0.0:
-            self._labels.setdefault(y)
+            self._labels.setdefault(plain_label(y))
             self._learned += 1
 
     def _refuse_clash(self, x: Mapping[Any, Any]) -> None:
@@ -159,8 +160,8 @@ class Vote(river_base.Classifier):
 
     @property
     def steps(self) -> int:
-        """Instances learned so far, by all learners."""
-        return sum(int(learner.steps) for learner in self.learners)
+        """Instances learned so far, by all learners that count them (river's do not)."""
+        return sum(int(getattr(learner, "steps", 0)) for learner in self.learners)
 
     @property
     def _multiclass(self) -> bool:

@@ -217,3 +217,18 @@ def test_the_report_names_features_with_a_new_unit():
     assert ("new unit", "load") not in found
     assert "another unit" in str(model.report())
     assert AROW().unit_changes == {}
+
+
+@pytest.mark.parametrize("name", ["auto", "cwfe", "fesl", "arow"])
+def test_a_name_that_was_there_beside_the_old_one(name):
+    """Old and new sensor reported side by side: sights of both count once, and the learner goes on and can be saved."""
+    rng = random.Random(0)
+    model = varifold.models[name]()
+    for step in range(150):
+        model.learn_one({"temp": rng.random(), "temp_v2": rng.random(), "b": rng.random()}, "pq"[step % 2])
+    model.rename({"temp": "temp_v2"})
+    assert model.features["temp_v2"].count == 150
+    for step in range(40):
+        x = {"n1": rng.random(), "n2": rng.random(), "b": rng.random()}
+        model.learn_one({**x, "temp_v2": rng.random()} if step % 2 else x, "pq"[step % 2])
+        assert varifold.from_bytes(model.to_bytes()).predict_one(x) == model.predict_one(x)

@@ -88,3 +88,15 @@ def test_report_and_files() -> None:
         again.learn_one(x, y, w)
         model.learn_one(x, y, w)
     assert again.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])
+def test_a_new_level_is_followed_however_precise_the_answers_were(noise: float) -> None:
+    rng = np.random.default_rng(1)
+    model, errors = AutoRegressor(), []
+    for step in range(600):
+        x = {"a": float(rng.normal()), "b": float(rng.normal())}
+        y = 2.0 * x["a"] - x["b"] + (10.0 if step >= 400 else 0.0) + float(rng.normal(0.0, noise))
+        errors.append(abs(model.predict_one(x) - y))
+        model.learn_one(x, y)
+    assert np.mean(errors[430:460]) < 1.5

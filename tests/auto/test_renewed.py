@@ -172,3 +172,21 @@ def test_files_with_copies_that_cannot_be_are_refused(name, break_it):
     arrays[f"model.{name}"] = break_it(arrays[f"model.{name}"])
     with pytest.raises((ValueError, IndexError)):
         Engine(RenewedModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
+
+
+def test_a_label_that_comes_with_a_spare_copy_finds_room_in_it() -> None:
+    """The row after a warning makes a copy of an expert; when it brings a new label, the copy must have room for it."""
+    rng = random.Random(0)
+    rows, labels = [], []
+    for i in range(506):
+        c = rng.randrange(4)
+        rows.append({f"f{j}": float((c + (i >= 500)) % 4 == j) + rng.gauss(0.0, 0.2) for j in range(4)})
+        labels.append(c)
+    for n in (503, 504, 505, 506):
+        stream = [*rows[:n], rows[0], *rows[:60]]
+        answers = [*labels[:n], "new", *("new" if i % 2 else 0 for i in range(60))]
+        one, many = AutoClassifier(), AutoClassifier()
+        for x, y in zip(stream, answers, strict=True):
+            one.learn_one(x, y)
+        many.learn_many(stream, answers)
+        assert one.to_bytes() == many.to_bytes(), n

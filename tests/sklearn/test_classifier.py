@@ -239,3 +239,11 @@ def test_pickles_continue() -> None:
     again = pickle.loads(pickle.dumps(clf))
     states = [c.partial_fit(frame[90:], y[90:]).model_.to_bytes() for c in (clf, again)]
     assert states[0] == states[1]
+
+
+def test_labels_of_another_type_are_refused_and_change_nothing() -> None:
+    X = pd.DataFrame({"a": [0.0, 1.0]})
+    model = VarifoldClassifier("arow").fit(X, ["1", "2"])
+    with pytest.raises(LabelError, match="another type"):
+        model.partial_fit(X, [3, 4])
+    assert model.predict(X).tolist() == ["1", "2"]

@@ -76,7 +76,7 @@ cdef class BinaryRule(Model):
         """Turn the problem's answer round; by default the first number of every slot is a weight."""
         cdef Py_ssize_t slot
         for slot in range(self.capacity):
-            at(self, <int32_t> slot, c)[0] *= -1.0
+            at(self, <int32_t> slot, c)[0] = 0.0 - at(self, <int32_t> slot, c)[0]  # never -0.0, as a loaded one
 
     # ---------------------------------------------------------------- one problem
 

@@ -67,8 +67,10 @@ cdef class Space(NameTable):
             other = self.id_of(name)
             if other >= 0 and other not in changes:
                 a, b = &self.seen[<Py_ssize_t> slot], &self.seen[<Py_ssize_t> other]
-                firsts = [step for step in (seen_first(a), seen_first(b)) if step]
-                found[slot] = min(firsts, default=0), max(seen_last(a), seen_last(b)), seen_count(a) + seen_count(b)
+                first = min([step for step in (seen_first(a), seen_first(b)) if step], default=0)
+                last = max(seen_last(a), seen_last(b))
+                # instances that held both count once at the most
+                found[slot] = first, last, min(seen_count(a) + seen_count(b), last - first + 1 if first else 0)
         return found
 
     def set_sights(self, dict sights):

@@ -19,7 +19,7 @@ cdef class AutoRegression(RegressionModel):
     cdef Target own                # statistics of the targets without their outliers, for the experts
     cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
     cdef Experts weights           # of the experts and, last, the stack
-    cdef double* numbers           # [3]: rounds, typical error of the answers, mean square of the stack's error
+    cdef double* numbers           # [4]: rounds, typical error of the answers, mean square of the stack's error, outliers in a row
     cdef double* mean              # [k + 1]: the stack's weight of every expert, and its constant
     cdef double* cov               # [k + 1][k + 1]: their covariance
     cdef double* answer_of         # [k + 1]: what experts and stack say, in deviations from the mean

@@ -5,8 +5,8 @@ weights are learned by recursive least squares, errors beyond HUBER typical ones
 exponentially weighted mixture of the experts and the stack, with a little of the weight shared out each round. A loss is
 the error over the typical error of the answers, at most WORST of them, squared or not, over its largest value: it lies in
 [0, 1], so that over T rounds the mixture's summed loss exceeds that of the best of the k experts and the stack by at most
-ln(k + 1) / eta + T eta / 8 plus the price of sharing. Experts learn targets without outliers: what lies more than OUTLIER
-typical errors from the answer is moved there.
+ln(k + 4) / eta + T eta / 8 plus the price of sharing. Experts learn targets without outliers: what lies more than OUTLIER
+typical errors from the answer is moved there, unless IN_A_ROW of them came on the same side: then the level has changed.
 """
 
 import numpy as np
@@ -34,6 +34,7 @@ from varifold._engine.state import checked_array
 cdef double WORST = 4.0        # typical errors at which a loss reaches its largest value
 cdef double HUBER = 3.0        # typical errors beyond which the stack counts an error as that much
 cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved towards the answer
+cdef double IN_A_ROW = 5.0     # so many outliers on the same side are a new level, and are learned as they are
 cdef double FIRST_ROUNDS = 30.0  # before so many rounds no target is taken for an outlier
 cdef double MEMORY = 200.0     # rounds over which the typical error is averaged
 cdef double FAR = 1e6          # no expert's answer is further from the mean, in deviations
@@ -44,6 +45,7 @@ cdef enum:
     COUNT = 0
     TYPICAL = 1
     STACK_SQUARE = 2
+    ROW = 3                # above the answer counted up from 0, below it down
 
 
 cdef class AutoRegression(RegressionModel):
@@ -66,7 +68,7 @@ cdef class AutoRegression(RegressionModel):
         if self.inner == NULL:
             raise MemoryError
         self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
-        self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 3, 0.0, 0.0)
+        self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 4)
         self.arrays.declare("stack", <void**> &self.mean, FIXED, 1, FLOAT64, True, k + 1)
         self.arrays.declare("covariance", <void**> &self.cov, FIXED, k + 1, FLOAT64, False, k + 1)
         self.arrays.scratch(<void**> &self.answer_of, FIXED, 1, FLOAT64, k + 1)
@@ -166,11 +168,18 @@ cdef class AutoRegression(RegressionModel):
     cdef double without_outlier(self, double y) noexcept nogil:
         """The target, moved towards the answer where it lies further away than errors do."""
         cdef double answer, most
+        cdef double* row = &self.numbers[ROW]
         if self.numbers[COUNT] < FIRST_ROUNDS or self.own.deviation <= 0.0:
             return y
         answer = self.own.mean + self.own.deviation * self.mixed()
         most = OUTLIER * self.numbers[TYPICAL] * self.own.deviation
-        return answer + most if y > answer + most else answer - most if y < answer - most else y
+        if fabs(y - answer) <= most:
+            row[0] = 0.0
+            return y
+        row[0] = max(row[0], 0.0) + 1.0 if y > answer else min(row[0], 0.0) - 1.0
+        if fabs(row[0]) > IN_A_ROW:
+            return y
+        return answer + most if y > answer else answer - most
 
     cdef void judge(self, double z, double w) noexcept nogil:
         """Losses of experts and stack for a target of z deviations."""

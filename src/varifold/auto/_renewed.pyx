@@ -136,6 +136,7 @@ cdef class RenewedModel(Model):
         for c in range(self.classes):
             model.reserve_class()
             model.add_class()
+        model.reserve_class()  # the instance at hand may bring a label, for which the others have room already
         self.copies[i] = model
         self.inner[i] = <void*> model
         self.spare = i

@@ -48,7 +48,7 @@ class AutoRegressor(VaryingRegressor):
     ln(k + 4) / 3 + 3 T / 8 + T ln(1 / (1 - .01)) / 3, and with bounded squared errors, which are mixable, by far less.
 
     *Outliers.* After 30 instances a target more than twelve typical errors from the answer is moved to that distance
-    before anything learns it.
+    before anything learns it. After five in a row on the same side the level has changed: they are learned as they are.
 
     *Cost.* O(500 present + min(known, 128)^2).
 

@@ -22,7 +22,7 @@ class Traits:
     uses_values: bool = True
     """Whether it uses the values of features, and not only their presence."""
     merging: Literal["exact", "approximate"] | None = None
-    """How `varifold.merge` joins such learners; None: it cannot, and `varifold.Vote` asks all of them."""
+    """How `varifold.merge` joins such learners; None: it cannot; of classifiers `varifold.Vote` asks all."""
     notes: tuple[str, ...] = ()
     """Notes for the user on the current state, for instance that a cheaper method is in use."""
     task: Literal["classification", "regression"] = "classification"

@@ -29,7 +29,8 @@ cdef int UNSEEN = 4             # instances to wait for the old columns when non
 
 cdef inline double availability(Seen* s) noexcept nogil:
     """Share of instances that held the column between its first and its last, shrunk away from 0 and 1."""
-    return (seen_count(s) + 1.0) / (seen_last(s) - seen_first(s) + 3.0)
+    cdef double instances = seen_last(s) - seen_first(s) + 1.0
+    return (min(<double> seen_count(s), instances) + 1.0) / (instances + 2.0)
 
 
 cdef class SwitchDetector:

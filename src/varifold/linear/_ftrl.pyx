@@ -26,8 +26,8 @@ cdef class FTRLProximalRule(BinaryRule):
         cdef Proximal* s
         for slot in range(self.capacity):
             s = <Proximal*> at(self, <int32_t> slot, c)
-            s.z = -s.z
-            s.w = -s.w
+            s.z = 0.0 - s.z
+            s.w = 0.0 - s.w
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[2]

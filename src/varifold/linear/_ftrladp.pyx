@@ -56,8 +56,8 @@ cdef class FTRLADPRule(BinaryRule):
         cdef double* s
         for slot in range(self.capacity):
             s = at(self, <int32_t> slot, c)
-            s[0] = -s[0]
-            s[1] = -s[1]
+            s[0] = 0.0 - s[0]
+            s[1] = 0.0 - s[1]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
         """The weight of a slot with numbers s in a problem with shared numbers g."""

@@ -150,7 +150,14 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         elif before is None:
             return np.unique(labels)
         elif not self._declared:
-            return np.unique(np.concatenate([before, labels]))
+            joined: NDArray[Any] = np.unique(np.concatenate([before, labels]))
+            changed = sorted(set(labels.tolist()) - set(joined.tolist()), key=str)
+            if changed:
+                raise LabelError(
+                    f"the label {changed[0]!r} is of another type than those before, {before.tolist()!r}; give labels "
+                    "of one type"
+                )
+            return joined
         known: NDArray[Any] = before if classes is None and before is not None else given
         unknown = sorted(set(labels.tolist()) - set(known.tolist()), key=str)
         if unknown:
