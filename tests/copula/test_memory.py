@@ -16,6 +16,7 @@ class Gaussian:
     def __init__(self) -> None:
         self._engine = Engine(GaussianModel(20))
         self.learn_one = self._engine.learn_one
+        self.predict_one = self._engine.predict_one
         self.predict_proba_one = self._engine.predict_proba_one
 
 
@@ -23,8 +24,10 @@ class Imputer(CopulaImputer):
     def learn_one(self, x: Any, y: Any = None) -> None:
         super().learn_one(x)
 
-    def predict_proba_one(self, x: Any) -> Any:
+    def predict_one(self, x: Any) -> Any:
         return self.impute_one(x)
+
+    predict_proba_one = predict_one
 
 
 @pytest.mark.parametrize("cls", [Gaussian, Imputer])

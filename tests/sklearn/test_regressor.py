@@ -37,15 +37,15 @@ def test_scikit_learns_checks_pass_but_for_those_declared() -> None:
 def test_scores_grid_search_and_clone() -> None:
     frame, y = table()
     assert cross_val_score(VarifoldRegressor(), frame, y, cv=3).mean() > 0.7
-    search = GridSearchCV(VarifoldRegressor(), {"model__r": [0.1, 10.0]}, cv=3).fit(frame, y)
+    search = GridSearchCV(VarifoldRegressor("arowregressor"), {"model__r": [0.1, 10.0]}, cv=3).fit(frame, y)
     assert search.best_estimator_.model_.r == search.best_params_["model__r"]
     assert clone(search.best_estimator_).get_params()["model__r"] == search.best_params_["model__r"]
 
 
 def test_partial_fit_continues_over_changing_columns() -> None:
     frame, y = table()
-    whole = VarifoldRegressor().fit(frame, y)
-    parts = VarifoldRegressor().partial_fit(frame[:90], y[:90]).partial_fit(frame[90:], y[90:])
+    whole = VarifoldRegressor("arowregressor").fit(frame, y)
+    parts = VarifoldRegressor("arowregressor").partial_fit(frame[:90], y[:90]).partial_fit(frame[90:], y[90:])
     assert parts.model_.to_bytes() == whole.model_.to_bytes()
     learner = varifold.models["arowregressor"]()
     learner.learn_many(frame, y.tolist())

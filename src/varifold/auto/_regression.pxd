@@ -36,5 +36,6 @@ cdef class AutoRegression(RegressionModel):
     cdef double mixed(self) noexcept nogil
     cdef void judge(self, double z, double w) noexcept nogil
     cdef void learn_stack(self, double z, double w) noexcept nogil
+    cdef bint moderate(self, Py_ssize_t n) noexcept nogil
     cdef double counts_for(self, int e) noexcept nogil
     cdef double without_outlier(self, double y) noexcept nogil

@@ -39,7 +39,13 @@ cdef double FIRST_ROUNDS = 30.0  # before so many rounds no target is taken for 
 cdef double MEMORY = 200.0     # rounds over which the typical error is averaged
 cdef double FAR = 1e6          # no expert's answer is further from the mean, in deviations
 cdef double SMALLEST = 1e-9    # of a typical error, in deviations
+cdef double HEAVIEST = 100.0   # a sample weight counts no more in the stack
 cdef double DRIFT = 1e-5       # added to the variances of the stack's weights each round
+
+cdef inline double within(double z) noexcept nogil:
+    """A number of deviations, no larger than FAR."""
+    return FAR if z > FAR else -FAR if z < -FAR else z
+
 
 cdef enum:
     COUNT = 0
@@ -134,7 +140,7 @@ cdef class AutoRegression(RegressionModel):
         cdef double z
         for e in range(self.k):
             z = (self.regress.predict(self.inner[e], self.seen_by(e, v)) - self.own.mean) / self.own.deviation
-            self.answer_of[e] = (FAR if z > FAR else -FAR if z < -FAR else z) if isfinite(z) else 0.0
+            self.answer_of[e] = within(z) if isfinite(z) else 0.0
         self.answer_of[self.k] = self.stacked()
         experts_weights(&self.weights, self.portion)
 
@@ -203,9 +209,9 @@ cdef class AutoRegression(RegressionModel):
             spread += self.answer_of[i] * self.work[i]
         bound = HUBER * max(self.numbers[TYPICAL], SMALLEST)
         error = bound if error > bound else -bound if error < -bound else error
-        noise = max(self.numbers[STACK_SQUARE], SMALLEST) / w
+        noise = max(self.numbers[STACK_SQUARE], SMALLEST) / min(w, HEAVIEST)
         gain = 1.0 / (noise + spread)
-        if isfinite(spread) and isfinite(gain):
+        if spread >= 0.0 and isfinite(spread) and isfinite(error):
             for i in range(d):
                 self.mean[i] += gain * error * self.work[i]
                 for j in range(d):
@@ -222,7 +228,7 @@ cdef class AutoRegression(RegressionModel):
             self.ask(known)
         kept = self.without_outlier(y)
         if self.own.deviation > 0.0:
-            z = (kept - self.own.mean) / self.own.deviation
+            z = within((kept - self.own.mean) / self.own.deviation)
             error = fabs(z - self.mixed())
             rate = 1.0 / min(self.numbers[COUNT] + 1.0, MEMORY)
             self.numbers[TYPICAL] += rate * (error - self.numbers[TYPICAL])
@@ -267,8 +273,17 @@ cdef class AutoRegression(RegressionModel):
                 continue
             memset(self.share, 0, v.n * sizeof(double))
             self.calls.contributions(self.inner[e], v, 0, self.share)
-            for i in range(v.n):
-                out[i] += self.counts_for(e) * self.share[i]
+            if self.moderate(v.n):
+                for i in range(v.n):
+                    out[i] += self.counts_for(e) * self.share[i]
+
+    cdef bint moderate(self, Py_ssize_t n) noexcept nogil:
+        """Whether no contribution of an expert is further than its answers may be; the intercept takes the others."""
+        cdef Py_ssize_t i
+        for i in range(n):
+            if not fabs(self.share[i]) <= FAR * self.own.deviation:
+                return False
+        return True
 
     cdef dict absent_contributions(self, View* v, int label):
         """What no present feature adds: presence, absent features, and what the stack and the means add by themselves."""
@@ -281,7 +296,8 @@ cdef class AutoRegression(RegressionModel):
             for e in range(self.k):
                 if not self.on_columns[e]:
                     for key, part in (<Model> self.models[e]).absent_contributions(v, 0).items():
-                        found[key] = found.get(key, 0.0) + self.counts_for(e) * part
+                        if abs(part) <= FAR * self.own.deviation:
+                            found[key] = found.get(key, 0.0) + self.counts_for(e) * part
         out = np.zeros(max(1, v.n))
         self.contributions(v, 0, &out[0])
         rest -= sum(found.values()) + sum([out[i] for i in range(v.n)])

@@ -35,6 +35,8 @@ def own_names() -> list[str]:
 
 def is_own(name: str) -> bool:
     """Whether a name is a path ``package.module:function`` or that of an entry point."""
+    if not isinstance(name, str):
+        return False
     return re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name) is not None or name in entry_points_of(GROUP)
 
 
