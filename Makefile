@@ -23,9 +23,10 @@ test: .venv/installed test-core
 test-spark: .venv/installed
 	$(BIN)/python -m pytest -q -m spark tests/spark
 
-# The core with its own dependencies and no extra: import, learn, save, load and the command in plain text.
+# The core with its own dependencies and no extra: import, learn, save, load and the command in plain text. With -P the
+# folder of the tests, which has a part called sklearn, is not where modules are looked for.
 test-core: .venv/core/installed
-	.venv/core/bin/python tests/core_only.py
+	.venv/core/bin/python -P tests/core_only.py
 
 lint: .venv/ready
 	$(BIN)/ruff check $(CHECKED)
