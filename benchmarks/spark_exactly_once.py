@@ -130,7 +130,7 @@ def drive(args: argparse.Namespace) -> None:
 
 
 def cpu_seconds() -> float:
-    """Processor time of all processes of this session: driver, JVM and Python workers."""
+    """Processor time of the driver, the JVM and the Python workers together."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

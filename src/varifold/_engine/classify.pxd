@@ -7,8 +7,6 @@ cdef class Engine(Answers):
 
     cdef int class_of(self, object y, double w) except -2
     cdef int learn_gathered(self, list pending, int c, double w) except -1
-    cdef double weight_of(self, object w) except? -1.0
-    cdef object no_memory(self)
     cdef int learn(self, object x, object y, double w) except -1
     cdef int ask(self, object x, bint probabilities) except -2
     cdef int ask_gathered(self, bint probabilities) except -2

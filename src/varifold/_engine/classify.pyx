@@ -3,7 +3,6 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
@@ -14,7 +13,7 @@ from varifold._engine.guard cimport claim, release
 from varifold._numeric.activation cimport argmax
 
 from varifold._engine.vocabulary import plain_label
-from varifold.errors import DataError, OutOfMemoryError
+from varifold.errors import DataError
 
 cdef enum:
     SIGNALS = 1024   # rows of a block between two looks for Ctrl-C
@@ -52,8 +51,7 @@ cdef class Engine(Answers):
         if known is None:
             self.new_label = plain_label(y, self.step + 1)
             known = self.label_index.get(self.new_label)
-        if not (isfinite(w) and w >= 0.0):
-            raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
+        self.check_weight(w)
         return -1 if known is None else <int> known
 
     cdef int learn_gathered(self, list pending, int c, double w) except -1:
@@ -93,19 +91,6 @@ cdef class Engine(Answers):
             raise self.no_memory() from error
         finally:
             release(self)
-
-    cdef double weight_of(self, object w) except? -1.0:
-        try:
-            return w
-        except TypeError:
-            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
-                            "weights are finite numbers >= 0") from None
-
-    cdef object no_memory(self):
-        return OutOfMemoryError(
-            f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
-            "was before; max_features bounds what a learner holds"
-        )
 
     cdef int ask(self, object x, bint probabilities) except -2:
         """Gather, present and answer one dict; -1 before any label."""
@@ -328,10 +313,7 @@ cdef class Engine(Answers):
             return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict,
                              probabilities)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left: {self.step - before:,} instances of the block were learned and the learner is as "
-                "after the last of them; max_features bounds what a learner holds", self.step - before
-            ) from error
+            raise self.no_memory_after(self.step - before) from error
         finally:
             release(self)
 

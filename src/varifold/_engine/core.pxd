@@ -6,6 +6,10 @@ from varifold._engine.json_door cimport JsonDoor
 cdef class Core(JsonDoor):
     cdef bint calls_python       # the model calls Python code, which may raise
 
+    cdef double weight_of(self, object w) except? -1.0
+    cdef int check_weight(self, double w) except -1
+    cdef object no_memory(self)
+    cdef object no_memory_after(self, int64_t learned)
     cdef void mark_seen(self) noexcept nogil
     cdef int raise_pending(self) except -1 with gil
     cdef int impute_rows(self, Py_ssize_t n, const int64_t* ptr, const int32_t* idx, const double* val, values) except -1

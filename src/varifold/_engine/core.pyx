@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.block cimport Block
@@ -13,6 +14,7 @@ from varifold._engine.scaler cimport NONE
 from varifold._engine.space cimport Seen, seen_again, seen_touch
 
 from varifold._engine.state import checked_array
+from varifold.errors import DataError, OutOfMemoryError
 
 cdef int64_t LATEST = (1 << 43) - 1   # the last step that the table of seen features can hold
 
@@ -22,6 +24,37 @@ cdef class Core(JsonDoor):
 
     def __cinit__(self):
         self.calls_python = self.model.calls_python()
+
+    # ---------------------------------------------------------------- what every engine refuses alike
+
+    cdef double weight_of(self, object w) except? -1.0:
+        """A sample weight as a number."""
+        try:
+            return w
+        except TypeError:
+            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
+                            "weights are finite numbers >= 0") from None
+
+    cdef int check_weight(self, double w) except -1:
+        if not (isfinite(w) and w >= 0.0):
+            raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
+        return 0
+
+    cdef object no_memory(self):
+        """The error when memory ran out before an instance was learned."""
+        return OutOfMemoryError(
+            f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
+            "was before; max_features bounds what a learner holds"
+        )
+
+    cdef object no_memory_after(self, int64_t learned):
+        """The error when memory ran out within a block, so many of its instances being learned."""
+        return OutOfMemoryError(
+            f"no memory was left: {learned:,} instances of the block were learned and the learner is as "
+            "after the last of them; max_features bounds what a learner holds", learned
+        )
+
+    # ---------------------------------------------------------------- after learning
 
     cdef void mark_seen(self) noexcept nogil:
         """The presented instance was just learned: note when its features were seen, and count the step."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
-from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.block cimport LARGEST_WEIGHT, Block
@@ -17,7 +16,7 @@ from varifold._engine.reading cimport NUMBER, quick_read
 from varifold._engine.regression_model cimport RegressionModel, Target
 
 from varifold._engine.block import target_error
-from varifold.errors import DataError, OutOfMemoryError
+from varifold.errors import DataError
 
 cdef enum:
     SIGNALS = 1024   # rows of a block between two looks for Ctrl-C
@@ -76,8 +75,7 @@ cdef class RegressionEngine(Core):
         cdef double number = 0.0
         if quick_read(<PyObject*> y, &number) != NUMBER:
             raise target_error(y, f"at step {self.step + 1:,}")
-        if not (isfinite(w) and w >= 0.0):
-            raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
+        self.check_weight(w)
         pending = self.gather(x)
         if w == 0.0:
             return 0
@@ -96,20 +94,12 @@ cdef class RegressionEngine(Core):
 
     def learn_one(self, x, y, w=1.0):
         """Learn one dict; when anything is wrong with it, or memory runs out, the state stays as it was."""
-        cdef double weight
-        try:
-            weight = w
-        except TypeError:
-            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
-                            "weights are finite numbers >= 0") from None
+        cdef double weight = self.weight_of(w)
         claim(self)
         try:
             self.learn(x, y, weight)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
-                "was before; max_features bounds what a learner holds"
-            ) from error
+            raise self.no_memory() from error
         finally:
             release(self)
 
@@ -178,10 +168,7 @@ cdef class RegressionEngine(Core):
         try:
             return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left: {self.step - before:,} instances of the block were learned and the learner is as "
-                "after the last of them; max_features bounds what a learner holds", self.step - before
-            ) from error
+            raise self.no_memory_after(self.step - before) from error
         finally:
             release(self)
 

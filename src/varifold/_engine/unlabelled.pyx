@@ -3,14 +3,12 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.block cimport LARGEST_WEIGHT, Block
 from varifold._engine.core cimport Core
 from varifold._engine.guard cimport claim, release
 
-from varifold.errors import DataError, OutOfMemoryError
 
 cdef enum:
     SIGNALS = 1024   # rows of a block between two looks for Ctrl-C
@@ -33,8 +31,7 @@ cdef class UnlabelledEngine(Core):
     cdef int learn(self, object x, double w) except -1:
         """Learn one dict: check all, take the memory, then change the state."""
         cdef list pending
-        if not (isfinite(w) and w >= 0.0):
-            raise DataError(f"the weight is {w!r} at step {self.step + 1:,}; weights are finite and >= 0")
+        self.check_weight(w)
         pending = self.gather(x)
         if w == 0.0:
             return 0
@@ -51,20 +48,12 @@ cdef class UnlabelledEngine(Core):
 
     def learn_one(self, x, w=1.0):
         """Learn one dict; when anything is wrong with it, or memory runs out, the state stays as it was."""
-        cdef double weight
-        try:
-            weight = w
-        except TypeError:
-            raise DataError(f"the weight is {w!r} of type {type(w).__name__} at step {self.step + 1:,}; "
-                            "weights are finite numbers >= 0") from None
+        cdef double weight = self.weight_of(w)
         claim(self)
         try:
             self.learn(x, weight)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left at step {self.step + 1:,}: the instance was not learned and the learner is as it "
-                "was before; max_features bounds what a learner holds"
-            ) from error
+            raise self.no_memory() from error
         finally:
             release(self)
 
@@ -77,10 +66,7 @@ cdef class UnlabelledEngine(Core):
         try:
             self.walk(block)
         except MemoryError as error:
-            raise OutOfMemoryError(
-                f"no memory was left: {self.step - before:,} instances of the block were learned and the learner is as "
-                "after the last of them; max_features bounds what a learner holds", self.step - before
-            ) from error
+            raise self.no_memory_after(self.step - before) from error
         finally:
             release(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from itertools import islice
@@ -129,7 +130,7 @@ def prequential(
     return run.finish(positive)
 
 
-class _Run:
+class _Run(ABC):
     """The state of one evaluation, whatever is predicted."""
 
     def __init__(self, runner: Any, queue: DelayedLabels, scored_from: int, windows: Windows) -> None:
@@ -165,19 +166,19 @@ class _Run:
             if self.sink is not None:
                 self.sink(found)
 
+    @abstractmethod
     def score(
         self, block: Block, schedule: Schedule, answers: Any, scored: Bools, start: int, names: list[str] | None
     ) -> None:
         """Account for the answers to the new instances, of which those that are `scored` count."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answered(self, batch: Batch, block: Block, start: int, answers: Any) -> Any:
         """The answers as a record."""
-        raise NotImplementedError
 
+    @abstractmethod
     def result(self, positive: Hashable) -> Any:
         """The result so far."""
-        raise NotImplementedError
 
     def finish(self, positive: Hashable) -> Any:
         """Learn the labels still to come and compute the result."""
