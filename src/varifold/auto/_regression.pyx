@@ -14,7 +14,7 @@ import numpy as np
 from libc.math cimport fabs, isfinite, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from varifold._engine.model cimport Model, model_calls
 from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
@@ -26,7 +26,7 @@ from varifold._numeric.hedge cimport (
     experts_weights,
 )
 from varifold._numeric.memory cimport allocate
-from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
+from varifold.auto._history cimport ROWS, history_free, history_make, history_row
 from varifold.auto._views cimport as_columns, views_free, views_reserve, without_new
 
 from varifold._engine.state import checked_array
@@ -243,7 +243,6 @@ cdef class AutoRegression(RegressionModel):
         row = history_row(&self.history, v.step)
         if row != NULL:
             experts_weights(&self.weights, row)
-        update_losses(&self.history, v.step, False, self.numbers[TYPICAL] * self.own.deviation)
 
     # ---------------------------------------------------------------- looking inside
 
