@@ -15,6 +15,7 @@ from river import base as river_base
 
 import varifold
 from varifold import OVFIV, PythonRule
+from varifold.cli import main
 from varifold.errors import BusyLearnerError, DataError, ModelFileError
 
 
@@ -164,6 +165,12 @@ def test_a_file_needs_dump_and_fill(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"define dump\(\) and fill\(\), or pickle"):
         learner.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_the_command_line_says_so_before_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = f"{__name__}:Perceptron"
+    assert main(["run", "no-such-file.csv", "--target", "y", "--model", where, "--save", str(tmp_path / "m")]) == 1
+    assert "define dump() and fill()" in capsys.readouterr().err
 
 
 def test_saved_and_loaded_by_its_class(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def test_what_cannot_be_measured_is_refused() -> None:
         learner.column_importances(rows)
     with pytest.raises(ParameterError, match="'repeats' parameter of column_importances"):
         learner.column_importances(rows, labels, repeats=0)
-    unknown = learner.column_importances(rows[:5], ["other"] * 5)
-    assert not any(each.matters for each in unknown.values())
+    with pytest.raises(DataError, match=r"it knows \['churn', 'stay'\], and the instances have \['other'\]"):
+        learner.column_importances(rows[:5], ["other"] * 5)
     with pytest.raises(ParameterError, match="'importances', 'permutation'"):
         prequential(varifold.AROW(), [], track="weights")
     from river import naive_bayes
@@ -131,3 +131,10 @@ def test_the_command_shows_and_draws_them(tmp_path: Path, capsys: pytest.Capture
     found = json.loads(capsys.readouterr().out)["importances"]
     assert found[0]["column"] == "load"
     assert found[0]["matters"] is True
+
+
+def test_a_stream_of_eighty_rows_has_importances_too() -> None:
+    rows, labels = customers(80)
+    found = prequential(varifold.AROW(), list(zip(rows, labels, strict=True)), track="permutation").importances
+    assert set(found) == {"load", "heat", "plan", "city", "noise"}
+    assert next(iter(found)) == "load"

@@ -123,7 +123,7 @@ def test_times_are_read_as_people_write_them() -> None:
     seconds = 1_772_627_400
     for value in (seconds, seconds * 1_000, str(seconds * 1_000_000), seconds * 1e9):
         assert parse_time(value).strftime("%Y-%m-%d %H:%M") == "2026-03-04 12:30"
-    for value in ("03/04/2026", "", 12, True, float("inf"), None, "1e400"):
+    for value in ("", 12, True, float("inf"), None, "1e400"):
         with pytest.raises(DataError, match="no point in time"):
             parse_time(value)
     assert [looks_like_time(t) for t in ("2026-03-04", "2026-03-04T12:30:01.5Z", "12", "3-4", "2026-03-04 noon")] == [

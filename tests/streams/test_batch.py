@@ -3,7 +3,7 @@
 import numpy as np
 
 from varifold import Block
-from varifold.streams import Batch
+from varifold.streams import Batch, read
 
 
 def batch(count, first=0):
@@ -28,3 +28,8 @@ def test_one_after_another():
     joined = late.after(early)
     assert list(joined.block.rows()) == joined.rows == [{"a": 0.0}, {"a": 1.0}, {"a": 7.0}]
     assert joined.ids is None
+
+
+def test_a_stream_gives_pairs_as_rivers_streams_do() -> None:
+    rows = [{"a": 1.0, "c": "red", "y": "p"}, {"a": None, "c": "blue", "y": "q"}]
+    assert list(read(rows, target="y")) == [({"a": 1.0, "c": "red"}, "p"), ({"c": "blue"}, "q")]

@@ -57,6 +57,11 @@ def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int
             "Block that holds labels"
         )
     block = block.take(np.flatnonzero(block.codes >= 0))
+    if not set(block.y) & set(learner.classes):
+        raise DataError(
+            f"importances are measured on instances whose label the learner knows; it knows {list(learner.classes)}, "
+            f"and the instances have {sorted(set(block.y), key=str)[:5]}"
+        )
     rng = np.random.default_rng(seed)
     found: dict[Name, Importance] = {}
     for column in columns_of(block):

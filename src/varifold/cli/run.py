@@ -8,6 +8,7 @@ from typing import Any
 
 from varifold import perkey
 from varifold.base import models
+from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_model
 from varifold.cli import costs, details, remembered, source
 from varifold.cli.numbers import natural, positive, share
@@ -140,6 +141,8 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
     cls = spec.cls if isinstance(spec, ModelSpec) else spec
     if args.save and not hasattr(cls, "save"):
         raise ParameterError(f"--save: {cls.__name__} has no save()")
+    if args.save and issubclass(cls, PythonRule):
+        spec().to_bytes()  # refuses a class that cannot be kept in a file
     check_target(args.save)
     check_picture(args.plot)
 

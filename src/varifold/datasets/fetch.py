@@ -59,7 +59,10 @@ def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
             "nothing was kept: the answer was damaged, or the publisher changed the file"
         ) from error
     except (requests.RequestException, OSError) as error:
-        raise DataError(f"{file.url} of data set {entry.name!r} {_reason(error, timeout)}") from error
+        raise DataError(
+            f"{file.url} of data set {entry.name!r} {_reason(error, timeout)}; a copy is found as "
+            f"{file.path.removesuffix('.gz')} in the folder that VARIFOLD_DATA names"
+        ) from error
     return place
 
 

@@ -11,8 +11,10 @@ from varifold.base.importances import Importance, column_name, columns_of, extra
 
 __all__ = ["ImportanceTracker"]
 
+FIRST = 16
+"""Instances before the first measurement."""
 ROWS = 256
-"""Instances between two measurements."""
+"""Instances between two measurements, once as many came; before, as many as came."""
 SAMPLE = 48
 """Instances of each that are answered again with a column permuted."""
 COLUMNS = 24
@@ -57,26 +59,31 @@ class ImportanceTracker:
         self.rng = np.random.default_rng(seed)
         self.sums: dict[str | int, _Sums] = {}
         self.turn = 0
-        self.next = 0
+        self.next = FIRST
 
     def measure(self, block: Block, done: int) -> None:
         """Measure some columns on a sample of instances that will be learned next; `done` came before them.
 
-        Nothing is done until `ROWS` instances came since the last time.
+        The intervals between measurements double, up to `ROWS` instances: a short stream has some too.
         """
-        if done < self.next:
-            return
-        self.next = done + ROWS
         labelled = np.flatnonzero(block.codes >= 0)
-        if len(labelled) < 2 or not self.learner.classes:
+        if done < self.next or len(labelled) < 2 or not self.learner.classes:
             return
+        self.next = done + min(done, ROWS)
         sample = block.take(np.sort(self.rng.permutation(labelled)[:SAMPLE]))
-        columns = columns_of(sample)
-        start, self.turn = self.turn % max(1, len(columns)), self.turn + COLUMNS
-        for column in (columns[start:] + columns[:start])[:COLUMNS]:
-            extra, present = extra_losses(self.learner, sample, column, [self.rng.permutation(len(sample))])
+        here = {column_name(sample, column): column for column in columns_of(sample)}
+        for name in self._whose_turn(list(dict.fromkeys([*self.sums, *here]))):
+            if name in here:
+                extra, present = extra_losses(self.learner, sample, here[name], [self.rng.permutation(len(sample))])
+            else:
+                extra, present = np.zeros(len(sample)), 0.0  # nobody has the column: there is nothing to lose
             if len(extra):
-                self.sums.setdefault(column_name(sample, column), _Sums()).add(extra, present)
+                self.sums.setdefault(name, _Sums()).add(extra, present)
+
+    def _whose_turn(self, names: list[str | int]) -> list[str | int]:
+        """The next `COLUMNS` of the names, or all."""
+        start, self.turn = self.turn % max(1, len(names)), self.turn + COLUMNS
+        return (names[start:] + names[:start])[:COLUMNS]
 
     def table(self) -> dict[str | int, Importance]:
         """Importance by column, largest first."""

@@ -16,6 +16,9 @@ __all__ = ["EXAMPLES", "is_time", "looks_like_time", "parse_time"]
 
 EXAMPLES = "ISO 8601 such as 2026-03-04 or 2026-03-04T12:30:00, or seconds or milliseconds since 1970"
 _ISO = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?\s*(Z|[-+]\d{2}(:?\d{2})?)?)?)?")
+_TIME = r"(?:[T ]+(\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?))?"
+_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})" + _TIME)
+_YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})" + _TIME)
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0))
 """(From this number on, parts of a second): nanoseconds, microseconds, milliseconds, seconds (from 1973 on)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,8 +30,8 @@ def is_time(value: object) -> bool:
 
 
 def looks_like_time(text: str) -> bool:
-    """Whether a text is written as a date, or a date and a time, of ISO 8601."""
-    return _ISO.fullmatch(text.strip()) is not None
+    """Whether a text is written as a date, or a date and a time: 2026-03-04, 2026/03/04, 4.3.2026 or 04/03/2026."""
+    return any(form.fullmatch(text.strip()) for form in (_ISO, _YEAR_FIRST, _YEAR_LAST))
 
 
 def parse_time(value: Any) -> datetime:
@@ -50,10 +53,30 @@ def parse_time(value: Any) -> datetime:
 def _from_text(text: str) -> datetime | None:
     if re.fullmatch(r"\d{4}-\d{2}", text):
         text += "-01"
+    text = _as_iso(text).replace(",", ".")
     try:
-        return datetime.fromisoformat(text.replace(",", "."))
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def _as_iso(text: str) -> str:
+    """A date with slashes or dots as ISO 8601; DataError for one of which nobody can tell the day from the month."""
+    if found := _YEAR_FIRST.fullmatch(text):
+        year, month, day, clock = found.groups()
+    elif found := _YEAR_LAST.fullmatch(text):
+        day, mark, month, year, clock = found.groups()
+        if mark == "/" and int(month) > 12:
+            day, month = month, day
+        elif mark == "/" and int(day) <= 12 and int(day) != int(month):
+            raise DataError(
+                f"{text!r} may be day {int(day)} of month {int(month)}, or day {int(month)} of month {int(day)}; write "
+                "dates as 2026-03-04 (year, month, day)"
+            )
+    else:
+        return text
+    hour, minutes = (clock or "0:00").split(":", 1)
+    return f"{year}-{int(month):02}-{int(day):02}T{int(hour):02}:{minutes}"
 
 
 def _from_number(value: Any) -> datetime | None:

@@ -39,6 +39,11 @@ class Stream(ABC):
     def blocks(self) -> Iterator[Block]:
         """The blocks, in order, from the beginning."""
 
+    def __iter__(self) -> Iterator[tuple[dict[str | int, Any], Any]]:
+        """Pairs (x, y), as river's streams give them; y is None where there is no label."""
+        for block in self.blocks():
+            yield from zip(block.rows(), block.y, strict=True)
+
     def batches(self) -> Iterator[Batch]:
         """The blocks with what else belongs to their rows: ids and times, where the stream has them."""
         return map(Batch, self.blocks())

@@ -16,6 +16,7 @@ import varifold
 from varifold.cli import main
 from varifold.errors import DataError, FeatureValueError, ParameterError
 from varifold.streams import read
+from varifold.streams.clock import parse_time
 
 PARTS = {"made": ["hour", "weekday", "month", "day", "year", "elapsed", "age"], "when": ["hour"]}
 ROWS = [
@@ -87,17 +88,19 @@ def test_every_reader_makes_the_same_features_of_dates(kind: str, tmp_path: Path
     assert batch.block.y == ["p", "q", "p"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "dicts"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "dicts", "parquet"])
 def test_dates_nobody_asked_for_are_refused_with_what_to_do(kind: str, tmp_path: Path) -> None:
     rows = [{"made": "2026-03-04", "a": 1.0, "y": i % 2} for i in range(20)]
     source = SOURCES[kind](tmp_path, rows)
-    with pytest.raises(DataError, match=r"column 'made' holds dates such as '2026-03-04'.*--dates made=hour\+weekday"):
+    with pytest.raises(
+        DataError, match=r"column 'made' holds dates such as '2026-03-04( 00:00:00)?'.*--dates made=hour\+weekday"
+    ):
         list(read(source, target="y").blocks())
     for options in ({"dates": {"made": ["day"]}}, {"time": "made"}, {"ignore": ["made"]}):
         (block,) = read(source, target="y", **options).blocks()
         assert "made=2026-03-04" not in next(iter(block.rows()))
     (block,) = read(source, target="y", types={"made": "category"}).blocks()
-    assert next(iter(block.rows()))["made"] == "2026-03-04"
+    assert str(next(iter(block.rows()))["made"]).startswith("2026-03-04")
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
@@ -150,3 +153,30 @@ def test_the_command_remembers_dates(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["run", *words, "--dates", "made"]) == 2
     assert "COL=hour+weekday" in capsys.readouterr().err
     assert main(["data", "show", str(file), "--target", "y", "--dates", "made=day"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2026/3/4", dt.datetime(2026, 3, 4)),
+        ("4.3.2026", dt.datetime(2026, 3, 4)),
+        ("31/03/2026", dt.datetime(2026, 3, 31)),
+        ("03/31/2026 7:30", dt.datetime(2026, 3, 31, 7, 30)),
+        ("03/03/2026", dt.datetime(2026, 3, 3)),
+    ],
+)
+def test_dates_with_slashes_or_dots_are_dates(text: str, meant: dt.datetime, tmp_path: Path) -> None:
+    assert parse_time(text) == meant
+    file = csv_of(tmp_path, [{"made": text, "a": 1.0, "y": "p"}])
+    with pytest.raises(DataError, match=r"column 'made' holds dates such as"):
+        list(read(file, target="y"))
+    ((x, _),) = read(file, target="y", dates={"made": ["day"]})
+    assert x == {"made:day": float(meant.day), "a": 1.0}
+
+
+def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_path: Path) -> None:
+    file = csv_of(tmp_path, [{"made": "03/04/2026", "a": 1.0, "y": "p"}])
+    with pytest.raises(
+        DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; write dates as"
+    ):
+        list(read(file, target="y", dates={"made": ["day"]}))

@@ -11,7 +11,7 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.clock import looks_like_time, parse_time
 from varifold.streams.readers.missing import is_missing
 
-__all__ = ["PARTS", "Dates", "refuse_dates"]
+__all__ = ["PARTS", "Dates", "date_error", "refuse_dates"]
 
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
@@ -86,8 +86,13 @@ def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
     dated = [cell for cell in cells if looks_like_time(cell)]
     if not dated or 10 * len(dated) < 9 * len(cells):
         return
-    raise DataError(
-        f"column {column!r} holds dates such as {dated[0]!r}; say what of them is a feature, "
+    raise date_error(column, dated[0])
+
+
+def date_error(column: str | int, example: object) -> DataError:
+    """The error about a column of dates: an example, and what can be done with it."""
+    return DataError(
+        f"column {column!r} holds dates such as {str(example)!r}; say what of them is a feature, "
         f"dates={{{column!r}: ['hour', 'weekday']}} (--dates {column}=hour+weekday), take it as the time of the rows, "
         f"time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take every date "
         f"as a category of its own, types={{{column!r}: 'category'}} (--types {column}=category)"

@@ -10,6 +10,7 @@ import narwhals.stable.v1 as nw
 from varifold.base.blocks import to_block
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers.context import SAMPLE, Context
+from varifold.streams.readers.dates import date_error
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.rows import Record, batches_of, rows_of
 from varifold.streams.readers.sources import Source
@@ -18,6 +19,7 @@ from varifold.streams.stream import Batch
 __all__ = ["read_dicts", "read_frame", "read_matrix", "read_stored"]
 
 _STRINGS = (nw.String, nw.Categorical, nw.Enum)
+_DATES = (nw.Date, nw.Datetime)
 
 
 def read_stored(context: Context, source: Source) -> Iterator[Batch]:
@@ -94,6 +96,8 @@ def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
         if name in special or name in context.ignore or name in context.dates:
             continue
         strings = table[name].dtype in _STRINGS
+        if table[name].dtype in _DATES and name not in context.types and table[name].count():
+            raise date_error(name, table[name].drop_nulls()[0])
         cells: Iterable[str] = ()
         if strings:
             cells = [c for c in table[name].head(SAMPLE).to_list() if isinstance(c, str) and c not in context.absent]
