@@ -110,6 +110,11 @@ class PerKey(river_base.Classifier):
         return type(self._blank).from_bytes(data)
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
+        if not isinstance(x, Mapping) and not hasattr(x, "keys"):
+            raise DataError(
+                f"the instance for one learner per {self.key!r} is of type {type(x).__name__}; pass a mapping of "
+                f"feature names to values with the key among them, such as {{{self.key!r}: 'a', 'load': 1.5}}"
+            )
         key = x.get(self.key)
         if isinstance(key, float) and key.is_integer():
             key = int(key)
@@ -136,6 +141,11 @@ class PerKey(river_base.Classifier):
         if known is None:
             self._known[key] = None
             self._here[key] = learner
+
+    def _check_one(self, x: Mapping[Any, Any], y: Hashable = None) -> None:
+        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        key, rest = self._split(x)
+        (self.learner(key) or self._blank)._check_one(rest, y)
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
         """What the learner of the key says; None before the key was learned. Changes nothing."""

@@ -75,6 +75,14 @@ class Vote(river_base.Classifier):
             self._labels.setdefault(plain_label(y))
             self._learned += 1
 
+    def _check_one(self, x: Mapping[Any, Any], y: Hashable = None) -> None:
+        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        if isinstance(x, Mapping):
+            self._refuse_clash(x)
+        learner = self.learners[share_of(self._learned, len(self.learners))]
+        if isinstance(learner, VaryingClassifier):
+            learner._check_one(x, y)
+
     def _refuse_clash(self, x: Mapping[Any, Any]) -> None:
         """Refuse 'f=v' as a feature where another learner knows it as the value v of f, or the other way round."""
         for name, value in x.items():

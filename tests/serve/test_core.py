@@ -178,10 +178,11 @@ def test_a_refused_change_leaves_the_state(tmp_path: Path) -> None:
 
 def test_a_label_that_is_refused_leaves_the_instance_waiting(tmp_path: Path) -> None:
     async def work(models: Models, writer: Writer) -> None:
-        kept = await send(writer, KEEP, {"x": {"a": "b", "a=b": 1.0}, "keep": True})
-        with pytest.raises(RefusedError):
+        kept = await send(writer, KEEP, {"x": {"a": "b"}, "keep": True})
+        await send(writer, LEARN, {"x": {"a=b": 1.0}, "y": "up"})
+        with pytest.raises(RefusedError, match="'a=b'"):
             await send(writer, LABEL, {"id": kept["id"], "y": "up"})
-        assert len(writer.store.state.waiting) == 1
+        assert (len(writer.store.state.waiting), writer.store.state.seq) == (1, 2)
 
     run(tmp_path, work)
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -169,7 +170,7 @@ def test_a_flipped_byte_is_told_with_file_and_offset(make_server: Callable[..., 
     with server.client() as client:
         refused = client.post("/models/m/learn", json=instance(0))
         assert refused.status_code == 503
-        assert re.search(said, refused.json()["error"])
+        assert re.search(rf"models/m/{path.name} is damaged at offset \d+", refused.json()["error"])
         assert client.get("/readyz").json()["models"].keys() == {"m"}
         assert client.get("/models").json()["unrecovered"].keys() == {"m"}
         assert client.put("/models/m", json={}).status_code == 409
@@ -178,6 +179,52 @@ def test_a_flipped_byte_is_told_with_file_and_offset(make_server: Callable[..., 
         assert client.delete("/models/m").status_code == 200
         assert client.get("/readyz").status_code == 200
     assert not path.parent.exists()
+
+
+def test_no_answer_holds_a_path_of_the_machine(make_server: Callable[..., Server]) -> None:
+    """A damaged journal, a folder without a snapshot, one that cannot be read, a snapshot that cannot be written."""
+    server = make_server("--snapshot-every", "20").start()
+    with server.client() as client:
+        for name in ("flipped", "bare", "odd", "whole"):
+            client.put(f"/models/{name}", json={"method": "arow"})
+            for i in range(9):
+                client.post(f"/models/{name}/learn", json=instance(i))
+    server.kill()
+    folder = server.folder / "models"
+    journal = max((folder / "flipped").glob("journal-*.log"))
+    journal.write_bytes(journal.read_bytes()[:200] + b"?" + journal.read_bytes()[201:])
+    for path in (folder / "bare").glob("snapshot-*"):
+        path.unlink()
+    for path in (folder / "odd").glob("snapshot-*"):
+        path.unlink()
+        path.mkdir()
+    server.start()
+    with server.client() as client:
+        for i in range(9, 15):
+            client.post("/models/whole/learn", json=instance(i))
+        shutil.rmtree(folder / "whole")
+        refused = [client.post("/models/whole/learn", json=instance(i)) for i in range(15, 25)]
+        assert "a snapshot could not be written (No such file or directory)" in _events(client)
+        texts = [r.text for r in refused] + [_events(client)]
+        for name in ("flipped", "bare", "odd", "whole"):
+            for path in ("", "/features", "/report", "/file"):
+                texts.append(client.get(f"/models/{name}{path}").text)
+            texts.append(client.post(f"/models/{name}/learn", json=instance(0)).text)
+        texts += [client.get(path).text for path in ("/models", "/readyz", "/metrics", "/openapi.json", "/")]
+    found = "\n".join(texts)
+    assert "models/flipped/journal-00000001.log is damaged at offset" in found
+    assert "models/bare has no snapshot" in found
+    assert "Is a directory" in found
+    assert not [part for part in (str(server.folder), str(Path.home()), sys.prefix) if part in found]
+    assert str(journal) in server.log()
+
+
+def _events(client: httpx.Client) -> str:
+    """The events so far."""
+    with client.stream("GET", "/events") as stream:
+        for chunk in stream.iter_text():
+            return chunk
+    return ""
 
 
 def test_a_full_disk_stops_the_server_and_loses_nothing(make_server: Callable[..., Server]) -> None:

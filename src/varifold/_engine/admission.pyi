@@ -1,9 +1,11 @@
+from collections.abc import Mapping
 from typing import Any
 
 from varifold._engine.intake import Intake
 from varifold._engine.names import Name
 
 class Admission(Intake):
+    def check(self, x: Mapping[Any, Any]) -> None: ...
     def rename(self, names: dict[Name, Name], partial: bool = False) -> int: ...
     def shrink(self) -> None: ...
 

@@ -43,6 +43,17 @@ cdef class Admission(Intake):
                 needed += 1
         return needed
 
+    def check(self, x):
+        """Refuse an instance that learning would refuse, with the same error; the state stays as it is."""
+        cdef list pending
+        claim(self)
+        try:
+            pending = self.gather(x)
+            if pending is not None:
+                self.check_pending(pending)
+        finally:
+            release(self)
+
     cdef int make_ready(self, list pending, int y) except -1:
         """Take the memory for learning the gathered instance with these new names; y is the class, -1 if it is new."""
         cdef Py_ssize_t n_new = 0 if pending is None else len(pending)

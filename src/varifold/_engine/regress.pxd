@@ -9,6 +9,7 @@ cdef class RegressionEngine(Core):
     cdef readonly Target target
     cdef RegressionModel rule    # the model, of its own type
 
+    cdef double number_of(self, object y) except? -1.0
     cdef int learn(self, object x, object y, double w) except -1
     cdef void learn_view(self, double y, double w) noexcept nogil
     cdef double answer(self) noexcept nogil

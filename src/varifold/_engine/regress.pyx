@@ -69,12 +69,21 @@ cdef class RegressionEngine(Core):
 
     # ---------------------------------------------------------------- one instance
 
-    cdef int learn(self, object x, object y, double w) except -1:
-        """Learn one dict: check all, take the memory, then change the state."""
-        cdef list pending
+    cdef double number_of(self, object y) except? -1.0:
+        """The target as a number; what is none is refused."""
         cdef double number = 0.0
         if quick_read(<PyObject*> y, &number) != NUMBER:
             raise target_error(y, f"at step {self.step + 1:,}")
+        return number
+
+    def check_target(self, y):
+        """Refuse a target that learning would refuse, with the same error."""
+        self.number_of(y)
+
+    cdef int learn(self, object x, object y, double w) except -1:
+        """Learn one dict: check all, take the memory, then change the state."""
+        cdef list pending
+        cdef double number = self.number_of(y)
         self.check_weight(w)
         pending = self.gather(x)
         if w == 0.0:

@@ -11,6 +11,7 @@ from river import base as river_base
 from varifold._engine.block import Block
 from varifold._engine.classify import Engine
 from varifold._engine.decision import Decision
+from varifold._engine.vocabulary import plain_label
 from varifold.base import frames
 from varifold.base.blocks import to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
@@ -111,6 +112,12 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def learn_one(self, x: Instance, y: Hashable, w: float = 1.0) -> None:
         """Learn one labelled instance with sample weight w (0 does nothing)."""
         self._engine.learn_one(x, y, w)
+
+    def _check_one(self, x: Instance, y: Hashable = None) -> None:
+        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        if y is not None:
+            plain_label(y, self.steps + 1)
+        self._engine.check(x)
 
     def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
         """The label of an instance; None before any label was learned. Changes nothing."""

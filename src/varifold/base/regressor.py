@@ -62,6 +62,12 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """Learn one instance and its target with sample weight w (0 does nothing)."""
         self._engine.learn_one(x, y, w)
 
+    def _check_one(self, x: Instance, y: Any = None) -> None:
+        """Raise what `learn_one` would raise for this instance; changes nothing. None: the target is not known yet."""
+        if y is not None:
+            self._engine.check_target(y)
+        self._engine.check(x)
+
     def predict_one(self, x: Instance) -> float:
         """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
         return self._engine.predict_one(x)

@@ -6,13 +6,17 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
-from varifold.base.spec import parse_model
+from varifold.base.spec import ModelSpec, parse_model, regressor_for
+from varifold.cli import source
 from varifold.cli.numbers import positive
+from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
+from varifold.errors import ParameterError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,6 +35,17 @@ def add_parser(subparsers: Any) -> None:
         "--id", metavar="FIELD", help="field that identifies an instance, so that its label may come later"
     )
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
+    source.add_target_type(parser)
+    parser.add_argument("--time", metavar="FIELD", help="field of the time; no feature")
+    parser.add_argument("--ignore", type=source.listed, metavar="FIELD,...", default=(), help="fields to leave out")
+    source.add_dates(parser)
+    parser.add_argument(
+        "--types",
+        type=source.types,
+        metavar="FIELD=category,...",
+        default={},
+        help="fields whose strings are categories although they are written as dates",
+    )
     parser.add_argument(
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
@@ -47,16 +62,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Follow until the input ends or a signal comes."""
-    from varifold.perkey import PerKey
     from varifold.serve.core.state import Limits
-    from varifold.serve.follow import Follower, check_fields, groups_of_lines, other_method
+    from varifold.serve.follow import Follower, groups_of_lines, other_method
 
-    check_fields(args.target, args.id, args.key)
-    learner = parse_model(args.model or "auto")()
-    if args.key is not None:
-        learner = PerKey(learner, key=args.key)
+    fields = _fields(args)
+    spec, regressor = _learners(args)
+    learner = _made(args, spec)
     limits = Limits(waiting=args.max_waiting)
-    follower = Follower.open(args.state, args.name, learner, args.target, args.id, limits)
+    follower = Follower.open(args.state, args.name, learner, fields, limits, regressor)
+    _check_type(args, follower.state.learner)
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
     stop = _Stop()
@@ -76,6 +90,57 @@ def run(args: argparse.Namespace) -> int:
         follower.close()
         _say(follower)
     return 0
+
+
+def _fields(args: argparse.Namespace) -> Any:
+    """How lines are read."""
+    from varifold.serve.follow import check_fields
+    from varifold.serve.lines import Fields
+
+    check_fields(args.target, args.id, args.key, args.time)
+    other = next((kind for kind in args.types.values() if kind != "category"), None)
+    if other is not None:
+        raise ParameterError(
+            f"--types: follow takes values as they come, so that only category can be given, not {other}"
+        )
+    return Fields(args.target, args.id, time=args.time, ignore=args.ignore, dates=args.dates, categories=args.types)
+
+
+def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
+    """The learner to start with, and what makes the regressor to change to if the first labels are numbers."""
+    spec = parse_model(args.model or "auto")
+
+    def regressor() -> ModelSpec:
+        return regressor_for(spec) if args.model else parse_model(default_regressor())
+
+    def changed() -> Any:
+        found = regressor()
+        say_number(found, "--target-type class takes every number as a class")
+        return _made(args, found)
+
+    if is_regressor(spec.cls) or args.target_type == "class":
+        return spec, None
+    if args.target_type == "number":
+        return regressor(), None
+    return spec, changed
+
+
+def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
+    from varifold.perkey import PerKey
+
+    if args.key is None:
+        return spec()
+    if is_regressor(spec.cls):
+        raise ParameterError("--key makes one classifier per value of a field; leave it out for a regressor")
+    return PerKey(spec(), key=args.key)
+
+
+def _check_type(args: argparse.Namespace, learner: Any) -> None:
+    """Refuse a type of the target that the learner in use, which a state may hold, does not have."""
+    numeric = is_regressor(learner)
+    if args.target_type == ("class" if numeric else "number"):
+        kind = "regressor, which predicts numbers" if numeric else "classifier, which predicts classes"
+        raise ParameterError(f"--target-type {args.target_type}: the learner is a {kind}")
 
 
 class _Stop:
@@ -117,6 +182,8 @@ def _say(follower: Any) -> None:
         f"a label{scored}{refused}",
         file=sys.stderr,
     )
+    say_if_numbers(getattr(state.learner, "classes", []), state.learned)
     if follower.lines > follower.refused and not follower.labelled:
-        close = nearest(follower.target, follower.fields)
-        print(f"varifold: no line had the target {follower.target!r}: nothing was learned{close}", file=sys.stderr)
+        target = follower.how.target
+        close = nearest(target, follower.fields)
+        print(f"varifold: no line had the target {target!r}: nothing was learned{close}", file=sys.stderr)

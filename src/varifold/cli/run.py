@@ -166,7 +166,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
-    say_if_numbers(first)
+    say_if_numbers(getattr(first, "labels", []), first.scored)
     for problem in given.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
     if given.skipped > 3:

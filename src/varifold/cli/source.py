@@ -33,16 +33,14 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--types", type=types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
     )
-    reading.add_argument(
-        "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
-    )
+    add_dates(reading)
     add_target_type(reading)
     reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
     reading.add_argument("--weight", metavar="COL", help="column of sample weights")
     reading.add_argument("--id", metavar="COL", help="column that identifies rows; no feature")
     reading.add_argument("--time", metavar="COL", help="column of time stamps; no feature")
-    reading.add_argument("--ignore", type=_list, metavar="COL,...", help="columns to leave out")
-    reading.add_argument("--absent", type=_list, metavar="TEXT,...", help="cells that mean absent (beside empty ones)")
+    reading.add_argument("--ignore", type=listed, metavar="COL,...", help="columns to leave out")
+    reading.add_argument("--absent", type=listed, metavar="TEXT,...", help="cells that mean absent (beside empty ones)")
     reading.add_argument("--omitted", choices=["absent", "zero"], help="what sparse rows leave out (default absent)")
     reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content shows it")
     reading.add_argument("--encoding", metavar="NAME", help="of text files (default utf-8)")
@@ -58,6 +56,13 @@ def add_target_type(parser: Any) -> None:
         "--target-type",
         choices=["class", "number"],
         help="what the target is, if not as its first rows show: a class, or a number to predict",
+    )
+
+
+def add_dates(parser: Any) -> None:
+    """Declare --dates."""
+    parser.add_argument(
+        "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
     )
 
 
@@ -82,7 +87,8 @@ def dates(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _list(text: str) -> tuple[str, ...]:
+def listed(text: str) -> tuple[str, ...]:
+    """Names between commas."""
     return tuple(text.split(","))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,11 +37,18 @@ def for_target(
             raise ParameterError(f"the target is a number, and {args.load} holds the classifier {spec.name!r}")
         spec = regressor_for(spec) if named else parse_model(default_regressor())
         _take_numbers(given)
-        how = "asked for by --target-type" if args.target_type else "--target-type class takes every number as a class"
-        print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
+        say_number(
+            spec,
+            "asked for by --target-type" if args.target_type else "--target-type class takes every number as a class",
+        )
     if args.key and is_regressor(spec.cls):
         raise ParameterError("--key makes one classifier per value of a column; leave it out for a regressor")
     return spec
+
+
+def say_number(spec: ModelSpec, how: str) -> None:
+    """Say on standard error that the target is a number, how that was decided, and who predicts it."""
+    print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
 
 
 def _target_type(args: argparse.Namespace, given: Input) -> str | None:
@@ -66,15 +74,17 @@ def default_regressor() -> str:
     return "autoregressor" if "autoregressor" in models else "arowregressor"
 
 
-def say_if_numbers(result: Any) -> None:
-    """Remark on standard error that classes may be meant as numbers: many numbers, or labels that occur once each."""
-    labels = getattr(result, "labels", [])
+def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
+    """Remark on standard error that classes may be meant as numbers: many numbers, or labels that occur once each.
+
+    `scored` instances had these different labels.
+    """
     if len(labels) > _MANY and all(type(label) in (int, float) for label in labels):
         print(
             f"the target holds {len(labels)} numbers, each taken as a class; --target-type number predicts them",
             file=sys.stderr,
         )
-    elif len(labels) > _MANY and len(labels) == result.scored:
+    elif len(labels) > _MANY and len(labels) == scored:
         print(
             f"every one of the {len(labels)} instances has a label of its own, such as {labels[0]!r}; a number to "
             "predict has to be written as one: 1234.5",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from varifold.errors import ParameterError
+from varifold.base.learner import is_regressor
+from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import RefusedError, RequestError
+from varifold.serve.core.errors import RefusedError
 from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
 from varifold.serve.extra import orjson
+from varifold.serve.lines import Fields, parse
+from varifold.streams.readers.targets import look_measured
 
 _CHUNK = 1 << 20
 _MOST_LINES = 1_000
@@ -24,14 +27,17 @@ _MOST_FIELDS = 1_000
 class Follower:
     """Turns lines into rows of the durable core: an instance without a label is answered, one with it also learned.
 
-    With an id field, an unlabelled instance waits; a later line with its id and the label teaches it.
+    With an id field, an unlabelled instance waits; a later line with its id and the label teaches it. `regressor` makes
+    the learner to use instead if the first labels turn out to be numbers to predict; None: the learner stays.
     """
 
-    def __init__(self, state: ModelState, store: Store | None, target: str, id_field: str | None) -> None:
+    def __init__(
+        self, state: ModelState, store: Store | None, fields: Fields, regressor: Callable[[], Any] | None = None
+    ) -> None:
         self.state = state
         self.store = store
-        self.target = target
-        self.id_field = id_field
+        self.how = fields
+        self._regressor = regressor
         self.lines = 0
         self.refused = 0
         self.labelled = 0
@@ -41,7 +47,13 @@ class Follower:
 
     @classmethod
     def open(
-        cls, folder: Path | None, name: str, learner: Any, target: str, id_field: str | None, limits: Limits
+        cls,
+        folder: Path | None,
+        name: str,
+        learner: Any,
+        fields: Fields,
+        limits: Limits,
+        regressor: Callable[[], Any] | None = None,
     ) -> Follower:
         """Go on with the state in a folder, or start with the learner; without a folder nothing is kept."""
         try:
@@ -49,49 +61,73 @@ class Follower:
         except RefusedError as error:
             raise ParameterError(f"--name: {error}") from error
         if folder is None:
-            return cls(ModelState(name, learner, limits), None, target, id_field)
+            return cls(ModelState(name, learner, limits), None, fields, regressor)
         lock_folder(folder)
         place = folder / "models" / name
         if place.is_dir():
             store = Store.open(place, limits, Policy())
-            _check_same(folder, store.state.learner, learner, target)
+            held = store.state.learner
+            _check_same(folder, held, learner, fields.target)
+            if held.steps or is_regressor(held):
+                regressor = None
         else:
-            learner.reading = {**learner.reading, "target": target, **({} if id_field is None else {"id": id_field})}
+            learner.reading = {**learner.reading, **fields.noted()}
             store = Store.create(place, ModelState(name, learner, limits), Policy())
-        return cls(store.state, store, target, id_field)
+        return cls(store.state, store, fields, regressor)
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
         """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
+        first = self.lines + 1
+        self.lines += len(lines)
+        read = [self._read(line) for line in lines]
+        self._choose([row["y"] for row in read if isinstance(row, dict) and "y" in row])
         rows: list[dict[str, Any]] = []
         answers: list[dict[str, Any] | None] = []
-        for line in lines:
-            self.lines += 1
-            try:
-                body = self._row(bodies.parse(line))
-                bodies.check_row(body)
-            except RequestError as error:
-                answers.append({"error": str(error), "line": self.lines})
+        for number, row in enumerate(read, first):
+            refused = row if isinstance(row, VarifoldError) else self._refused(row)
+            if refused is not None:
+                answers.append({"error": str(refused), "line": number})
                 continue
-            rows.append(body)
+            rows.append(row)
             answers.append(None)
         done = iter(self._applied(rows))
         found = [next(done) if answer is None else answer for answer in answers]
         self.refused += sum("error" in answer for answer in found)
         return [orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str) for answer in found]
 
-    def _row(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A line as a row: label and id are taken out of the features."""
-        if len(self.fields) < _MOST_FIELDS:
-            self.fields.update(found)
-        y = found.pop(self.target, None)
-        self.labelled += y is not None
-        given = found.pop(self.id_field, None) if self.id_field is not None else None
-        more = {} if given is None else {"id": given}
-        if y is None:
-            return {"x": found, **more, **({"keep": True} if more else {})}
-        if more and not found:
-            return {"y": y, **more}
-        return {"x": found, "y": y, "predict": True, **more}
+    def _read(self, line: bytes) -> dict[str, Any] | VarifoldError:
+        """A line as a row, or why it is none."""
+        try:
+            found = parse(line)
+            if len(self.fields) < _MOST_FIELDS:
+                self.fields.update(found)
+            row = self.how.row(found)
+            self.labelled += "y" in row
+            bodies.check_row(row)
+        except VarifoldError as error:
+            return error
+        return row
+
+    def _refused(self, row: dict[str, Any]) -> VarifoldError | None:
+        """Why the learner refuses a row that changes something."""
+        try:
+            if bodies.changes(row):
+                self.state.check(row)
+        except VarifoldError as error:
+            return error
+        return None
+
+    def _choose(self, labels: list[Any]) -> None:
+        """With the first labels, before anything is learned: whether they are classes, or numbers for a regressor."""
+        if self._regressor is None or not labels:
+            return
+        make, self._regressor = self._regressor, None
+        if look_measured(labels):
+            learner = make()
+            learner.reading = {**self.state.learner.reading, "target_type": "number"}
+            self.state.learner = learner
+            if self.store is not None:
+                self.store.snapshot_now()
 
     def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         changed = [orjson.dumps(row) for row in rows if bodies.changes(row)]
@@ -138,10 +174,10 @@ def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
 
 
 def other_method(held: Any, given: Any) -> str | None:
-    """The method that a state holds, where it is not the one asked for."""
+    """The method that a state holds, where it is neither the one asked for nor its regressor."""
     found, asked = (x.model if hasattr(x, "model") else x for x in (held, given))
     found, asked = (x._header()["method"] for x in (found, asked))
-    return None if found == asked else str(found)
+    return None if found in (asked, f"{asked}regressor") else str(found)
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
@@ -156,8 +192,8 @@ def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
         yield [rest]
 
 
-def check_fields(target: str, id_field: str | None, key: str | None) -> None:
+def check_fields(target: str, id_field: str | None, key: str | None, time: str | None = None) -> None:
     """Refuse fields that mean two things."""
-    named = [name for name in (target, id_field, key) if name is not None]
+    named = [name for name in (target, id_field, key, time) if name is not None]
     if len(set(named)) != len(named):
-        raise ParameterError("--target, --id and --key must be different fields")
+        raise ParameterError("--target, --id, --key and --time must be different fields")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from varifold.errors import ParameterError
+from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core.models import Models
 from varifold.serve.core.state import Limits
@@ -171,8 +171,9 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
 
 
 def _say_recovered(models: Models) -> None:
-    for reason in models.unrecovered.values():
-        print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
+    for name, error in models.damaged.items():
+        shown = error if isinstance(error, VarifoldError) else repr(error)
+        print(f"varifold serve: the model {name!r} could not be recovered: {shown}", file=sys.stderr, flush=True)
     for writer in models:
         found = writer.store.recovery
         if found is not None and (found.replayed or found.cut):

@@ -18,6 +18,7 @@ cdef dict FIELDS = {name.encode(): name for name in ("x", "y", "w", "id", "key",
 cdef object X = "x"
 
 cdef enum:
+    EQUALS = 61        # the character =
     SPELLINGS = 1000   # names whose spelling is held
 
 
@@ -165,6 +166,25 @@ def split_row(bytes line not None):
         if p == NULL:
             return None
     return found if skip_space(p, end) == end else None
+
+
+def may_be_refused(bytes text not None):
+    """Whether a learner could refuse these features, which split_row() found: only names can clash with each other.
+
+    A name clashes as "column=value", so there is a string among the values, or a name with "=". A colon before a quote
+    is taken for a string; it may also end a name, and then the answer is a needless yes.
+    """
+    cdef const char* p = PyBytes_AS_STRING(text)
+    cdef const char* end = p + PyBytes_GET_SIZE(text)
+    while p < end:
+        if p[0] == EQUALS:
+            return True
+        p += 1
+        if p[-1] == COLON:
+            p = skip_space(p, end)
+            if p < end and p[0] == QUOTE:
+                return True
+    return False
 
 
 cdef class NameReader:

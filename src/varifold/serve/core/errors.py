@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from varifold.errors import VarifoldError
 
 
@@ -57,6 +59,18 @@ class StoppedError(RequestError):
     """The server takes no changes: the journal cannot be written, or the server is stopping."""
 
     status = 503
+
+
+def reason_of(error: BaseException, folder: Path) -> str:
+    """What an answer may say of an error: files are named from the server's folder on, and no other path is.
+
+    The message of an error that is not ours may say anything of the machine: its kind or the disk's complaint is said.
+    """
+    if isinstance(error, VarifoldError):
+        return str(error).replace(f"{folder.absolute()}/", "").replace(str(folder.absolute()), "the folder")
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
 
 
 class StateError(VarifoldError, RuntimeError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -12,8 +14,15 @@ from typing import Any, NamedTuple
 
 from varifold.errors import VarifoldError
 from varifold.serve.core import snapshot
-from varifold.serve.core.errors import BusyError, JournalError, RefusedError, RequestError, StoppedError
-from varifold.serve.core.journal import Record
+from varifold.serve.core.errors import (
+    BusyError,
+    JournalError,
+    RefusedError,
+    RequestError,
+    StoppedError,
+    reason_of,
+)
+from varifold.serve.core.journal import RESTORE, ROWS, Record
 from varifold.serve.core.store import Store
 
 MOST_PENDING = 4_096
@@ -59,9 +68,14 @@ class Writer:
     # ------------------------------------------------------------------ changes
 
     def submit(self, kind: int, payload: bytes, body: Any, rows: int = 1) -> asyncio.Future[Any]:
-        """Queue a checked change; the future has its answer once it is on disk and applied."""
+        """Queue a change; the future has its answer once it is on disk and applied.
+
+        What the learner would refuse is refused here, and never journaled; rows come checked (`ModelState.check`).
+        """
         if self.stopped is not None:
             raise StoppedError(self.stopped)
+        if kind not in (ROWS, RESTORE):
+            self.store.state.check(body)
         if len(self._pending) >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
             raise BusyError(f"{len(self._pending):,} changes wait for the disk; try again in a second")
         done: asyncio.Future[Any] = self._loop.create_future()
@@ -117,7 +131,9 @@ class Writer:
             except VarifoldError as error:
                 _refuse(done, error)
             except Exception as error:  # noqa: BLE001 - a fault of the learner must not be hidden: the model stops
-                self._stop(f"the model failed at change {self.store.state.seq:,} ({error!r}); it takes no more changes")
+                traceback.print_exception(error, file=sys.stderr)
+                kind = type(error).__name__
+                self._stop(f"the model failed at change {self.store.state.seq:,} ({kind}); it takes no more changes")
                 _refuse(done, StoppedError(str(self.stopped)))
             else:
                 if not done.done():
@@ -181,7 +197,14 @@ class Writer:
             self._snapshotting = None
 
     def _no_snapshot(self, error: Exception) -> None:
-        self._on_event("snapshot", f"a snapshot could not be written ({error}); the journal is kept and grows")
+        reason = self._logged(error)
+        self._on_event("snapshot", f"a snapshot could not be written ({reason}); the journal is kept and grows")
+
+    def _logged(self, error: Exception) -> str:
+        """What an event may say of an error; all of it goes to the log."""
+        name = self.store.state.name
+        print(f"varifold serve: no snapshot of {name!r}: {error!r}", file=sys.stderr, flush=True)
+        return reason_of(error, self.store.folder)
 
     async def _prepare(self) -> None:
         """Make the next journal ready before it is needed."""
@@ -216,7 +239,7 @@ class Writer:
         try:
             await self._loop.run_in_executor(self._disk, self.store.snapshot_now)
         except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the stop goes on
-            self._on_event("snapshot", f"no snapshot at the stop ({error}); the journal holds everything")
+            self._on_event("snapshot", f"no snapshot at the stop ({self._logged(error)}); the journal holds everything")
 
 
 def _refuse(done: asyncio.Future[Any], error: VarifoldError) -> None:

@@ -12,6 +12,7 @@ from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.errors import ModelFileError
 from varifold.perkey import PerKey
+from varifold.serve.core._rows import may_be_refused
 from varifold.serve.core.errors import RefusedError
 from varifold.serve.extra import orjson
 
@@ -19,6 +20,7 @@ __all__ = [
     "Instance",
     "answer",
     "as_dict",
+    "check",
     "digest",
     "from_bytes",
     "learn",
@@ -73,6 +75,15 @@ def as_dict(x: Instance) -> Mapping[str, Any]:
     """The features of an instance by name."""
     found: Mapping[str, Any] = orjson.loads(x) if isinstance(x, bytes) else x
     return found
+
+
+def check(learner: Any, x: Instance, y: Any = None) -> None:
+    """Raise what learning this instance would raise; changes nothing. None: the label is not known yet.
+
+    What comes as text comes to a classifier, which takes any label of JSON, and any numbers: that is not read here.
+    """
+    if not isinstance(x, bytes) or may_be_refused(x):
+        learner._check_one(as_dict(x), y)
 
 
 def answer(learner: Any, x: Instance) -> dict[str, Any]:

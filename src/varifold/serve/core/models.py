@@ -14,7 +14,6 @@ from typing import Any
 
 from varifold.base.atomic import sync_folder
 from varifold.base.nearest import nearest
-from varifold.errors import VarifoldError
 from varifold.serve.core import learners
 from varifold.serve.core.errors import (
     ConflictError,
@@ -23,6 +22,7 @@ from varifold.serve.core.errors import (
     RefusedError,
     StateError,
     StoppedError,
+    reason_of,
 )
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Writer
@@ -62,7 +62,7 @@ class Models:
     """
 
     def __init__(self, folder: Path, policy: Policy, limits: Limits, on_fatal: Callable[[str], None]) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()
         self.policy = policy
         self.limits = limits
         self.events = Events()
@@ -70,9 +70,11 @@ class Models:
         self._on_fatal = on_fatal
         self._disk = ThreadPoolExecutor(_THREADS, thread_name_prefix="journal")
         self.unrecovered: dict[str, str] = {}
+        self.damaged: dict[str, Exception] = {}
+        """The whole errors of those models, for the log of the server."""
         self._writers: dict[str, Writer] = {}
         self._leaving: set[str] = set()
-        self._lock = lock_folder(folder)
+        self._lock = lock_folder(self.folder)
 
     def open(self) -> None:
         """Recover every model of the folder; call it on the running event loop."""
@@ -88,8 +90,11 @@ class Models:
         except JournalError:  # nothing can be written here: no model would do better
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one model, the others are served
-            shown = str(error) if isinstance(error, VarifoldError) else repr(error)
-            reason = f"the model {place.name!r} could not be recovered: {shown}. Mend it and start again, or delete it"
+            self.damaged[place.name] = error
+            reason = (
+                f"the model {place.name!r} could not be recovered: {reason_of(error, self.folder)}. Mend it and start "
+                "again, or delete it"
+            )
             self.unrecovered[place.name] = reason
             self.events.add(place.name, "stopped", reason)
 

@@ -104,10 +104,10 @@ def _close_all_but(kept: list[int]) -> None:
 
 
 def wait_for(child: int, path: Path) -> Path:
-    """Wait for the child; the file it wrote, or OSError."""
+    """Wait for the child; the file it wrote, or StateError."""
     _, status = os.waitpid(child, 0)
     part = path.with_name(f"{path.name}.{child}.part")
     if os.waitstatus_to_exitcode(status) != 0:
         part.unlink(missing_ok=True)
-        raise OSError(f"the process that wrote the snapshot ended with {os.waitstatus_to_exitcode(status)}")
+        raise StateError(f"the process that wrote the snapshot ended with {os.waitstatus_to_exitcode(status)}")
     return part

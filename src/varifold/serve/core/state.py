@@ -54,6 +54,30 @@ class ModelState:
 
     # ------------------------------------------------------------------ changes
 
+    def check(self, body: dict[str, Any]) -> None:
+        """Refuse a change that the learner would refuse, before it is journaled; nothing changes.
+
+        Only a change that is under way at the same time can make one refused later, when it is applied.
+        """
+        x, y, given = body.get("x"), body.get("y"), body.get("id")
+        try:
+            kept = None if given is None else self._waiting_under(str(given))
+            if kept is not None:
+                learners.check(self.learner, self._kept_features(kept.x), y)
+            elif x is not None and (given is None or str(given) not in self._ids):
+                learners.check(self.learner, self.features_of(body), y)
+        except RequestError:
+            raise
+        except VarifoldError as error:
+            raise RefusedError(str(error)) from error
+
+    def _waiting_under(self, given: str) -> Waiting | None:
+        """The instance that waits under an id, if one does."""
+        try:
+            return self.waiting.get(self.number_of(given))
+        except RequestError:
+            return None
+
     def apply(self, kind: int, body: Any) -> Any:
         """Apply one record; the answer, or an error of ours with the state unchanged.
 

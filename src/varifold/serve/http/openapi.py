@@ -45,6 +45,12 @@ _MADE = _object(
 )
 _ERROR = _object(["error"], error={"type": "string"})
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_TEXTS = {
+    "ndjson": "application/x-ndjson",
+    "text": "text/plain",
+    "events": "text/event-stream",
+    "page": "text/html",
+}
 _REFUSALS = {
     400: "not JSON",
     401: "no token",
@@ -89,6 +95,7 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
         200,
         {409: "labelled already", 410: "expired"},
     ),
+    ("/models/{model}/stream", "get", "A web socket: each message is a row of NDJSON", None, "ndjson", 101, {}),
     ("/models/{model}/batch", "post", "Rows of NDJSON: predict, learn or label", "ndjson", "ndjson", 200, {}),
     (
         "/models/{model}/explain",
@@ -106,17 +113,17 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     ("/healthz", "get", "The process answers", None, {"type": "object"}, 200, {}),
     ("/readyz", "get", "Every model takes changes", None, {"type": "object"}, 200, {}),
     ("/metrics", "get", "Prometheus metrics", None, "text", 200, {}),
-    ("/events", "get", "Server-sent events", None, "text", 200, {}),
+    ("/events", "get", "Server-sent events", None, "events", 200, {}),
+    ("/openapi.json", "get", "This description", None, {"type": "object"}, 200, {}),
+    ("/", "get", "The dashboard", None, "page", 200, {}),
 ]
 
 
 def _content(kind: Any) -> dict[str, Any]:
     if kind == "file":
         return _FILE
-    if kind == "ndjson":
-        return {"application/x-ndjson": {"schema": {"type": "string"}}}
-    if kind == "text":
-        return {"text/plain": {"schema": {"type": "string"}}}
+    if isinstance(kind, str):
+        return {_TEXTS[kind]: {"schema": {"type": "string"}}}
     return {"application/json": {"schema": kind}}
 
 

@@ -11,6 +11,7 @@ from varifold.serve.core.bodies import changes, read_row
 from varifold.serve.core.errors import BusyError, RequestError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import ROWS
+from varifold.serve.core.state import ModelState
 from varifold.serve.http.messages import Receive, Send, encode
 
 _CHUNK_SECONDS = 0.005
@@ -33,7 +34,7 @@ async def answer_rows(writer: Writer, body: bytes) -> bytes:
     at = 0
     while at < len(lines):
         size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (writer.store.row_seconds + _PARSING))))
-        under_way.append(await _Chunk(lines[at : at + size]).submitted(writer))
+        under_way.append(await _Chunk(writer.store.state, lines[at : at + size]).submitted(writer))
         at += size
         if len(under_way) >= _CHUNKS:
             out.extend(await under_way.popleft().answers())
@@ -46,7 +47,7 @@ async def answer_rows(writer: Writer, body: bytes) -> bytes:
 class _Chunk:
     """Some rows of a batch on their way."""
 
-    def __init__(self, lines: list[bytes]) -> None:
+    def __init__(self, state: ModelState, lines: list[bytes]) -> None:
         self.rows = len(lines)
         self.bodies: list[dict[str, Any]] = []
         self.changes: list[bytes] = []
@@ -56,11 +57,14 @@ class _Chunk:
         for i, line in enumerate(lines):
             try:
                 body = read_row(line)
+                changing = changes(body)
+                if changing:
+                    state.check(body)
             except RequestError as error:
                 self.refused[i] = encode({"error": str(error).replace("the body", "the row"), "status": error.status})
                 continue
             self.bodies.append(body)
-            if changes(body):
+            if changing:
                 self.changes.append(line.strip())
 
     async def submitted(self, writer: Writer) -> _Chunk:
@@ -115,6 +119,7 @@ def _start(writer: Writer, data: bytes, most: int) -> asyncio.Future[Any] | byte
             data = data.replace(b"\n", b" ")  # as the journal has it
         body = read_row(data)
         if changes(body):
+            writer.store.state.check(body)
             return writer.submit(ROWS, data, [body])
     except RequestError as error:
         return encode({"error": str(error), "status": error.status})

@@ -16,7 +16,7 @@ from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, infe
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.stream import Batch
 
-__all__ = ["Record", "Row", "batches_of", "rows_of"]
+__all__ = ["Record", "Row", "batches_of", "flatten", "rows_of"]
 
 Record = tuple[int, Mapping[Any, Any]]
 """The line (or number) of a row, and its values by name."""
@@ -52,7 +52,7 @@ def rows_of(context: Context, file: str, records: Iterable[Record]) -> Iterator[
 def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     """A record's target, id, time and weight apart from its features; nested records become ``outer.inner``."""
     x: dict[Any, Any] = {}
-    _flatten(x, record, "", 0)
+    flatten(x, record)
     row = Row(line, x)
     for name, role in context.special().items():
         if name in x:
@@ -66,13 +66,14 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     return row
 
 
-def _flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str, depth: int) -> None:
+def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> None:
+    """Put the values of a record into `out`; a nested record's become ``outer.inner``."""
     if depth > _DEEPEST:
         raise DataError(f"records are nested more than {_DEEPEST} deep")
     for name, value in record.items():
         full = f"{prefix}{name}" if prefix else name
         if isinstance(value, Mapping):
-            _flatten(out, value, f"{full}.", depth + 1)
+            flatten(out, value, f"{full}.", depth + 1)
         else:
             out[full] = value
 

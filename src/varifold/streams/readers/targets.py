@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,15 @@ from varifold.errors import VarifoldWarning
 from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
-__all__ = ["TARGET_TYPES", "as_numbers", "decide_target_type", "is_quantity", "warn_single_value"]
+__all__ = [
+    "TARGET_TYPES",
+    "are_measured",
+    "as_numbers",
+    "decide_target_type",
+    "is_quantity",
+    "look_measured",
+    "warn_single_value",
+]
 
 TARGET_TYPES = ("class", "number")
 MOST_VALUES = 50
@@ -37,12 +47,24 @@ def is_quantity(block: Block) -> bool:
     """
     values = block.labels.values
     codes = block.codes[block.codes >= 0]
-    found = [values[code] for code in np.unique(codes).tolist()]
+    return are_measured([values[code] for code in np.unique(codes).tolist()], len(codes))
+
+
+def are_measured(found: Sequence[Any], rows: int) -> bool:
+    """The same for the different labels of so many rows."""
     if not found or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in found):
         return False
     if all(float(y).is_integer() for y in found):
         return len(found) > MOST_VALUES and max(found) - min(found) >= 2 * len(found)
-    return len(found) > MOST_VALUES or (len(found) > FEW_VALUES and 2 * len(found) > len(codes))
+    return len(found) > MOST_VALUES or (len(found) > FEW_VALUES and 2 * len(found) > rows)
+
+
+def look_measured(labels: Sequence[Any]) -> bool:
+    """The same where a stream has just begun: among so few labels that nothing else decides, one that is not whole."""
+    if len(labels) > FEW_VALUES:
+        return are_measured(list(dict.fromkeys(labels)), len(labels))
+    numbers = all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels)
+    return numbers and any(not float(y).is_integer() for y in labels)
 
 
 def as_numbers(context: Context, batch: Batch, rows: int) -> Batch:

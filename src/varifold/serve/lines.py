@@ -1,0 +1,127 @@
+"""Lines of JSON as `varifold follow` takes them: read as `varifold run` reads a file of them, one line at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from varifold.errors import DataError
+from varifold.serve.core.errors import RefusedError, RequestError
+from varifold.serve.extra import orjson
+from varifold.streams.clock import looks_like_time
+from varifold.streams.readers.context import ABSENT
+from varifold.streams.readers.dates import Dates, refuse_dates
+from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.rows import flatten
+
+_LARGEST_INT = 1 << 63
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """The object in a line; the error says where the line is none. NaN, which JSON lacks, is read as run reads it."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        found = _parse_slowly(line)
+    if type(found) is not dict:
+        raise RefusedError(f"a {type(found).__name__} where an object {{...}} was expected")
+    return found
+
+
+def _parse_slowly(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RequestError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"not JSON: byte 0x{line[error.start]:02x} is not UTF-8") from error
+    except RecursionError as error:
+        raise RequestError("objects and lists are nested too deep") from error
+    except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
+        raise RequestError("a number has thousands of digits; write it with an exponent") from error
+
+
+class Fields:
+    """Which fields of a line are its label and its id, which are no features, and what of its dates are.
+
+    A string that is written as a date is refused, unless its column is among `dates` or `categories`: every line has
+    to be answered before the next one is seen, so that each is judged by itself.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        id: str | None = None,
+        *,
+        time: str | None = None,
+        ignore: Iterable[str] = (),
+        dates: Mapping[str, Sequence[str]] | None = None,
+        categories: Iterable[str] = (),
+    ) -> None:
+        self.target = target
+        self.id = id
+        self.time = time
+        self.ignore = frozenset(ignore)
+        self.dates = Dates(dates or {}, time)
+        self.categories = frozenset(categories)
+
+    def noted(self) -> dict[str, Any]:
+        """What a model remembers of it, as `varifold run` notes it."""
+        dates = {name: list(parts) for name, parts in self.dates.parts.items()}
+        given = {"target": self.target, "id": self.id, "time": self.time, "ignore": sorted(self.ignore), "dates": dates}
+        return {name: value for name, value in given.items() if value}
+
+    def row(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A line as a row of the server: label and id are taken out of the features."""
+        x: dict[str, Any] = {}
+        flatten(x, found)
+        y = _plain(self.target, x.pop(self.target, None))
+        given = x.pop(self.id, None) if self.id is not None else None
+        more = {} if given is None else {"id": given}
+        x = self._features(x)
+        if isinstance(y, float) and math.isinf(y):
+            raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
+        if y is None:
+            return {"x": x, **more, **({"keep": True} if more else {})}
+        if more and not x:
+            return {"y": y, **more}
+        return {"x": x, "y": y, "predict": True, **more}
+
+    def _features(self, x: dict[str, Any]) -> dict[str, Any]:
+        """The features: without ignored columns and the time, dates as their parts."""
+        at = x.get(self.time) if self.time is not None else None
+        found: dict[str, Any] = {}
+        for name, value in x.items():
+            if name in self.ignore or (name == self.time and name not in self.dates):
+                continue
+            if name in self.dates:
+                found.update(self._parts(name, value, at))
+                continue
+            if isinstance(value, str) and name not in self.categories and looks_like_time(value):
+                refuse_dates(name, [value])
+            found[name] = _plain(name, value)
+        return found
+
+    def _parts(self, name: str, value: Any, at: Any) -> dict[str, float | str]:
+        if is_missing(value) or value in ABSENT:
+            return {}
+        try:
+            return self.dates.features(name, value, at)
+        except DataError as error:
+            raise DataError(f"column {name!r}: {error}") from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as the journal can hold it: what run takes as absent is None, a number of more than 64 bits a float."""
+    if isinstance(value, list):
+        raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
+    if is_missing(value) or (isinstance(value, str) and value in ABSENT):
+        return None
+    if type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT:
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise DataError(f"column {name!r} holds a number of {len(str(value))} digits, too large") from error
+    return value
