@@ -15,7 +15,7 @@ import pytest
 
 import varifold
 from varifold import AROW, PerKey
-from varifold.errors import FeatureValueError, ModelFileError, ParameterError
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError
 from varifold.perkey import _Shelf
 
 
@@ -214,3 +214,15 @@ def test_a_learner_of_no_registry_comes_back_from_disk() -> None:
 def test_a_regressor_is_refused() -> None:
     with pytest.raises(ParameterError, match="PerKey holds classifiers; AROWRegressor is a regressor"):
         PerKey("arowregressor", key="device")
+
+
+@pytest.mark.parametrize("call", ["predict_one", "predict_proba_one", "explain_one"])
+@pytest.mark.parametrize("given", [5, None, [("device", "a")]])
+def test_an_instance_that_is_no_mapping_is_refused(call: str, given: object) -> None:
+    model = PerKey(AROW(), key="device")
+    model.learn_one({"device": "a", "load": 1.0}, "up")
+    with pytest.raises(DataError, match=r"for one learner per 'device' is of type \w+; pass a mapping"):
+        getattr(model, call)(given)
+    with pytest.raises(DataError, match="pass a mapping"):
+        model.learn_one(given, "up")  # type: ignore[arg-type]
+    assert model.steps == 1

@@ -88,6 +88,16 @@ def test_a_copy_goes_on_to_the_bit(duplicate):
     )
 
 
+def test_the_largest_numbers_leave_a_state_that_can_be_copied():
+    detector = ADWIN(clock=1)
+    for i in range(300):
+        detector.update(1e308 if i % 2 else -1e308)
+    assert math.isfinite(detector.variance)
+    assert math.isfinite(detector.estimation)
+    other = pickle.loads(pickle.dumps(detector))
+    assert (other.variance, other.estimation, other.width) == (detector.variance, detector.estimation, detector.width)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_numbers_that_are_not_finite_are_refused(value):
     detector = ADWIN()

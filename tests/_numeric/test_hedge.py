@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -85,3 +88,19 @@ def test_wrong_number_of_losses():
         Weights(3).learn([1.0, 2.0])
     with pytest.raises(ValueError, match="belong"):
         Weights(3).fill(np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("rate", "eta", "share"), [("fixed", 0.5, 0.0), ("horizon", 100.0, -1.0), ("anytime", 0.0, 0.1)]
+)
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
+def test_a_copy_goes_on_to_the_bit(rate, eta, share, duplicate):
+    weights, rng = Weights(3, rate, eta, share), np.random.default_rng(0)
+    for _ in range(20):
+        weights.learn(rng.random(3))
+    other = duplicate(weights)
+    losses = rng.random(3)
+    for each in (weights, other):
+        each.learn(losses)
+    assert np.array_equal(weights.weights(), other.weights())
+    assert np.array_equal(weights.dump(), other.dump())

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from varifold import OLVF, ORF3V
+from varifold import OLVF, ORF3V, PerKey, Vote
 from varifold.cli import main
 
 
@@ -125,3 +125,78 @@ def test_a_numbered_row_is_read_as_the_model_remembers(tmp_path, capsys):
     assert main(["explain", str(model), "--row", "3", "--data", str(file), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["feature"] for row in found["features"]] == ["a", "(intercept)"]
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    model = PerKey(OLVF(), key="device")
+    for step in range(60):
+        for device in ("a", "b", 7)[: 2 + step % 2]:
+            up = (step % 4 > 1) == (device == "a")
+            model.learn_one({"device": device, "heat": float(step % 4), f"only_{device}": 1.0}, "up" if up else "ok")
+    model.save(tmp_path / "model")
+    return model, str(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["--row", "heat=3", "--key-value", "b"], ["--row", "heat=3", "device=b"], ["--row", '{"heat": 3, "device": "b"}']],
+)
+def test_one_learner_per_key_is_explained_by_that_of_the_key(capsys, keyed, given):
+    model, path = keyed
+    found = json.loads(explained(capsys, path, *given, "--format", "json"))
+    learner = model.learner("b")
+    assert found["answer"] == learner.predict_one({"heat": 3.0}) == "ok"
+    assert found["scores"] == [learner.margins_one({"heat": 3.0})[y] for y in found["labels"]]
+    assert found["unknown"] == []
+
+
+def test_a_key_that_is_a_number_is_found(capsys, keyed):
+    assert "answer" in explained(capsys, keyed[1], "--row", "heat=3", "device=7")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["--row", "heat=3"],
+            "one learner per 'device'; name one with --key-value, or give 'device' in the row. Known: a, b, 7",
+        ),
+        (["--row", "heat=3", "device=c"], "no learner for 'device' = 'c'"),
+        (["--row", "heat=3", "--key-value", "zz"], "no learner for 'device' = 'zz'"),
+    ],
+)
+def test_a_key_is_needed_and_known(capsys, keyed, given, said):
+    assert main(["explain", keyed[1], *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_key_is_refused_where_there_is_one_learner(capsys, saved):
+    for command in (["explain", saved[1], "--row", "heat=3"], ["inspect", saved[1]]):
+        assert main([*command, "--key-value", "a"]) == 2
+        assert "holds one learner for all" in capsys.readouterr().err
+
+
+def test_inspect_lists_keys_and_opens_one(capsys, keyed):
+    model, path = keyed
+    assert main(["inspect", path, "--top", "2"]) == 0
+    out = capsys.readouterr().out
+    assert all(text in out for text in ("perkey", "of          olvf", "keys        3", "and 1 that learned less"))
+    assert main(["inspect", path, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["keys"][-1] == {"key": 7, "steps": model.learner(7).steps, "features": 2}
+    assert [row["key"] for row in found["keys"]] == ["a", "b", 7]
+    assert main(["inspect", path, "--key-value", "7", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["name"] for row in found["features"]} == {"heat", "only_7"}
+    assert main(["inspect", path, "--plot", "x.png"]) == 2
+    assert "--key-value" in capsys.readouterr().err
+
+
+def test_a_vote_is_not_opened(capsys, tmp_path):
+    vote = Vote([OLVF(), OLVF()])
+    vote.learn_one({"a": 1.0}, "up")
+    vote.save(tmp_path / "vote")
+    for command in (["inspect"], ["explain", "--row", "a=1"]):
+        assert main([command[0], str(tmp_path / "vote"), *command[1:]]) == 2
+        assert "a vote of 2 learners" in capsys.readouterr().err

@@ -1,5 +1,9 @@
 """OVFM's Algorithm 1 with its delayed answers."""
 
+import copy
+import math
+import pickle
+
 import numpy as np
 import pytest
 
@@ -7,7 +11,7 @@ from tests.oracles.copula import PlainCopula
 from varifold import Block
 from varifold.copula.buffer import BufferCopula
 from varifold.copula.delayed import DelayedOVFM
-from varifold.errors import DataError, ParameterError
+from varifold.errors import DataError, FeatureValueError, LabelError, ParameterError
 
 
 def rows(n=60, d=5, seed=0):
@@ -95,6 +99,47 @@ def test_it_learns_and_the_paths_agree():
         model.learn_one(x, y)
     assert np.abs(model._raw).sum() <= 0.5 + 1e-12
     assert model.predict_one(xs[0]) in (0, 1)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_goes_on_to_the_bit(duplicate):
+    xs, ys = rows(40, seed=5)
+    model = DelayedOVFM(buffer=6)
+    for x, y in zip(xs[:20], ys, strict=False):
+        model.learn_one(x, y)
+    other = duplicate(model)
+    for each in (model, other):
+        for x, y in zip(xs[20:], ys[20:], strict=True):
+            each.learn_one(x, y)
+    assert [model.predict_proba_one(x) for x in xs] == [other.predict_proba_one(x) for x in xs]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error", "said"),
+    [
+        ({"a": math.inf}, 0, FeatureValueError, "feature 'a' is inf; drop the key"),
+        ({"a": 1.0, "b": [1]}, 0, FeatureValueError, r"feature 'b' is \[1\] of type list"),
+        ({"a": "red"}, 0, DataError, "holds strings"),
+        (5, 0, DataError, "of type int; pass a mapping"),
+        ({"a": 1.0}, None, LabelError, "the label is None"),
+        ({"a": 1.0}, 2, DataError, "for two labels; 2 is a third"),
+    ],
+)
+def test_what_is_refused_changes_nothing(x, y, error, said):
+    model = DelayedOVFM(buffer=4)
+    for i in range(3):
+        model.learn_one({"a": float(i)}, i % 2)
+    before = pickle.dumps(model)
+    with pytest.raises(error, match=said):
+        model.learn_one(x, y)
+    assert pickle.dumps(model) == before
+
+
+def test_huge_numbers_stay_finite():
+    model = DelayedOVFM(buffer=2)
+    for i in range(12):
+        model.learn_one({"a": 1e308 if i % 2 else -1e308, "b": float(i)}, i % 2)
+    assert all(math.isfinite(p) for p in model.predict_proba_one({"a": 1e308}).values())
 
 
 def test_what_it_refuses():

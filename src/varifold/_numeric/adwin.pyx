@@ -7,6 +7,8 @@ from libc.stdint cimport int64_t
 
 from varifold.errors import DataError, ParameterError
 
+cdef double LARGEST = 1e140   # with it the squares of 80 million numbers add up to a finite number
+
 
 cdef class ADWIN:
     """ADWIN: says when the mean of a stream has changed, and what it is now.
@@ -29,7 +31,7 @@ cdef class ADWIN:
     Notes
     -----
     The bound is the one of the paper for any variance (equation 3.1 of Bifet and Gavaldà 2007), meant for numbers in
-    [0, 1]; scale others. The window is kept as an exponential histogram: O(log width) memory (at most 2.5 KB) and time.
+    [0, 1]; scale others. Magnitudes above 1e140, whose squares do not fit, are taken for it. The window is kept as an exponential histogram: O(log width) memory (at most 2.5 KB) and time.
     Differs from river's `drift.ADWIN` in details: all splits between buckets are tested, and the window's variance is
     followed exactly when buckets are merged and dropped. The interface is river's.
 
@@ -63,7 +65,7 @@ cdef class ADWIN:
         cdef double value = x
         if not isfinite(value):
             raise DataError(f"ADWIN takes finite numbers; number {self.state.updates + 1:,} is {value}: leave it out")
-        self.drift_detected = adwin_update(&self.state, value)
+        self.drift_detected = adwin_update(&self.state, max(-LARGEST, min(LARGEST, value)))
         self.n_detections += self.drift_detected
 
     @property

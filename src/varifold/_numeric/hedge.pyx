@@ -38,6 +38,13 @@ cdef class Weights:
             raise ValueError(f"{given.shape[0]} losses for {self.experts.k} experts")
         experts_learn(&self.experts, &given[0], w)
 
+    def __reduce__(self):
+        rate = next(name for name, code in RATES.items() if code == self.experts.rate)
+        return Weights, (self.experts.k, rate, self.experts.eta, self.experts.share), self.dump()
+
+    def __setstate__(self, numbers):
+        self.fill(numbers)
+
     def dump(self):
         """The state as an array."""
         cdef double[::1] out = np.zeros(experts_size(&self.experts))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
-from varifold.cli import remembered, source
+from varifold import perkey
+from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor
+from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.errors import DataError, ParameterError
+from varifold.vote import Vote
 
 MOST_LABELS = 6
 """Labels shown side by side; with more, only the answer's column is."""
@@ -36,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--data", metavar="NAME|PATH", help="data set or file that the row number is about")
     parser.add_argument("--target", metavar="COL", help="column of that file that holds the label")
+    keyed.add_option(parser)
     parser.add_argument("--label", metavar="LABEL", help="explain the score of this label only")
     parser.add_argument(
         "--top", type=natural, default=20, metavar="N", help="features shown, largest first (default 20)"
@@ -53,10 +57,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer and its parts."""
-    learner = load(args.file)
+    learner = perkey.load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
-    x = _row(args, learner)
+    if isinstance(learner, Vote):
+        raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; explain them one by one")
+    x = _row(args, learner.reading)
+    learner = keyed.learner_for(learner, x, args.key_value, args.file)
+    x = _known_names(x, learner)
     check_picture(args.plot)
     if isinstance(learner, VaryingClassifier):
         found = _explained(learner, x, _labels(learner, x, args.label), args.by_column)
@@ -184,17 +192,21 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 # ---------------------------------------------------------------- the instance
 
 
-def _row(args: argparse.Namespace, learner: VaryingLearner) -> dict[Any, Any]:
-    """The instance that --row gives; names are ints where the model's are."""
+def _row(args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]:
+    """The instance that --row gives."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
-        return _numbered(int(text), args, learner)
+        return _numbered(int(text), args, reading)
     if args.data is not None:
         raise ParameterError("--data goes with the number of a row: --row 12 --data NAME")
-    given = _json(text) if text.lstrip().startswith("{") else _pairs(words)
+    return _json(text) if text.lstrip().startswith("{") else _pairs(words)
+
+
+def _known_names(x: dict[Any, Any], learner: VaryingLearner) -> dict[Any, Any]:
+    """The instance with names that are ints where the model's are."""
     known = learner.features
-    return {int(k) if k not in known and _number(k) in known else k: v for k, v in given.items()}
+    return {int(k) if k not in known and _number(str(k)) in known else k: v for k, v in x.items()}
 
 
 def _number(name: str) -> int | None:
@@ -228,18 +240,18 @@ def _json(text: str) -> dict[Any, Any]:
     return dict(found)
 
 
-def _numbered(number: int, args: argparse.Namespace, learner: VaryingLearner) -> dict[Any, Any]:
+def _numbered(number: int, args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]:
     if args.data is None:
         raise ParameterError(f"--row {number} is the number of a row; name its data with --data NAME or --data PATH")
     seen = 0
-    for block in _blocks(args, learner):
+    for block in _blocks(args, reading):
         if 0 < number <= seen + len(block):
             return dict(block.row(number - seen - 1))
         seen += len(block)
     raise ParameterError(f"there is no row {number}: {args.data} has {seen:,}")
 
 
-def _blocks(args: argparse.Namespace, learner: VaryingLearner) -> Any:
+def _blocks(args: argparse.Namespace, reading: Mapping[str, Any]) -> Any:
     """The data, a file read as the model remembers that its own was."""
     from varifold.datasets import load as load_data
     from varifold.datasets import names
@@ -248,5 +260,5 @@ def _blocks(args: argparse.Namespace, learner: VaryingLearner) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    remembered.take_up(args, learner.reading, [args.data])
+    remembered.take_up(args, reading, [args.data])
     return read([args.data], target=args.target, unlabelled="keep", **source.reading_options(args)).blocks()

@@ -10,12 +10,15 @@ from typing import Any
 
 from varifold.auto.classifier import AutoClassifier
 from varifold.auto.regressor import AutoRegressor
-from varifold.base import Feature, VaryingLearner, VaryingRegressor, load
+from varifold.base import Feature, VaryingLearner, VaryingRegressor
+from varifold.cli import keyed
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.copula.ovfm import OVFM
 from varifold.errors import ParameterError
+from varifold.perkey import PerKey
+from varifold.vote import Vote
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,12 +38,17 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE.png",
         help="experts over time and features that matter (auto), or the latent correlations of a copula (ovfm)",
     )
+    keyed.add_option(parser)
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is inside."""
-    learner = load(args.file)
+    learner = keyed.open_model(args.file, args.key_value)
+    if isinstance(learner, PerKey):
+        return _keys(learner, args)
+    if isinstance(learner, Vote):
+        raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; inspect them one by one")
     if args.plot:
         _plot(learner, args.plot)
     features = sorted(learner.features.items(), key=lambda item: (-item[1].weight, item[1].first_seen, str(item[0])))
@@ -58,6 +66,37 @@ def run(args: argparse.Namespace) -> int:
         print(_feature_table(features[: args.top]))
     if len(features) > args.top:
         print(f"... and {len(features) - args.top:,} lighter ones (--top {len(features)} shows all)")
+    return 0
+
+
+def _keys(learner: PerKey, args: argparse.Namespace) -> int:
+    """Print what one learner per key holds: the keys, those that learned most first."""
+    if args.plot:
+        raise ParameterError(f"--plot draws one learner; name one of the {len(learner.keys):,} with --key-value")
+    header = learner._header()
+    found = [{"key": k, "steps": each.steps, "features": len(each.features)} for k, each in learner.items()]
+    found.sort(key=lambda row: (-row["steps"], str(row["key"])))
+    inner = header["params"].pop("model")
+    facts = {
+        "file": args.file,
+        "bytes": Path(args.file).stat().st_size,
+        "method": header["method"],
+        "of": inner["method"],
+        "params": {**inner["params"], **header["params"]},
+        "steps": learner.steps,
+        "labels": learner.classes,
+        "keys": len(found),
+    }
+    if args.format == "json":
+        print_json(facts | {"keys": found})
+        return 0
+    for key, value in facts.items():
+        print(f"{key:<11} {_spelled(value)}")
+    rows = [[shorten(str(r["key"]), 40), f"{r['steps']:,}", f"{r['features']:,}"] for r in found[: args.top]]
+    print(f"\n{table([str(learner.key), 'steps', 'features'], rows)}")
+    if len(found) > args.top:
+        print(f"... and {len(found) - args.top:,} that learned less (--top {len(found)} shows all)")
+    print("--key-value KEY shows one of them")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base as river_base
 
+from varifold._engine.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
 from varifold.base import Block
 from varifold.base.params import AnyOf, Constraint, Integer, Real, validate
 from varifold.copula.buffer import BufferCopula
-from varifold.errors import DataError, ParameterError
+from varifold.errors import DataError, FeatureValueError, ParameterError
 
 __all__ = ["DelayedOVFM"]
 
 Floats = NDArray[np.float64]
+LARGEST = 1e150
+"""Larger magnitudes are taken for it, as in the engine."""
 
 
 class DelayedOVFM(river_base.Classifier):
@@ -104,11 +108,34 @@ class DelayedOVFM(river_base.Classifier):
     # ------------------------------------------------------------------ one row
 
     def _numbers(self, x: Mapping[Any, Any]) -> dict[Any, float]:
-        """The values present, as floats; strings are refused."""
-        texts = [name for name, value in x.items() if isinstance(value, str)]
-        if texts:
-            raise DataError(f"DelayedOVFM takes numbers; the column {texts[0]!r} holds strings: give it as codes")
-        return {name: float(v) for name, v in x.items() if v is not None and not math.isnan(float(v))}
+        """The values present, as floats; what is no finite number is refused."""
+        if not isinstance(x, Mapping):
+            raise DataError(f"the instance is of type {type(x).__name__}; pass a mapping of feature names to numbers")
+        found: dict[Any, float] = {}
+        for name, value in x.items():
+            if isinstance(value, str):
+                raise DataError(f"DelayedOVFM takes numbers; the column {name!r} holds strings: give it as codes")
+            if value is None:
+                continue
+            if not isinstance(value, numbers.Real | np.bool_):
+                raise FeatureValueError(
+                    f"feature {name!r} is {value!r} of type {type(value).__name__}; pass a number, or None for "
+                    '"not observed"'
+                )
+            number = float(value)
+            if math.isinf(number):
+                raise FeatureValueError(f'feature {name!r} is {number}; drop the key or pass None for "not observed"')
+            if not math.isnan(number):
+                found[name] = max(-LARGEST, min(LARGEST, number))
+        return found
+
+    def _label(self, y: Any) -> Any:
+        """The label as a plain object; a third one beside those learned and waiting is refused."""
+        y = plain_label(y)
+        known = dict.fromkeys([*self.classes, *(label for _, label in self._waiting)])
+        if y not in known and len(known) == 2:
+            raise DataError(f"DelayedOVFM is for two labels; {y!r} is a third beside {list(known)}")
+        return y
 
     def _join(self, x: dict[Any, float]) -> None:
         """The row's columns get their places."""
@@ -133,8 +160,6 @@ class DelayedOVFM(river_base.Classifier):
     def _learn(self, x: dict[Any, float], y: Any) -> None:
         """Risks, mix and classifiers (lines 12 to 15 of Algorithm 1)."""
         if y not in self.classes:
-            if len(self.classes) == 2:
-                raise DataError(f"DelayedOVFM is for two labels; {y!r} is a third beside {self.classes}")
             self.classes.append(y)
         sign = 1.0 if self.classes.index(y) else -1.0
         self._rounds += 1
@@ -157,12 +182,15 @@ class DelayedOVFM(river_base.Classifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """A row joins the buffer; when that is full, its oldest row is learned."""
-        numbers = self._numbers(x)
-        self._join(numbers)
-        self._waiting.append((numbers, y))
-        self._copula.fit([row for row, _ in self._waiting])
+        self._enter(self._numbers(x), self._label(y))
         if len(self._waiting) >= self.buffer:
             self._learn(*self._waiting.popleft())
+
+    def _enter(self, x: dict[Any, float], y: Any) -> None:
+        """A row joins the buffer, to which the copula is fitted."""
+        self._join(x)
+        self._waiting.append((x, y))
+        self._copula.fit([row for row, _ in self._waiting])
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """Probabilities at once, by what the buffer has shown so far."""
@@ -175,10 +203,7 @@ class DelayedOVFM(river_base.Classifier):
         labels = list(block.labels.values)
         found: list[dict[Any, float]] = []
         for x, code in zip(block.rows(), block.codes.tolist(), strict=True):
-            numbers = self._numbers(x)
-            self._join(numbers)
-            self._waiting.append((numbers, labels[code]))
-            self._copula.fit([row for row, _ in self._waiting])
+            self._enter(self._numbers(x), self._label(labels[code]))
             if len(self._waiting) >= self.buffer:
                 found.append(self._answer_oldest())
         while self._waiting:
