@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import threading
@@ -23,6 +24,7 @@ from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
 from varifold.serve.core.models import Models, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
+from varifold.serve.server import _freeze_garbage
 
 PATIENCE = 10.0
 
@@ -226,3 +228,12 @@ def test_an_address_that_cannot_be_had_is_told_in_a_line(
     assert said in found
     assert found.count("\n") == 1
     assert not (tmp_path / "state").exists()
+
+
+def test_what_is_there_at_the_start_is_left_alone_by_the_collector() -> None:
+    """A full collection through all libraries would hold up the server for about 50 ms."""
+    _freeze_garbage()
+    try:
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()

@@ -74,7 +74,9 @@ def _keys(learner: PerKey, args: argparse.Namespace) -> int:
     if args.plot:
         raise ParameterError(f"--plot draws one learner; name one of the {len(learner.keys):,} with --key-value")
     header = learner._header()
-    found = [{"key": k, "steps": each.steps, "features": len(each.features)} for k, each in learner.items()]
+    found: list[dict[str, Any]] = [
+        {"key": k, "steps": each.steps, "features": len(each.features)} for k, each in learner.items()
+    ]
     found.sort(key=lambda row: (-row["steps"], str(row["key"])))
     inner = header["params"].pop("model")
     facts = {

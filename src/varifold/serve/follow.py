@@ -85,11 +85,11 @@ class Follower:
         answers: list[dict[str, Any] | None] = []
         for number, row in enumerate(read, first):
             refused = row if isinstance(row, VarifoldError) else self._refused(row)
-            if refused is not None:
+            if isinstance(row, dict) and refused is None:
+                rows.append(row)
+                answers.append(None)
+            else:
                 answers.append({"error": str(refused), "line": number})
-                continue
-            rows.append(row)
-            answers.append(None)
         done = iter(self._applied(rows))
         found = [next(done) if answer is None else answer for answer in answers]
         self.refused += sum("error" in answer for answer in found)

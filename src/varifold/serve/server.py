@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import signal
 import socket
 import sys
@@ -93,6 +94,7 @@ class _Process:
         )
         self.app, self.server = app, _make_server(config, app)
         _say_recovered(models)
+        _freeze_garbage()
         beside = self._beside(models)
         try:
             await self.server.serve([listening])
@@ -126,6 +128,12 @@ class _Process:
         if self.server is not None and self.app is not None:
             self.app.stopping.set()
             self.server.should_exit = True
+
+
+def _freeze_garbage() -> None:
+    """Let the collector leave alone what is there before the first request: a look through it takes 50 ms."""
+    gc.collect()
+    gc.freeze()
 
 
 def _bound(host: str, port: int) -> socket.socket:
