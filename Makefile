@@ -10,7 +10,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core lint format listings docs bench fuzz sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core lint format listings docs bench bench-tables fuzz sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -47,7 +47,12 @@ docs: .venv/installed .venv/docs
 	COLUMNS=96 $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/links.py docs/_build/html
 
+# The standing record: a few ratios, compared with the last run on this machine and kept in benchmarks/history.csv.
 bench: .venv/installed .venv/peers
+	$(BIN)/python -m benchmarks.speed.history
+
+# All tables of speed; some minutes.
+bench-tables: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.speed.universe
 

@@ -38,6 +38,20 @@ def test_follows_the_definition(labels, prior, intercept, weights):
             names |= {(k, v if isinstance(v, str) else None) for k, v in x.items()}
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_numbers_alone_are_scored_as_those_beside_strings(intercept):
+    """Two classes and no string values have a path of their own: it must agree to the last bit."""
+    alone, beside = GaussianNB(fit_intercept=intercept), GaussianNB(fit_intercept=intercept)
+    rows = [row for row in stream(n=120, d=200, weights=True) if row[0]]
+    assert max(len(x) for x, _, _ in rows) > 64
+    for step, (x, y, w) in enumerate(rows):
+        if step > 2:
+            assert alone.margins_one(x) == beside.margins_one(x)
+        alone.learn_one(x, y, w)
+        beside.learn_one({**x, "colour": "red"} if step == 0 else x, y, w)
+    assert len(alone.margins_one(rows[0][0])) == 2
+
+
 def test_extreme_values_stay_finite():
     model = GaussianNB()
     for step in range(50):

@@ -39,12 +39,21 @@ cdef class FTRLProximalRule(BinaryRule):
         """The paper's algorithm 1 for the features present; returns the score before it."""
         cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
         cdef double* first = self.state + c * 3
-        cdef Py_ssize_t i, stride = self.stride
+        cdef Py_ssize_t i = 0, m, stride = self.stride
         cdef Penalty* p = &self.penalty
-        for i in range(v.n):
-            if v.x[i] != 0.0:
-                proximal_step(<Proximal*> (first + v.slot[i] * stride), p, p.l1 if v.slot[i] != 0 else 0.0,
-                              slope * v.x[i])
+        cdef Proximal* moved[TOGETHER]
+        cdef double gradient[TOGETHER]
+        if v.n > 0 and v.slot[0] == 0:
+            proximal_step(<Proximal*> first, p, 0.0, slope * v.x[0])
+            i = 1
+        while i < v.n:
+            m = 0
+            while i < v.n and m < TOGETHER:
+                moved[m] = <Proximal*> (first + v.slot[i] * stride)
+                gradient[m] = slope * v.x[i]
+                m += v.x[i] != 0.0  # a value of 0 moves nothing
+                i += 1
+            step_together(m, moved, gradient, p, p.l1)
         return f
 
     # ---------------------------------------------------------------- merging

@@ -7,14 +7,15 @@ Slots beyond max_dense are not in G: each is reconstructed from itself by one fa
 """
 
 from libc.math cimport fabs, log, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
-from varifold._engine.state cimport FLOAT64, SLOT
+from varifold._engine.state cimport FLOAT64, INT32, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss, sigmoid
+from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
 from varifold._engine.state import checked_array
@@ -51,6 +52,9 @@ cdef class OCDSRule(BinaryRule):
         self.graph = ProblemMatrices()
         self.arrays.scratch(<void**> &self.psi, SLOT, 1, FLOAT64, max_dense + 1)
         self.arrays.scratch(<void**> &self.gradient, SLOT, 1, FLOAT64, max_dense + 1)
+        self.arrays.scratch(<void**> &self.scaled, SLOT)
+        self.arrays.scratch(<void**> &self.absent, SLOT, 1, INT32, max_dense + 1)
+        self.arrays.scratch(<void**> &self.is_present, SLOT, 1, UINT8, max_dense + 1)
         self.arrays.scratch(<void**> &self.order, SLOT)
 
     # ---------------------------------------------------------------- room
@@ -79,34 +83,45 @@ cdef class OCDSRule(BinaryRule):
         """Slots of the graph that have been given out."""
         return min(self.space.size, self.graph.side)
 
+    cdef Py_ssize_t in_graph(self, View* v) noexcept nogil:
+        """How many entries of the view are in the graph: slots ascend, so they come first."""
+        cdef Py_ssize_t n = v.n
+        while n > 0 and v.slot[n - 1] >= self.graph.side:
+            n -= 1
+        return n
+
     cdef void reconstruct(self, View* v, int c) noexcept nogil:
         """psi: every slot of the graph as reconstructed from those present."""
-        cdef double* row
-        cdef double* psi = self.psi
-        cdef double x
-        cdef Py_ssize_t i, j, side = self.in_use()
-        memset(psi, 0, side * sizeof(double))
-        for i in range(v.n):
-            if v.slot[i] >= self.graph.side:
-                break
-            row = matrix_of(self.graph, c) + v.slot[i] * self.graph.side
-            x = v.x[i] / v.n
-            for j in range(side):
-                psi[j] += row[j] * x
+        cdef Py_ssize_t i, side = self.in_use(), n = self.in_graph(v)
+        cdef double present = v.n
+        cdef double* scaled = self.scaled
+        memset(self.psi, 0, side * sizeof(double))
+        for i in range(n):
+            scaled[i] = v.x[i] / present
+        add_rows(self.psi, matrix_of(self.graph, c), self.graph.side, side, n, v.slot, scaled)
 
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil:
         """The score of the features present, and that of those absent, as reconstructed in psi."""
-        cdef Py_ssize_t i = 0, j, side = self.in_use()
-        seen[0] = 0.0
-        reconstructed[0] = 0.0
+        cdef double* first = self.state + c * self.width
+        cdef double f = 0.0
+        cdef Py_ssize_t i, j, n = 0, stride = self.stride, inside = self.in_graph(v)
+        cdef int32_t* absent = self.absent
+        cdef uint8_t* is_present = self.is_present
         for i in range(v.n):
-            seen[0] += at(self, v.slot[i], c)[0] * v.x[i]
-        i = 0
-        for j in range(side):
-            if i < v.n and v.slot[i] == j:
-                i += 1
-            else:
-                reconstructed[0] += at(self, <int32_t> j, c)[0] * self.psi[j]
+            f += first[v.slot[i] * stride] * v.x[i]
+        seen[0] = f
+        f = 0.0
+        # no branch depends on which slots are present, as nothing predicts it
+        for i in range(inside):
+            is_present[v.slot[i]] = 1
+        for j in range(self.in_use()):
+            absent[n] = <int32_t> j
+            n += 1 - is_present[j]
+        for i in range(inside):
+            is_present[v.slot[i]] = 0
+        for i in range(n):
+            f += first[absent[i] * stride] * self.psi[absent[i]]
+        reconstructed[0] = f
 
     cdef double score(self, View* v, int c) noexcept nogil:
         """p times the score of the features present plus 1 - p times that of those absent."""
@@ -144,7 +159,8 @@ cdef class OCDSRule(BinaryRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double seen, reconstructed, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
-        cdef Py_ssize_t i, j, side = self.in_use()
+        cdef double* first = self.state + c * self.width
+        cdef Py_ssize_t i, j, side = self.in_use(), stride = self.stride
         self.reconstruct(v, c)
         self.partial(v, c, &seen, &reconstructed)
         f = (0.5 + g[P]) * seen + (1.0 - (0.5 + g[P])) * reconstructed
@@ -153,10 +169,11 @@ cdef class OCDSRule(BinaryRule):
         eta = w / sqrt(g[ROUNDS])
 
         for j in range(side):
-            s = at(self, <int32_t> j, c)
-            error -= s[0] * self.psi[j]
-            norm_psi += self.psi[j] * self.psi[j]
-            norm_w += s[0] * s[0]
+            x = first[j * stride]
+            psi = self.psi[j]
+            error -= x * psi
+            norm_psi += psi * psi
+            norm_w += x * x
         for i in range(v.n):
             norm_x += v.x[i] * v.x[i]
             if v.slot[i] >= self.graph.side:
@@ -188,38 +205,39 @@ cdef class OCDSRule(BinaryRule):
     cdef void set_gradient(self, View* v, int c, double error) noexcept nogil:
         """Minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
         cdef double* gradient = self.gradient
-        cdef Py_ssize_t i, j
+        cdef double* first = self.state + c * self.width
+        cdef Py_ssize_t i, j, stride = self.stride
         for j in range(self.in_use()):
-            gradient[j] = error * at(self, <int32_t> j, c)[0]
+            gradient[j] = error * first[j * stride]
         for i in range(v.n):
             if v.slot[i] < self.graph.side:
                 gradient[v.slot[i]] += self.alpha * (v.x[i] - self.psi[v.slot[i]])
 
     cdef void descend(self, View* v, int c, double error, double eta, double step) noexcept nogil:
         """Move G by `step` and w by `eta` down their gradients."""
-        cdef double* gradient = self.gradient
-        cdef double* row
+        cdef double* first = self.state + c * self.width
         cdef double* s
         cdef double x, psi
-        cdef Py_ssize_t i, j, side = self.in_use()
+        cdef Py_ssize_t i, j, side = self.in_use(), n = self.in_graph(v), stride = self.stride
         memset(self.order, 0, side * sizeof(double))
         if self.beta2 > 0.0:
             self.smooth(c)
-        for i in range(v.n):
+        for i in range(n):
+            self.scaled[i] = step * v.x[i]
+        add_to_rows(matrix_of(self.graph, c), self.graph.side, side, n, v.slot, self.scaled, self.gradient)
+        for i in range(n, v.n):
             s = at(self, v.slot[i], c)
-            if v.slot[i] < self.graph.side:
-                row = matrix_of(self.graph, c) + v.slot[i] * self.graph.side
-                x = step * v.x[i]
-                for j in range(side):
-                    row[j] += x * gradient[j]
-            else:
-                psi = (1.0 + s[1]) * v.x[i] / v.n
-                x = error * s[0] + self.alpha * (v.x[i] - psi)
-                s[0] += 2.0 * eta * error * psi - eta * self.beta1 * sign(s[0])
-                s[1] += step * v.x[i] * x
-        for j in range(side):
-            s = at(self, <int32_t> j, c)
-            s[0] += eta * (2.0 * error * self.psi[j] - self.beta1 * sign(s[0]) - 2.0 * self.beta2 * self.order[j])
+            psi = (1.0 + s[1]) * v.x[i] / v.n
+            x = error * s[0] + self.alpha * (v.x[i] - psi)
+            s[0] += 2.0 * eta * error * psi - eta * self.beta1 * sign(s[0])
+            s[1] += step * v.x[i] * x
+        if self.beta1 > 0.0 or self.beta2 > 0.0:
+            for j in range(side):
+                s = first + j * stride
+                s[0] += eta * (2.0 * error * self.psi[j] - self.beta1 * sign(s[0]) - 2.0 * self.beta2 * self.order[j])
+        else:
+            for j in range(side):
+                first[j * stride] += eta * (2.0 * error * self.psi[j])
         if self.beta1 > 0.0:
             i = 0
             for j in range(self.graph.side, self.space.size):

@@ -1,5 +1,5 @@
 cimport cython
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 from varifold._engine.view cimport View
 from varifold.linear._truncated cimport TruncatedRule
@@ -9,7 +9,12 @@ cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
     cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
     cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1
+    cdef uint8_t* stays              # scratch, by entry of the view: the feature was there a round ago
+    cdef double* spread              # scratch, by entry: variance with this value
+    cdef double* delta               # scratch, by entry of a view without levels: value less the mean so far
+    cdef double* gain                # scratch, as `delta`: how far the mean goes to the value
 
+    cdef inline bint has_levels(self) noexcept nogil
     cdef inline bint is_level(self, int32_t slot) noexcept nogil
     cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil
     cdef double value(self, View* v, Py_ssize_t i, int c, double w) noexcept nogil
@@ -18,4 +23,7 @@ cdef class OLIDSRule(TruncatedRule):
     cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil
     cdef void sum_up(self, int c) noexcept nogil
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
+    cdef void mark_stays(self, View* v) noexcept nogil
+    cdef void next_variances(self, View* v, int c, double w) noexcept nogil
     cdef double confidence(self, View* v, int c, double w) noexcept nogil
+    cdef void count_numbers(self, View* v, int c, double w) noexcept nogil

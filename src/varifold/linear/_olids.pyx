@@ -7,13 +7,14 @@ f = p w_c.x_c + (1 - p) w_n.x_n. The cap of the step is C theta n_-y / (n_+ + n_
 
 cimport cython
 from libc.math cimport fabs, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport at
-from varifold._engine.space cimport seen_last
+from varifold._engine.space cimport Seen, seen_last
+from varifold._engine.state cimport FLOAT64, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold.linear._truncated cimport TruncatedRule
 
@@ -62,6 +63,10 @@ cdef class OLIDSRule(TruncatedRule):
         self.lam = lam
         self.B = B
         self.sparse = B < 1.0
+        self.arrays.scratch(<void**> &self.stays, SLOT, 1, UINT8)
+        self.arrays.scratch(<void**> &self.spread, SLOT)
+        self.arrays.scratch(<void**> &self.delta, SLOT)
+        self.arrays.scratch(<void**> &self.gain, SLOT)
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""
@@ -97,6 +102,10 @@ cdef class OLIDSRule(TruncatedRule):
         for c in range(self.problems):
             self.shared[c * self.globals + SPREAD] -= self.variance(slot, c)
         TruncatedRule.forget(self, slot)
+
+    cdef inline bint has_levels(self) noexcept nogil:
+        """Whether a slot can be the level of a column that counts rows."""
+        return self.by_column and self.space.indicators > 0
 
     cdef inline bint is_level(self, int32_t slot) noexcept nogil:
         return self.by_column and (self.space.kind[slot] & INDICATOR) != 0
@@ -145,6 +154,19 @@ cdef class OLIDSRule(TruncatedRule):
         else:
             welford(at(self, slot, c), x, w)
 
+    cdef void count_numbers(self, View* v, int c, double w) noexcept nogil:
+        """welford() of every number of an instance without levels, from what next_variances() left."""
+        cdef double* first = self.state + c * self.width
+        cdef double* s
+        cdef double m2
+        cdef Py_ssize_t i, stride = self.stride
+        for i in range(v.n):
+            s = first + v.slot[i] * stride
+            s[COUNT] += w
+            s[MEAN] += self.delta[i] * self.gain[i]
+            m2 = s[M2] + w * self.delta[i] * (v.x[i] - s[MEAN])
+            s[M2] = 1e300 if m2 > 1e300 else m2
+
     cdef void sum_up(self, int c) noexcept nogil:
         """MASS and SPREAD from all slots: a row of a column changes the variance of every value of it."""
         cdef double* g = self.shared + c * self.globals
@@ -166,22 +188,75 @@ cdef class OLIDSRule(TruncatedRule):
                 return True
         return not v.is_new[i] and (v.slot[i] == 0 or seen_last(&self.space.seen[v.slot[i]]) == v.step)
 
-    cdef double confidence(self, View* v, int c, double w) noexcept nogil:
-        """p: the share of variance of the features that stayed, this instance's values included."""
-        cdef double d, all = 0.0, old = 0.0
+    cdef void mark_stays(self, View* v) noexcept nogil:
+        """stayed() of every entry, into scratch; without branches where there are no levels."""
         cdef Py_ssize_t i
+        cdef Seen* seen = self.space.seen
+        cdef uint8_t* stays = self.stays
+        if self.has_levels():
+            for i in range(v.n):
+                stays[i] = self.stayed(v, i)
+            return
         for i in range(v.n):
-            d = self.next_variance(v.slot[i], c, v.x[i], w)
-            all += d
-            if self.stayed(v, i):
-                old += d
+            stays[i] = (v.is_new[i] == 0) & ((v.slot[i] == 0) | (seen_last(&seen[v.slot[i]]) == v.step))
+
+    cdef void next_variances(self, View* v, int c, double w) noexcept nogil:
+        """next_variance() of every number of an instance without levels, and what count_numbers() needs.
+
+        Gathered, so that the compiler divides in pairs.
+        """
+        cdef double* first = self.state + c * self.width
+        cdef double* s
+        cdef double* gain = self.gain
+        cdef double* delta = self.delta
+        cdef double* spread = self.spread
+        cdef double* x = v.x
+        cdef double d, share
+        cdef Py_ssize_t i, stride = self.stride
+        for i in range(v.n):
+            s = first + v.slot[i] * stride
+            gain[i] = s[COUNT]
+            delta[i] = s[MEAN]
+            spread[i] = s[M2]
+        for i in range(v.n):
+            d = x[i] - delta[i]
+            share = 1.0 / (gain[i] + w)
+            spread[i] = (spread[i] + w * gain[i] * share * d * d) * share
+            delta[i] = d
+            gain[i] = share
+        if w != 1.0:
+            for i in range(v.n):
+                gain[i] = w / ((first + v.slot[i] * stride)[COUNT] + w)
+
+    cdef double confidence(self, View* v, int c, double w) noexcept nogil:
+        """p: the share of variance of the features that stayed, this instance's values included.
+
+        Leaves in scratch which features stayed and what count_numbers() needs.
+        """
+        cdef double all = 0.0, old = 0.0
+        cdef Py_ssize_t i
+        cdef uint8_t* stays = self.stays
+        cdef double* spread = self.spread
+        self.mark_stays(v)
+        if self.has_levels():
+            for i in range(v.n):
+                spread[i] = self.next_variance(v.slot[i], c, v.x[i], w)
+        else:
+            self.next_variances(v, c, w)
+        for i in range(v.n):
+            all += spread[i]
+            old += spread[i] if stays[i] else 0.0
         return old / all if all > 0.0 else 1.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double trust = self.confidence(v, c, 1.0), f = 0.0
+        cdef double f = 0.0
+        cdef double part[2]
         cdef Py_ssize_t i
+        cdef bint levels = self.has_levels()
+        part[1] = self.confidence(v, c, 1.0)
+        part[0] = 1.0 - part[1]
         for i in range(v.n):
-            f += (trust if self.stayed(v, i) else 1.0 - trust) * at(self, v.slot[i], c)[W] * self.value(v, i, c, 1.0)
+            f += part[self.stays[i]] * at(self, v.slot[i], c)[W] * (self.value(v, i, c, 1.0) if levels else v.x[i])
         return f * self.shared[c * self.globals + SCALE]
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
@@ -193,7 +268,7 @@ cdef class OLIDSRule(TruncatedRule):
             return
         trust = self.confidence(v, c, 1.0)
         for i in range(v.n):
-            part = sign * (trust if self.stayed(v, i) else 1.0 - trust)
+            part = sign * (trust if self.stays[i] else 1.0 - trust)
             out[i] = part * self.coefficient(v.slot[i], c) * self.value(v, i, c, 1.0)
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
@@ -209,15 +284,20 @@ cdef class OLIDSRule(TruncatedRule):
         """One round; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double trust = self.confidence(v, c, w), f = 0.0, norm = 0.0, part, x, step = 0.0, cost, cap
-        cdef Py_ssize_t i
+        cdef double f = 0.0, norm = 0.0, scaled, x, step = 0.0, cost, cap
+        cdef double part[2]
+        cdef double* first = self.state + c * self.width
+        cdef Py_ssize_t i, stride = self.stride
+        cdef bint levels = self.has_levels()
+        part[1] = self.confidence(v, c, w)
+        part[0] = 1.0 - part[1]
         for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            part = trust if self.stayed(v, i) else 1.0 - trust
-            x = self.value(v, i, c, w)
-            f += part * s[W] * x
-            part *= x
-            norm += part * part
+            s = first + v.slot[i] * stride
+            x = self.value(v, i, c, w) if levels else v.x[i]
+            scaled = part[self.stays[i]]
+            f += scaled * s[W] * x
+            scaled *= x
+            norm += scaled * scaled
             if self.sparse:
                 g[MASS] -= fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
                 g[SPREAD] -= self.variance(v.slot[i], c)
@@ -227,14 +307,21 @@ cdef class OLIDSRule(TruncatedRule):
             cap = self.C * cost * w
             step = (1.0 - y * f) / norm
             step = y * (cap if step > cap else step) / g[SCALE]
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            s[W] += step * (trust if self.stayed(v, i) else 1.0 - trust) * self.value(v, i, c, w)
-            self.count(v.slot[i], c, v.x[i], w)
-            if self.sparse:
-                g[MASS] += fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
-                g[SPREAD] += self.variance(v.slot[i], c)
-                self.update_heap(v.slot[i], c)
+        part[1] *= step
+        part[0] *= step
+        if not self.sparse and not levels:
+            for i in range(v.n):
+                (first + v.slot[i] * stride)[W] += part[self.stays[i]] * v.x[i]
+            self.count_numbers(v, c, w)
+        else:
+            for i in range(v.n):
+                s = at(self, v.slot[i], c)
+                s[W] += part[self.stays[i]] * self.value(v, i, c, w)
+                self.count(v.slot[i], c, v.x[i], w)
+                if self.sparse:
+                    g[MASS] += fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
+                    g[SPREAD] += self.variance(v.slot[i], c)
+                    self.update_heap(v.slot[i], c)
         if y > 0.0:
             g[PLUS] += w
         else:

@@ -1,5 +1,6 @@
 from libc.stdint cimport int32_t
 
+from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport ClassTable
 
 cdef struct Moments:
@@ -13,3 +14,5 @@ cdef class GaussianNBModel(ClassTable):
     cdef double* evidence_of      # scratch, [class]: what one feature adds
 
     cdef void evidence(self, int32_t slot, double x, double* out, double* product) noexcept nogil
+    cdef void two_classes(self, View* v, double* out) noexcept nogil
+    cdef void add_evidence(self, int c, double far, double own, double* out, double* product) noexcept nogil

@@ -239,6 +239,30 @@ cdef class OVFIVModel(Model):
         self.variation.learn(v, y, w, self.own_score)
         self.counts[y] += w
 
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        """Score and learn with one prediction of either learner; with new features prediction and learning differ."""
+        cdef int c
+        cdef double weights[2]
+        cdef double share
+        if self.classes < 2 or self.without_new(v) != v:
+            Model.learn_scored(self, v, y, w, scores, probs)
+            return
+        if self.base_sees(v):
+            self.base.learn_scored(v, y, w, self.base_score, self.base_proba)
+        else:
+            self.predict_base(v)
+        self.variation.collect(v)
+        self.predict_variation()
+        experts_weights(&self.experts, weights)
+        share = 0.0 if self.only_variation else weights[VALUES]
+        for c in range(self.classes):
+            scores[c] = self.mixed(c, share)
+        if probs != NULL:
+            self.proba(scores, probs)
+        self.count_losses(y, w)
+        self.variation.learn(v, y, w, self.own_score)
+        self.counts[y] += w
+
     cdef void count_losses(self, int y, double w) noexcept nogil:
         """Square losses of both learners' probabilities, halved, for the exponential weights.
 

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 from varifold.linear._ftrl cimport Penalty, Proximal
 from varifold._engine.space cimport Space
@@ -21,6 +21,7 @@ cdef class VariationLearner:
     cdef const int32_t* counted      # the columns that count in the instance at hand: present, or absent
     cdef Py_ssize_t n_counted
     cdef int32_t* absent             # scratch [slot]
+    cdef uint8_t* is_present         # scratch [slot], all zero
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1
     cdef int reserve_problems(self, Py_ssize_t problems) except -1

@@ -9,9 +9,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t
 
-from varifold.linear._ftrl cimport Penalty, Proximal, proximal_step
+from varifold.linear._ftrl cimport TOGETHER, Penalty, Proximal, proximal_step, step_together
 from varifold._engine.names cimport COLUMN, NUMERIC
-from varifold._engine.state cimport INT32, PROBLEM, SLOT, SLOT_PROBLEM, State
+from varifold._engine.state cimport INT32, PROBLEM, SLOT, SLOT_PROBLEM, UINT8, State
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
@@ -39,6 +39,7 @@ cdef class VariationLearner:
         self.arrays.declare("variation", <void**> &self.table, SLOT_PROBLEM, 3)
         self.arrays.scratch(<void**> &self.gradient, PROBLEM)
         self.arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.is_present, SLOT, 1, UINT8)
 
     # ---------------------------------------------------------------- room
 
@@ -64,18 +65,22 @@ cdef class VariationLearner:
 
     cdef void collect(self, View* v) noexcept nogil:
         """Set the columns that count in an instance, ascending."""
-        cdef Py_ssize_t i = 0, n = 0, slot
+        cdef Py_ssize_t i, n = 0, slot
+        cdef int32_t* absent = self.absent
+        cdef uint8_t* is_present = self.is_present
         cdef uint8_t* kind = self.space.kind
         self.counted = v.column
         self.n_counted = v.columns
         if self.presence:
             return
+        # no branch depends on which columns are present, as nothing predicts it
+        for i in range(v.columns):
+            is_present[v.column[i]] = 1
         for slot in range(1, self.space.size):
-            if i < v.columns and v.column[i] == slot:
-                i += 1
-            elif kind[slot] & (NUMERIC | COLUMN):
-                self.absent[n] = <int32_t> slot
-                n += 1
+            absent[n] = <int32_t> slot
+            n += (1 - is_present[slot]) & ((kind[slot] & (NUMERIC | COLUMN)) != 0)
+        for i in range(v.columns):
+            is_present[v.column[i]] = 0
         self.counted = self.absent
         self.n_counted = n
 
@@ -118,20 +123,25 @@ cdef class VariationLearner:
 
     cdef void step(self) noexcept nogil:
         """FTRL-Proximal for the bias, without l1 penalty, and the columns that count."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i = 0, m = 0
         cdef int c
+        cdef Proximal* moved[TOGETHER]
+        cdef double gradient[TOGETHER]
         cdef Penalty* p = &self.penalty
         cdef Proximal* row = self.cell(0, 0)
         for c in range(self.problems if self.bias else 0):
             proximal_step(&row[c], p, 0.0, self.gradient[c])
-        if self.problems == 1:
-            for i in range(self.n_counted):
-                proximal_step(self.cell(self.counted[i], 0), p, p.l1, self.gradient[0])
-            return
-        for i in range(self.n_counted):
+        while i < self.n_counted:
             row = self.cell(self.counted[i], 0)
             for c in range(self.problems):
-                proximal_step(&row[c], p, p.l1, self.gradient[c])
+                moved[m] = &row[c]
+                gradient[m] = self.gradient[c]
+                m += 1
+                if m == TOGETHER:
+                    step_together(m, moved, gradient, p, p.l1)
+                    m = 0
+            i += 1
+        step_together(m, moved, gradient, p, p.l1)
 
     cdef void consider_encoding(self, View* v) noexcept nogil:
         """Every INTERVAL instances: go over to presence for good when few of the known columns are present."""
