@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import fractions
+import hashlib
 import json
 import os
 import pickle
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,18 @@ def test_format_1_is_read_for_ever() -> None:
         found = model.margins_one({int(k) if k == "-3" else k: v for k, v in x.items()})
         np.testing.assert_allclose(list(found.values()), margins, rtol=1e-12)
     model.learn_one({"pressure": 1.0}, "ok")
+
+
+def test_format_1_is_written_no_more_and_its_content_is_kept(tmp_path: Path) -> None:
+    header, arrays = files.read(FORMAT_1)
+    files.write(tmp_path / "again", header, arrays)
+    assert (tmp_path / "again").stat().st_size < 0.7 * FORMAT_1.stat().st_size
+    again = files.read(tmp_path / "again")
+    assert again[0] == {**header, "version": varifold.__version__}
+    assert again[1].keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (again[1][name].dtype, again[1][name].shape) == (array.dtype, array.shape)
+        assert again[1][name].tobytes() == array.tobytes()
 
 
 # ---------------------------------------------------------------- writing
@@ -175,6 +189,14 @@ def with_description(text: str) -> bytes:
     return safetensors.numpy.save({}, metadata=meta)
 
 
+def with_parts(index: Any, packed: bytes, text: str = '{"method":"olvf","params":{},"labels":[]}') -> bytes:
+    """A file of format 2 with this index, given as bytes or as what it says, and a right checksum."""
+    coded = index if isinstance(index, bytes) else zlib.compress(json.dumps(index).encode())
+    digest = hashlib.sha256(b"\n".join([text.encode(), coded, packed])).hexdigest()
+    meta = {"varifold.format": "2", "varifold.header": text, "varifold.sha256": digest}
+    return files._container(meta, {"index": coded, "packed": packed})
+
+
 _DEEP = "[" * 100_000 + "]" * 100_000
 _DEEP_LABEL = '{"tuple":[' * 2_000 + "]}" * 2_000
 _BFLOAT = {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}
@@ -192,6 +214,16 @@ HOSTILE: dict[str, bytes] = {
         (_KEYS % ("{}", "1")).replace('"labels":[]', f'"labels":[{_DEEP_LABEL}]')
     ),
     "endless steps": with_description(_KEYS % ("{}", "Infinity")),
+    "no parts": with_head({"__metadata__": {"varifold.format": "2"}}),
+    "an index that is no list": with_parts(5, b""),
+    "an index not packed": with_parts(b"[]", b""),
+    "an index of everything": with_parts(zlib.compress(b"[" + b" " * (1 << 27)), b""),
+    "an array of no type": with_parts([["a", "<c16", [1]]], bytes(20)),
+    "an array without a name": with_parts([[["a"], "<f8", [1]]], bytes(20)),
+    "an array of a negative shape": with_parts([["a", "<f8", [-1, -1]]], bytes(1)),
+    "an array of half a shape": with_parts([["a", "<f8", [0.5]]], bytes(1)),
+    "an array of all memory": with_parts([["a", "<f8", [1 << 50]]], bytes(1)),
+    "an array of more than is there": with_parts([["a", "<f8", [9]]], bytes(1)),
     "parameters are a list": with_description(_KEYS % ("[]", "1")),
 }
 
@@ -204,10 +236,10 @@ def test_hostile_files_are_refused(data: bytes) -> None:
 
 
 def test_a_newer_format_says_so(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FORMAT", 2)
+    monkeypatch.setattr(files, "FORMAT", 3)
     taught(varifold.OLVF()).save(saved)
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"format 2.*upgrade"):
+    with pytest.raises(ModelFileError, match=r"format 3.*upgrade"):
         varifold.load(saved)
 
 

@@ -242,3 +242,22 @@ def test_a_bounded_window_goes_on_to_the_bit_when_loaded(stop: int) -> None:
         engine.learn_one(x, y)
         again.learn_one(x, y)
     assert all((a == b).all() for a, b in zip(engine.dump()[2].values(), again.dump()[2].values(), strict=True))
+
+
+def test_a_window_that_stopped_growing_and_then_lost_a_feature_has_stopped_when_loaded() -> None:
+    engine, again = bounded(18_000), bounded(18_000)
+    rows = iter(wide(1600, seed=1))
+    while engine.dump()[2]["model.window.values"].size < 18_000 or engine.step < 1000:
+        x, y, _ = next(rows)
+        engine.learn_one({**x, "old": 1.0, "new": 2.0}, y)
+    engine.rename({"old": "new"})
+    held = engine.dump()[2]
+    assert held["model.window.values"].size < 18_000
+    assert held["model.window.most"] == held["model.window.taken"] == engine.step
+    again.fill(*engine.dump())
+    for x, y, _ in rows:
+        assert again.predict_proba_one(x) == engine.predict_proba_one(x)
+        engine.learn_one(x, y)
+        again.learn_one(x, y)
+    assert len(engine.dump()[2]["model.window.y"]) == held["model.window.taken"]
+    assert all((a == b).all() for a, b in zip(engine.dump()[2].values(), again.dump()[2].values(), strict=True))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from varifold._numeric.words import pack, unpack
 from varifold._version import __version__
 from varifold.base.atomic import replace_file
 from varifold.errors import DataError, ModelFileError
 
-FORMAT = 1
+FORMAT = 2
+"""Of the files written. 1, in which the arrays stand as they are, is read for ever."""
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
 Source = str | os.PathLike[str]
@@ -31,25 +35,49 @@ _LONGEST_FORMAT = 9
 """Digits of the format's number, at most."""
 
 
+_TYPES = frozenset(("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"))
+"""Of arrays in a file."""
+_LONGEST_INDEX = 1 << 26
+"""Bytes of an index, at most."""
+_MOST_WORDS_PER_BYTE = 4096
+"""By which the arrays exceed their packed form, at most: a file cannot ask for any amount of memory."""
+
+
 def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
     """Header and arrays in the format of a model file; the header also gets the library's version.
 
-    The same content always gives the same bytes.
+    The arrays stand one after the other, packed; an index says their names, types and shapes. The same content always
+    gives the same bytes.
     """
     text = json.dumps({**header, "version": __version__}, sort_keys=True, ensure_ascii=True)
-    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": _checksum(text, arrays)}
-    return _ordered(safetensors.numpy.save(arrays, metadata=meta))
+    names = sorted(arrays)
+    listed = [(name, arrays[name].dtype.str, arrays[name].shape) for name in names]
+    for name, kind, _ in listed:
+        if kind not in _TYPES:
+            raise ValueError(f"{name} holds numbers of type {arrays[name].dtype}, which a file cannot")
+    index = zlib.compress(json.dumps(listed, separators=(",", ":")).encode(), 1)
+    packed = pack(_joined([arrays[name] for name in names]))
+    digest = hashlib.sha256(b"\n".join([text.encode(), index, packed])).hexdigest()
+    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": digest}
+    return _container(meta, {"index": index, "packed": packed})
 
 
-def _ordered(data: bytes) -> bytes:
-    """The same data with its metadata in sorted order: safetensors' own order changes from call to call."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    head = json.loads(data[8:end])
-    head["__metadata__"] = dict(sorted(head["__metadata__"].items()))
+def _joined(arrays: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """The bytes of the arrays, each filled up to whole words."""
+    parts = [part for a in arrays for part in (a.tobytes(), bytes(-a.nbytes % 8))]
+    return np.frombuffer(b"".join(parts), dtype=np.uint64)
+
+
+def _container(meta: Mapping[str, str], parts: Mapping[str, bytes]) -> bytes:
+    """A safetensors file of byte strings."""
+    head: dict[str, Any] = {"__metadata__": meta}
+    at = 0
+    for name, part in parts.items():
+        head[name] = {"dtype": "U8", "shape": [len(part)], "data_offsets": [at, at + len(part)]}
+        at += len(part)
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + data[end:]
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts.values()])
 
 
 def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
@@ -71,9 +99,9 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
     except KeyError as error:
         raise ModelFileError(f"{source} is damaged: it has an array of type {error}, which no learner uses") from error
     text = meta.get("varifold.header", "")
-    if _checksum(text, arrays) != meta.get("varifold.sha256"):
+    if (_checksum(text, arrays) if version == "1" else _packed_checksum(text, arrays)) != meta.get("varifold.sha256"):
         raise ModelFileError(f"{source} is damaged: its checksum does not match its content")
-    return _header(text, source), arrays
+    return _header(text, source), arrays if version == "1" else _unpacked(arrays, source)
 
 
 def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
@@ -154,6 +182,38 @@ def _metadata(data: bytes, source: Source) -> dict[str, str]:
     if not isinstance(meta, dict) or not all(isinstance(value, str) for value in meta.values()):
         raise ModelFileError(f"{source} is damaged: its metadata is not text by name")
     return meta
+
+
+def _packed_checksum(text: str, parts: Arrays) -> str:
+    """Of a file of format 2; of one that has not both parts, none."""
+    if parts.keys() != {"index", "packed"}:
+        return ""
+    return hashlib.sha256(b"\n".join([text.encode(), *(parts[n].tobytes() for n in ("index", "packed"))])).hexdigest()
+
+
+def _unpacked(parts: Arrays, source: Source) -> Arrays:
+    """The arrays of a file of format 2, whose checksum is right."""
+    try:
+        index = zlib.decompressobj().decompress(parts["index"].tobytes(), _LONGEST_INDEX)
+        listed = [_listed(*entry) for entry in json.loads(index)]
+        ends = np.cumsum([0, *[-(-size // 8) for *_, size in listed]]).tolist()
+        if ends[-1] > _MOST_WORDS_PER_BYTE * len(parts["packed"]):
+            raise ValueError(f"{8 * ends[-1]:,} bytes in {len(parts['packed'])}")
+        data = unpack(np.ascontiguousarray(parts["packed"]), ends[-1]).view(np.uint8)
+        return {
+            name: data[8 * start : 8 * start + size].view(dtype).reshape(shape)
+            for start, (name, dtype, shape, size) in zip(ends, listed, strict=False)
+        }
+    except (*MISFITS, zlib.error) as error:
+        raise ModelFileError(f"{source} is damaged: its arrays cannot be read ({error})") from error
+
+
+def _listed(name: str, kind: str, shape: list[int]) -> tuple[str, np.dtype[Any], tuple[int, ...], int]:
+    """An entry of the index, checked: name, type, shape and bytes of an array."""
+    if not isinstance(name, str) or kind not in _TYPES or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"{name!r} of type {kind!r} and shape {shape!r}")
+    dtype = np.dtype(kind)
+    return name, dtype, tuple(shape), math.prod(shape) * dtype.itemsize
 
 
 def _checksum(text: str, arrays: Arrays) -> str:

@@ -55,6 +55,7 @@ cdef class Window:
     cdef readonly int64_t taken         # rows put in so far
     cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
     cdef Py_ssize_t numbers             # held now
+    cdef bint closed                    # the ring stopped growing for that
     cdef Row* row                       # ring: row number t is at t % most
     cdef Py_ssize_t room                # rows there is memory for
     cdef int32_t* order                 # scratch [room]: rows while a tree grows, twice
@@ -63,6 +64,8 @@ cdef class Window:
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
+    cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
+                       const int64_t[::1] y, const double[::1] w) except -1
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

@@ -116,6 +116,7 @@ cdef class Window:
         """Let the ring grow no more if it holds as many numbers as it may."""
         if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.numbers >= self.most_numbers:
             self.most = self.taken
+            self.closed = True
 
     cdef void forget(self, int32_t key, double level) noexcept nogil:
         """Take the entries with this key out of all rows; with a level, those that hold it lose only the level."""
@@ -136,7 +137,7 @@ cdef class Window:
 
     def dump(self):
         """The rows held, in the order of the ring."""
-        cdef Py_ssize_t i, j, held = min(self.taken, <int64_t> self.most)
+        cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.most)
         cdef int64_t[::1] ends = np.zeros(held + 1, dtype=np.int64)
         for i in range(held):
             ends[i + 1] = ends[i] + self.row[i].n
@@ -147,44 +148,58 @@ cdef class Window:
         for i in range(held):
             y[i] = self.row[i].y
             w[i] = self.row[i].w
-            for j in range(self.row[i].n):
-                keys[ends[i] + j] = self.row[i].key[j]
-                values[ends[i] + j] = self.row[i].value[j]
+            if self.row[i].n:
+                memcpy(&keys[ends[i]], self.row[i].key, self.row[i].n * sizeof(int32_t))
+                memcpy(&values[ends[i]], self.row[i].value, self.row[i].n * sizeof(double))
+        # a ring that has just stopped growing, and lost numbers since, is not known by what it holds
+        stopped = self.closed and self.taken == self.most and self.numbers < self.most_numbers
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
                 "window.y": np.asarray(y), "window.w": np.asarray(w),
-                "window.taken": np.array([self.taken], dtype=np.int64)}
+                "window.taken": np.array([self.taken], dtype=np.int64),
+                **({"window.most": np.array([self.most], dtype=np.int64)} if stopped else {})}
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):
         """Take what dump() gave, checked."""
-        cdef Py_ssize_t i, j
         held = len(checked_array(arrays, "window.y", "i", (None,), 0, classes - 1))
-        ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"]))
-        keys = checked_array(arrays, "window.keys", "i", (int(ends[held]),), 2, 2 * capacity - 1)
+        ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"])).astype(np.int64)
+        keys = checked_array(arrays, "window.keys", "i", (int(ends[held]),), 2, 2 * capacity - 1).astype(np.int32)
         values = checked_array(arrays, "window.values", "f", keys.shape)
-        checked_array(arrays, "window.w", "f", (held,), 0)
         taken = int(checked_array(arrays, "window.taken", "i", (1,), 0)[0])
         levels = values[keys % 2 == 1]
-        if self.most_numbers and FEWEST_ROWS <= held < min(taken, self.most):
+        stopped = "window.most" in arrays and checked_array(arrays, "window.most", "i", (1,), held, held)[0] == taken
+        if self.most_numbers and FEWEST_ROWS <= held and (stopped or held < min(taken, self.most)):
             self.most = held    # the ring stopped growing
-        if held != min(taken, self.most) or ends[0] != 0 or (np.diff(ends.astype(np.int64)) < 0).any():
+            self.closed = True
+        if held != min(taken, self.most) or ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("the instances kept do not fit the window")
         if levels.size and (levels.min() < 0 or levels.max() >= capacity):
             raise ValueError("window.values holds levels that are no slots")
+        falls = np.flatnonzero(np.diff(keys) <= 0) + 1
+        if not np.isin(falls, ends).all():
+            raise ValueError("the entries of an instance are not in order")
         self.taken = taken
+        self.take_rows(ends, keys, values, arrays["window.y"].astype(np.int64),
+                       checked_array(arrays, "window.w", "f", (held,), 0))
+        self.close_ring()
+
+    cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
+                       const int64_t[::1] y, const double[::1] w) except -1:
+        """Take rows that were checked."""
+        cdef Py_ssize_t i, n, held = y.shape[0]
+        cdef Row* r
         self.reserve_rows(held)
         for i in range(held):
-            low, high = int(ends[i]), int(ends[i + 1])
-            if (np.diff(keys[low:high].astype(np.int64)) <= 0).any():
-                raise ValueError("the entries of an instance are not in order")
-            self.reserve_entries(&self.row[i], high - low)
-            for j in range(high - low):
-                self.row[i].key[j] = keys[low + j]
-                self.row[i].value[j] = values[low + j]
-            self.row[i].n = high - low
-            self.numbers += high - low
-            self.row[i].y = arrays["window.y"][i]
-            self.row[i].w = arrays["window.w"][i]
-        self.close_ring()
+            r = &self.row[i]
+            n = ends[i + 1] - ends[i]
+            self.reserve_entries(r, n)
+            if n:
+                memcpy(r.key, &keys[ends[i]], n * sizeof(int32_t))
+                memcpy(r.value, &values[ends[i]], n * sizeof(double))
+            r.n = n
+            r.y = <int> y[i]
+            r.w = w[i]
+            self.numbers += n
+        return 0
 
     def nbytes(self):
         """Bytes held."""

@@ -1,0 +1,6 @@
+from typing import Any
+
+import numpy as np
+
+def pack(words: np.ndarray[Any, np.dtype[np.uint64]]) -> bytes: ...
+def unpack(data: bytes, n: int) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
