@@ -1,3 +1,4 @@
+import collections
 import math
 import pickle
 
@@ -41,6 +42,16 @@ class Frequencies:
         self.counts[y] = self.counts.get(y, 0) + 1
 
 
+class StandsAside:
+    """An expert that has nothing to go by."""
+
+    def predict_proba_one(self, x):
+        return collections.defaultdict(lambda: math.nan)
+
+    def learn_one(self, x, y):
+        pass
+
+
 class Presence(Frequencies):
     """Naive Bayes on which features are there: Bernoulli rates since a feature was first met, Laplace's rule."""
 
@@ -78,6 +89,7 @@ def test_the_combination_follows_the_oracle(labels):
         (varifold.GaussianNB(scale="standard"), rows),
         (Presence(), rows),
         (Frequencies(), rows),
+        (StandsAside(), rows),
     ]
     oracle = Combination([expert[5:] for expert in _experts("fast")], len(labels))
     for t in range(len(rows)):
@@ -169,7 +181,7 @@ def test_a_costly_expert_without_weight_sleeps_and_says_so():
 def test_the_report_tells_what_vanished_what_is_new_and_that_the_error_rose():
     rng = np.random.default_rng(5)
     model = varifold.AutoClassifier(budget="fast")
-    for t in range(1300):
+    for t in range(1290):
         signal = rng.normal()
         x = {"noise": float(rng.normal()), "old" if t < 1060 else "new": float(signal if t < 1250 else -signal)}
         model.learn_one(x, signal > 0)

@@ -28,12 +28,15 @@ class Combination:
         self.right_lead = self.loss_lead = self.behind = 0.0
 
     def consult(self, probabilities):
-        logits = np.log(np.maximum(probabilities, 1e-12))
+        """Probabilities by expert and label; NaN for an expert that stands aside."""
+        self.aside = np.r_[np.isnan(probabilities[:, 0]), False]
+        logits = np.log(np.maximum(np.where(np.isnan(probabilities), 1.0, probabilities), 1e-12))
         self.logits = np.clip(logits - logits.mean(axis=1, keepdims=True), -8, 8)
         self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
-        self.mixed = (1 - self.floor) * (self.weights @ self.members) + self.floor / self.classes
+        weights = np.where(self.aside, 0.0, self.weights)
+        self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
         logits = np.log(self.mixed)
         self.mixed_logits = logits - logits.mean()
         self.sharp = softmax(self.last[0] * self.mixed_logits) if self.last[2] else self.mixed
@@ -58,6 +61,7 @@ class Combination:
         self.consult(probabilities)
         hit = np.eye(self.classes)[y]
         losses = -np.log((1 - self.floor) * self.members[:, y] + self.floor / self.classes)
+        losses[self.aside] = -np.log(self.mixed[y])
         # the stack: add the drift, take the Fisher information in, step along the gradient
         q = self.members[-1]
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])

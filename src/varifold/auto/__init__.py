@@ -2,6 +2,6 @@
 
 from varifold.auto.classifier import AutoClassifier
 from varifold.auto.regressor import AutoRegressor
-from varifold.auto.report import AutoReport, Drift, NumberReport
+from varifold.auto.report import AutoReport, Change, Drift, ExpertState, NumberReport
 
-__all__ = ["AutoClassifier", "AutoRegressor", "AutoReport", "Drift", "NumberReport"]
+__all__ = ["AutoClassifier", "AutoRegressor", "AutoReport", "Change", "Drift", "ExpertState", "NumberReport"]

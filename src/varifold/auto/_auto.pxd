@@ -38,3 +38,4 @@ cdef class AutoModel(ExpertPool):
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil
     cdef void measure_use(self, int e) noexcept nogil
     cdef void record(self, int64_t step, int y) noexcept nogil
+    cdef void weights_in_use(self, double* out) noexcept nogil

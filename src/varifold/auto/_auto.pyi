@@ -9,7 +9,7 @@ from varifold.auto._experts import ExpertPool
 class AutoModel(ExpertPool):
     def __init__(
         self,
-        experts: Sequence[tuple[str, Model, bool, bool, int, float, float, float]],
+        experts: Sequence[tuple[str, Model, int, bool, int, float, float, float]],
         share: float = 0.01,
         eta: float = 0.5,
         drift: float = 1e-5,

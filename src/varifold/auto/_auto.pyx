@@ -23,6 +23,7 @@ from varifold._numeric.hedge cimport (
     experts_weights,
 )
 from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
+from varifold.auto._categories cimport COLUMNS
 from varifold.auto._experts cimport ExpertPool
 from varifold.auto._guard cimport guard_holds, guard_learn
 from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
@@ -44,7 +45,7 @@ cdef double RENEWED = 0.1          # part of the first variances by which the st
 cdef class AutoModel(ExpertPool):
     """Experts and what combines them.
 
-    An expert is (name, model, sees columns only, costly, most slots or 0, first temperature, first weight in the stack,
+    An expert is (name, model, what it sees, costly, most slots or 0, first temperature, first weight in the stack,
     variance of the latter). The stack starts with `trust` times the weight of an expert.
     """
 
@@ -109,7 +110,7 @@ cdef class AutoModel(ExpertPool):
         for e in range(self.k):
             if self.disabled[e]:
                 continue
-            total += (self.portion[e] + self.portion[self.k] / self.k) * self.calls.magnitude(self.inner[e], slot)
+            total += (self.portion[e] + self.portion[self.k] / self.k) * self.magnitude_in(e, slot)
         return total
 
     # ---------------------------------------------------------------- answering
@@ -241,7 +242,18 @@ cdef class AutoModel(ExpertPool):
         alarms_learn(&self.alarms, step, wrong)
         row = history_row(&self.history, step)
         if row != NULL:
-            memcpy(row, self.portion, (self.k + 1) * sizeof(double))
+            self.weights_in_use(row)
+
+    cdef void weights_in_use(self, double* out) noexcept nogil:
+        """The weights of experts and stack, of which those that stand aside have none."""
+        cdef int e
+        cdef double total = 0.0
+        experts_weights(&self.weights, out)
+        for e in range(self.k + 1):
+            out[e] *= e == self.k or not self.stands_aside(e)
+            total += out[e]
+        for e in range(self.k + 1):
+            out[e] /= total
 
     # ---------------------------------------------------------------- looking inside
 
@@ -250,23 +262,26 @@ cdef class AutoModel(ExpertPool):
         cdef int e
         cdef Py_ssize_t i
         cdef double part, total = 0.0
+        cdef View* seen
         memset(out, 0, v.n * sizeof(double))
         self.consult(v)
+        self.rewrite(v)    # consult() may have found the answer without
         for e in range(self.k):
-            if self.on_columns[e] or self.idle(e, v.step):
+            if self.sees[e] == COLUMNS or self.idle(e, v.step):
                 continue
             part = self.portion[e] * self.temperature[e].a + self.portion[self.k] * self.stack.mean[e]
-            self.calls.contributions(self.inner[e], v, label, self.share)
-            for i in range(v.n):
-                out[i] += part * self.share[i]
+            seen = self.seen_by(e, v)
+            self.calls.contributions(self.inner[e], seen, label, self.share)
+            for i in range(seen.n):
+                out[self.origin(e, i)] += part * self.share[i]
         for i in range(1, v.n):
             total += out[i]
         out[0] = log(self.given[label]) - self.handicap(label) - total
 
     def expert_weights(self):
-        """Weight by expert now, the stack last."""
+        """Weight by expert now, the stack last; 0 for an expert that stands aside."""
         cdef double[::1] out = np.zeros(self.k + 1)
-        experts_weights(&self.weights, &out[0])
+        self.weights_in_use(&out[0])
         return dict(zip([*self.names, "stack"], np.asarray(out).tolist()))
 
     def weight_history(self):

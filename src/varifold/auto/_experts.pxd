@@ -2,6 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.model cimport Calls, Model
 from varifold._engine.view cimport View
+from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._stacking cimport Temperature
 from varifold.auto._views cimport InstanceViews
 
@@ -12,7 +13,10 @@ cdef class ExpertPool(Model):
     cdef void** inner              # the models again, for calls without the GIL
     cdef Calls calls
     cdef int k                     # experts
-    cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
+    cdef int64_t* sees             # [expert]: how it sees an instance, see Sees
+    cdef CategoriesModel categories    # one of the models, or None
+    cdef bint has_categories
+    cdef int categories_at         # which of the experts that is, -1 for none
     cdef int64_t* costly           # [expert]: may be paused, and is disabled when there are many classes
     cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
     cdef int64_t* renews           # [expert]: is a RenewedModel
@@ -27,6 +31,13 @@ cdef class ExpertPool(Model):
     cdef InstanceViews views
 
     cdef int add_experts(self, object experts) except -1
+    cdef bint rewrites(self) noexcept nogil
+    cdef void rewrite(self, View* v) noexcept nogil
+    cdef bint stands_aside(self, int e) noexcept nogil
+    cdef View* seen_by(self, int e, View* v) noexcept nogil
+    cdef Py_ssize_t origin(self, int e, Py_ssize_t i) noexcept nogil
+    cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil
+    cdef Py_ssize_t width(self) noexcept nogil
     cdef bint idle(self, int e, int64_t step) noexcept nogil
     cdef bint too_many_classes(self, int e) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil

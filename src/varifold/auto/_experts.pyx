@@ -12,10 +12,13 @@ from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT64
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.memory cimport allocate
+from varifold.auto._categories cimport BOUNDED, COLUMNS, CategoriesModel
 from varifold.auto._renewed cimport RenewedModel, changed_at, set_answer
 from varifold.auto._views cimport as_columns, forget_last, views_free, views_reserve
 
 from varifold._engine.state import checked_array
+
+SEES = ("everything", "columns", "bounded")    # the names of `Sees`
 
 ctypedef void (*answer_call)(void*, int) noexcept nogil
 ctypedef int64_t (*changed_call)(void*) noexcept nogil
@@ -29,7 +32,7 @@ cdef class ExpertPool(Model):
     """A subclass hands the experts to add_experts() when it is made."""
 
     cdef int add_experts(self, object experts) except -1:
-        """Take experts given as (name, model, sees columns only, costly, most slots or 0, first temperature, ...)."""
+        """Take experts given as (name, model, what it sees, costly, most slots or 0, first temperature, ...)."""
         cdef int e, k
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -38,10 +41,11 @@ cdef class ExpertPool(Model):
         self.wants_columns = True
         self.prepares = any(model.prepares for model in self.models)
         self.calls = model_calls()
+        self.categories_at = -1
         self.inner = <void**> allocate(k * sizeof(void*))
         if self.inner == NULL:
             raise MemoryError
-        self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.sees, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.costly, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.renews, FIXED, 1, INT64, k)
@@ -53,9 +57,13 @@ cdef class ExpertPool(Model):
         self.arrays.scratch(<void**> &self.logit, CLASS, k)
         self.arrays.scratch(<void**> &self.calibrated, CLASS, k + 1)
         self.arrays.scratch(<void**> &self.score, CLASS)
-        for e, (_, model, on_columns, costly, most, temperature, *_) in enumerate(experts):
+        for e, (_, model, sees, costly, most, temperature, *_) in enumerate(experts):
             self.inner[e] = <void*> (<Model?> model)
-            self.on_columns[e] = on_columns
+            self.sees[e] = sees
+            if isinstance(model, CategoriesModel):
+                self.categories = model
+                self.categories_at = e
+                self.has_categories = True
             self.renews[e] = isinstance(model, RenewedModel)
             self.costly[e] = costly
             self.most[e] = most
@@ -107,6 +115,9 @@ cdef class ExpertPool(Model):
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         cdef int e
+        if self.rewrites():
+            n = self.categories.slots_to_prepare(slots, n)
+            slots = self.categories.prepared
         for e in range(self.k):
             if not self.disabled[e] and not (y < 0 and self.too_many_classes(e)):
                 self.calls.prepare(self.inner[e], slots, n, n_new, y)
@@ -121,9 +132,42 @@ cdef class ExpertPool(Model):
 
     # ---------------------------------------------------------------- asking and teaching
 
+    cdef bint rewrites(self) noexcept nogil:
+        """Whether some experts see wide columns otherwise than as they come."""
+        return self.has_categories and self.categories.wide_columns > 0
+
     cdef bint idle(self, int e, int64_t step) noexcept nogil:
-        """Whether the expert is disabled, or paused in this round."""
-        return self.disabled[e] or (self.paused[e] and step % PAUSE_INTERVAL != 0)
+        """Whether the expert stands aside, or is paused in this round."""
+        return self.stands_aside(e) or (self.paused[e] and step % PAUSE_INTERVAL != 0)
+
+    cdef void rewrite(self, View* v) noexcept nogil:
+        """Write the instance as experts see it that see wide columns otherwise."""
+        if self.rewrites():
+            self.categories.rewrite(v)
+
+    cdef bint stands_aside(self, int e) noexcept nogil:
+        """Whether the expert is disabled or has nothing to go by; a paused one is asked now and then."""
+        return self.disabled[e] or (e == self.categories_at and self.categories.wide_columns == 0)
+
+    cdef View* seen_by(self, int e, View* v) noexcept nogil:
+        """The instance as the expert sees it; rewrite() was called for it."""
+        if self.sees[e] == COLUMNS:
+            return as_columns(&self.views, v)
+        return &self.categories.bounded if self.sees[e] == BOUNDED and self.rewrites() else v
+
+    cdef Py_ssize_t origin(self, int e, Py_ssize_t i) noexcept nogil:
+        """The entry of the instance that an entry of what the expert sees stands for."""
+        return self.categories.origin[i] if self.sees[e] == BOUNDED and self.rewrites() else i
+
+    cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:
+        """What the expert makes of a slot, under the slot and as large as it sees it."""
+        if self.sees[e] != BOUNDED or not self.rewrites():
+            return self.calls.magnitude(self.inner[e], slot)
+        return self.categories.value_of(slot) * self.calls.magnitude(self.inner[e], self.categories.seen_as(slot))
+
+    cdef Py_ssize_t width(self) noexcept nogil:
+        """What limits on features count: columns, or slots in editions that know no wide columns."""
+        return self.space.size - (self.space.indicators if self.has_categories else 0)
 
     cdef void ask(self, View* v) noexcept nogil:
         """Logits and calibrated probabilities by expert."""
@@ -131,14 +175,15 @@ cdef class ExpertPool(Model):
         cdef double mean
         cdef double* logit
         cdef double* p
+        self.rewrite(v)
         for e in range(self.k):
             logit = self.logit + e * k
             p = self.calibrated + e * k
             if self.idle(e, v.step):
                 for c in range(k):
-                    logit[c] = 0.0 if self.disabled[e] else self.usual[c * self.k + e]
+                    logit[c] = 0.0 if self.stands_aside(e) else self.usual[c * self.k + e]
                 continue
-            self.calls.scores(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, self.score)
+            self.calls.scores(self.inner[e], self.seen_by(e, v), self.score)
             if self.renews[e]:
                 self.answered[e] = argmax(k, self.score)
             self.calls.proba(self.inner[e], self.score, p)
@@ -154,11 +199,12 @@ cdef class ExpertPool(Model):
     cdef void teach(self, View* v, int y, double w) noexcept nogil:
         """Let the experts that are not idle learn the instance; the number of features may disable some."""
         cdef int e
+        self.rewrite(v)
         for e in range(self.k):
-            if self.most[e] and self.space.size > self.most[e]:
+            if self.most[e] and self.width() > self.most[e]:
                 self.disabled[e] = 1
-            if not self.idle(e, v.step):
-                self.calls.learn(self.inner[e], as_columns(&self.views, v) if self.on_columns[e] else v, y, w)
+            if e == self.categories_at or not self.idle(e, v.step):
+                self.calls.learn(self.inner[e], self.seen_by(e, v), y, w)
 
     cdef void share_answers(self, int64_t step) noexcept nogil:
         """Tell experts that renew themselves what they have just answered for the instance that comes next."""
@@ -192,16 +238,40 @@ cdef class ExpertPool(Model):
         found = [error for error in [model.pending_error() for model in self.models] if error is not None]
         return found[0] if found else None
 
-    def notes(self):
+    def expert_states(self):
+        """By expert: what it sees, the columns beyond which it stands aside (or None), its status and the reason."""
         cdef int e
+        found = {}
+        for e, name in enumerate(self.names):
+            status, reason = "active", ""
+            if self.stands_aside(e):
+                status, reason = "aside", self.reason_of(e)
+            elif self.paused[e]:
+                status, reason = "paused", "hardly moves the answer: asked and taught in one round of eight"
+            found[name] = {"sees": SEES[self.sees[e]], "limit": self.most[e] or None,
+                           "status": status, "reason": reason, "notes": tuple(self.models[e].notes())}
+        return found
+
+    def reason_of(self, int e):
+        """Why an expert stands aside."""
+        counted = "columns" if self.has_categories else "features"
+        if not self.disabled[e]:
+            return "no column has many levels"
+        if self.most[e] and self.width() > self.most[e]:
+            return f"there are more than {self.most[e]:,} {counted}"
+        return f"there are more than {MANY_CLASSES:,} labels"
+
+    def wide_columns(self):
+        """Names of the string columns with so many levels that experts see a part of them."""
+        return self.categories.wide() if self.has_categories else []
+
+    def notes(self):
         found = []
-        for e in range(self.k):
-            if not self.disabled[e]:
-                found.extend(f"{self.names[e]}: {note}" for note in self.models[e].notes())
-            elif self.most[e] and self.space.size > self.most[e]:
-                found.append(f"{self.names[e]}: stands aside, there are more than {self.most[e]:,} features")
-            else:
-                found.append(f"{self.names[e]}: stands aside, there are more than {MANY_CLASSES:,} labels")
+        for name, state in self.expert_states().items():
+            if state["status"] != "aside":
+                found.extend(f"{name}: {note}" for note in state["notes"])
+            elif name in self.disabled_experts():
+                found.append(f"{name}: stands aside, {state['reason']}")
         if self.paused_experts():
             found.append("asked only now and then, for lack of use: " + ", ".join(self.paused_experts()))
         return found

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
+from varifold.auto._categories import CategoriesModel
 from varifold.auto._renewed import RenewedModel
-from varifold.auto.first_edition import COMBINATION, Expert, first_experts, made
-from varifold.auto.report import AutoReport, changes, drifts
+from varifold.auto.first_edition import BOUNDED, COLUMNS, COMBINATION, EVERYTHING, Expert, first_experts, made
+from varifold.auto.report import AutoReport, ExpertState, changes, drifts
+from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
@@ -25,7 +27,7 @@ from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
 from varifold.neighbours._neighbours import NeighboursModel
 
-EDITION = 2
+EDITION = 3
 """Of the list of experts: 1 is that of files and pickles that name none."""
 
 
@@ -71,7 +73,12 @@ class AutoClassifier(VaryingClassifier):
 
     Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
     rounds, asked and taught in one round of eight until they do better. Copula, map and Gaussians stand
-    aside for good beyond 1,024 features; `report()` says so.
+    aside for good beyond 1,024 columns; `report()` says so.
+
+    *Categories.* A string column with more than 32 levels is wide. The lines see every level of it; all other experts
+    see the levels that hold at least 1/32 of its instances and, in place of the others, one number: by how much the
+    log-odds of the label differ in that level from those of the column, counted before the instance and smoothed by 10
+    instances. One more expert adds these up for any number of labels. Limits count columns, not levels.
 
     *Drift.* The first AROW, `Additive`, naive Bayes and the class frequencies start again when the stream
     changes: `varifold.drift.ADWIN` (delta = .5) watches their errors, and a rise begins a trial in which a new copy
@@ -144,7 +151,7 @@ class AutoClassifier(VaryingClassifier):
         check_one_rule(type(self).__name__, given)
 
     def _model(self) -> AutoModel:
-        known = first_experts(self.budget) if self._edition == 1 else _experts(self.budget, self._window)
+        known = _of_edition(self._edition, self.budget, self._window)
         names = self._names or [name for name, *_ in known]
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
         chosen = [expert for expert in known if expert[0] in names]
@@ -171,64 +178,89 @@ class AutoClassifier(VaryingClassifier):
             raise ValueError(f"experts that edition {edition} does not have: {names!r}")
 
     @undisturbed
-    def report(self, most: int = 8) -> AutoReport:
-        """Which experts carry weight now and over time, which features matter, what changed recently."""
+    def report(self, most: int = 8, predicted: Any = None) -> AutoReport:
+        """Which experts carry weight now and over time, which features matter, what changed recently.
+
+        Predicting changes nothing, so features that vanish while no label comes are found in `predicted`: the instances
+        that were predicted since the last one was learned, in any form that `predict_many` takes.
+        """
+        unlearned = None if predicted is None else to_block(predicted)
         model = cast(AutoModel, self._engine.model)
         features = self.features
         steps, weights = model.weight_history()
         heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
         recent = model.recent()
+        weights_now = model.expert_weights()
         return AutoReport(
             steps=self.steps,
-            experts=model.expert_weights(),
+            experts=weights_now,
             history_steps=steps,
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, recent, self.unit_changes),
+            changes=changes(self.steps, features, recent, self.unit_changes, unlearned),
             drifts=drifts(model.alarm_records(), model.change_records()),
             notes=tuple(model.notes()),
             recent=recent,
+            states={name: ExpertState(weights_now[name], **state) for name, state in model.expert_states().items()},
+            wide_columns=tuple(model.wide_columns()),
         )
 
 
+def _of_edition(edition: int, budget: str, window: int) -> list[Expert]:
+    """The experts of an edition; in the second, experts see every level of a column and none is for categories."""
+    if edition == 1:
+        return first_experts(budget)
+    experts = _experts(budget, window)
+    if edition == EDITION:
+        return experts
+    return [
+        (name, model, COLUMNS if sees == COLUMNS else EVERYTHING, *rest)
+        for name, model, sees, *rest in experts
+        if name != "categories"
+    ]
+
+
 def _experts(budget: str, window: int = 10_000) -> list[Expert]:
-    """(name, model, looks at presence only, may be paused, most slots or 0; to start with: temperature, part in the
-    stack, variance of that part). Parts and variances are those of the stacks of the development streams.
+    """(name, model, what it sees, may be paused, most columns or 0; to start with: temperature, part in the stack,
+    variance of that part). Parts and variances are those of the stacks of the development streams.
     """
     linear = RenewedModel(lambda: AROWRule(10.0))
     recent = AdditiveRule(3.0, 0, 100.0)
     additive = RenewedModel(lambda: AdditiveRule(30.0, 20_000))
     bayes = RenewedModel(lambda: GaussianNBModel(1.0))
     frequencies = RenewedModel(FrequencyModel)
+    categories = CategoriesModel(10.0)
     if budget == "fast":
         return [
-            ("linear", linear, False, False, 0, 2.0, 0.8, 1.5),
-            ("linear, recent", recent, False, False, 0, 2.0, 0.0, 0.5),
-            ("additive", additive, False, False, 0, 2.0, 0.8, 0.8),
-            ("naive Bayes", bayes, False, False, 0, 0.5, 0.07, 0.02),
-            ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
-            ("class frequencies", frequencies, False, False, 0, 1.0, -0.2, 1.2),
+            ("linear", linear, EVERYTHING, False, 0, 2.0, 0.8, 1.5),
+            ("linear, recent", recent, EVERYTHING, False, 0, 2.0, 0.0, 0.5),
+            ("additive", additive, BOUNDED, False, 0, 2.0, 0.8, 0.8),
+            ("naive Bayes", bayes, BOUNDED, False, 0, 0.5, 0.07, 0.02),
+            ("presence", PresenceModel(), COLUMNS, False, 0, 1.0, 0.1, 0.5),
+            ("class frequencies", frequencies, EVERYTHING, False, 0, 1.0, -0.2, 1.2),
+            ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
         ]
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
     experts: list[Expert] = [
-        ("linear", linear, False, False, 0, 2.0, -0.3, 1.0),
-        ("linear, recent", recent, False, False, 0, 2.0, 0.0, 0.5),
-        ("additive", additive, False, False, 0, 2.0, 0.35, 0.8),
-        ("naive Bayes", bayes, False, False, 0, 0.5, 0.03, 0.02),
-        ("presence", PresenceModel(), True, False, 0, 1.0, 0.1, 0.5),
-        ("class frequencies", frequencies, False, False, 0, 1.0, -0.4, 1.6),
-        ("linear, full", AROWRule(10.0, 128), False, True, 0, 2.0, 0.2, 0.8),
-        ("neighbours", NeighboursModel(5, 500), False, True, 0, 1.0, 0.1, 0.06),
-        ("latent", latent, False, True, 1_024, 2.0, 1.3, 2.8),
-        ("evolving map", made("cwfe", max_dense=128), False, True, 1_024, 2.0, -0.15, 0.5),
-        ("Gaussian", GaussianModel(65), False, True, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", _trees(30 if budget == "best" else 10, window), False, True, 0, 1.0, 0.3, 0.1),
-        ("recall", RecallRule(10.0), False, True, 0, 2.0, 0.0, 0.3),
-        ("recall, additive", RecallRule(30.0, True, 150.0), False, True, 0, 2.0, 0.0, 0.3),
+        ("linear", linear, EVERYTHING, False, 0, 2.0, -0.3, 1.0),
+        ("linear, recent", recent, EVERYTHING, False, 0, 2.0, 0.0, 0.5),
+        ("additive", additive, BOUNDED, False, 0, 2.0, 0.35, 0.8),
+        ("naive Bayes", bayes, BOUNDED, False, 0, 0.5, 0.03, 0.02),
+        ("presence", PresenceModel(), COLUMNS, False, 0, 1.0, 0.1, 0.5),
+        ("class frequencies", frequencies, EVERYTHING, False, 0, 1.0, -0.4, 1.6),
+        ("linear, full", AROWRule(10.0, 128), BOUNDED, True, 0, 2.0, 0.2, 0.8),
+        ("neighbours", NeighboursModel(5, 500), BOUNDED, True, 0, 1.0, 0.1, 0.06),
+        ("latent", latent, BOUNDED, True, 1_024, 2.0, 1.3, 2.8),
+        ("evolving map", made("cwfe", max_dense=128), BOUNDED, True, 1_024, 2.0, -0.15, 0.5),
+        ("Gaussian", GaussianModel(65), BOUNDED, True, 1_024, 0.3, 0.08, 0.04),
+        ("window forest", _trees(30 if budget == "best" else 10, window), BOUNDED, True, 0, 1.0, 0.3, 0.1),
+        ("recall", RecallRule(10.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
+        ("recall, additive", RecallRule(30.0, True, 150.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
+        ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
     ]
     if budget == "best":
-        experts.append(("neighbours, many", NeighboursModel(10, 1_000), False, True, 0, 1.0, 0.1, 0.06))
-        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), False, True, 0, 2.0, 0.0, 0.5))
+        experts.append(("neighbours, many", NeighboursModel(10, 1_000), BOUNDED, True, 0, 1.0, 0.1, 0.06))
+        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), BOUNDED, True, 0, 2.0, 0.0, 0.5))
     return experts
 
 

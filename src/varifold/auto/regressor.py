@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from varifold._engine.regression_model import RegressionModel
 from varifold.auto._regression import AutoRegression
 from varifold.auto.report import NumberReport, changes
+from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
@@ -86,8 +87,12 @@ class AutoRegressor(VaryingRegressor):
         return AutoRegression(_experts(), self.loss == "absolute")
 
     @undisturbed
-    def report(self, most: int = 8) -> NumberReport:
-        """Which experts carry weight now and over time, which features matter, what changed recently."""
+    def report(self, most: int = 8, predicted: Any = None) -> NumberReport:
+        """Which experts carry weight now and over time, which features matter, what changed recently.
+
+        `predicted`: instances predicted since the last one was learned, see `AutoClassifier.report`.
+        """
+        unlearned = None if predicted is None else to_block(predicted)
         model = cast(AutoRegression, self._engine.model)
         features = self.features
         steps, weights = model.weight_history()
@@ -98,7 +103,7 @@ class AutoRegressor(VaryingRegressor):
             history_steps=steps,
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, {"error": 0.0, "error_long": 0.0}, self.unit_changes),
+            changes=changes(self.steps, features, {"error": 0.0, "error_long": 0.0}, self.unit_changes, unlearned),
             notes=tuple(model.notes()),
             recent={},
             typical_error=model.typical_error(),

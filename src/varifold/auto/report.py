@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from varifold.base.blocks import Block
 from varifold.base.traits import Feature
 
 _MOST = 100
@@ -82,12 +83,32 @@ class Drift:
 
 
 @dataclass(frozen=True)
+class ExpertState:
+    """What one expert sees, and whether it takes part."""
+
+    weight: float
+    """Weight now; 0 while it stands aside."""
+    sees: str
+    """``"everything"``: all features present; ``"columns"``: which columns are present, no values; ``"bounded"``: of
+    string columns with many levels the frequent ones and one number for the others.
+    """
+    limit: int | None
+    """Columns beyond which it stands aside for good; None for no limit."""
+    status: str
+    """``"active"``, ``"paused"`` (asked and taught in one round of eight), ``"aside"`` (takes no part)."""
+    reason: str
+    """Why it is paused or stands aside; empty while it is active."""
+    notes: tuple[str, ...]
+    """What its own limits leave out."""
+
+
+@dataclass(frozen=True)
 class AutoReport:
     """A learner's own account of the stream so far; ``str()`` of it is the account in words."""
 
     steps: int
     experts: dict[str, float]
-    """Weight by expert now."""
+    """Weight by expert now; 0 for one that stands aside."""
     history_steps: np.ndarray[Any, Any]
     history_weights: np.ndarray[Any, Any]
     """Weight by expert (columns in the order of `experts`) at these steps."""
@@ -100,11 +121,15 @@ class AutoReport:
     """Error and log loss over about the last 50 and the last 1,000 instances."""
     drifts: tuple[Drift, ...] = ()
     """Changes noticed and experts replaced, in the order of their steps: the latest 32 of each kind and expert."""
+    states: dict[str, ExpertState] = field(default_factory=dict)
+    """By expert: what it sees and whether it takes part; empty for regressors."""
+    wide_columns: tuple[str | int, ...] = ()
+    """String columns with many levels, of which some experts see the frequent ones only."""
 
     def __str__(self) -> str:
         lines = [f"{self.steps:,} instances learned; {self._errors()}."]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
-        lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading) + ".")
+        lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading if weight) + ".")
         if self.features:
             lines.append("Heaviest features: " + ", ".join(str(name) for name in self.features) + ".")
         lines.extend(str(drift) for drift in self.drifts[-_SHOWN:])
@@ -112,6 +137,8 @@ class AutoReport:
         lines.extend(_in_words([c for c in self.changes if c.what == what]) for what in kinds)
         if not kinds:
             lines.append("Nothing changed recently.")
+        if self.wide_columns:
+            lines.append(f"Columns with many levels: {_some(list(self.wide_columns))}.")
         lines.extend(f"Note: {note}." for note in self.notes)
         return "\n".join(lines)
 
@@ -141,11 +168,22 @@ def drifts(alarms: list[dict[str, Any]], changes: Mapping[str, list[dict[str, An
 
 
 def changes(
-    steps: int, features: Mapping[Any, Feature], recent: Mapping[str, float], units: Mapping[Any, int]
+    steps: int,
+    features: Mapping[Any, Feature],
+    recent: Mapping[str, float],
+    units: Mapping[Any, int],
+    predicted: Block | None = None,
 ) -> tuple[Change, ...]:
-    """Features that vanished, are new and matter, or changed their unit (at these steps), and a rising error."""
+    """Features that vanished, are new and matter, or changed their unit (at these steps), and a rising error.
+
+    Instances that were predicted and not learned count as steps for features that none of them has.
+    """
+    later = 0 if predicted is None else len(predicted)
+    here = set() if predicted is None else _names_in(predicted)
     found = {
-        "vanished": {name: f.last_seen for name, f in features.items() if _is_gone(f, steps)},
+        "vanished": {
+            name: f.last_seen for name, f in features.items() if name not in here and _is_gone(f, steps + later)
+        },
         "new": _new_and_heavy(steps, features),
         "new unit": units,
     }
@@ -159,6 +197,11 @@ def changes(
         words = f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted."
         records.append(Change("error rose", None, steps, words))
     return tuple(records)
+
+
+def _names_in(block: Block) -> set[str | int]:
+    """Names of the features that some row of the block has."""
+    return {block.vocabulary.name_of(int(i)) for i in np.unique(block.indices)}
 
 
 def _is_gone(f: Feature, steps: int) -> bool:

@@ -1,3 +1,5 @@
+from libc.stdint cimport int32_t
+
 from varifold._engine.model cimport Model
 
 cdef class PresenceModel(Model):
@@ -6,3 +8,8 @@ cdef class PresenceModel(Model):
     cdef double* before                    # [slot][class]: weight of the class before the column was first seen
     cdef double* counts                    # [class]: weight learned
     cdef Py_ssize_t stride                 # room for classes
+    cdef int32_t* columns                  # slots of the columns seen, ascending
+    cdef Py_ssize_t n_columns
+
+    cdef Py_ssize_t place_of(self, int32_t slot) noexcept nogil
+    cdef void add_column(self, int32_t slot) noexcept nogil

@@ -7,10 +7,11 @@ column was first seen: before that its absence meant nothing.
 import numpy as np
 
 from libc.math cimport log
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memmove
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64, SLOT_CLASS
+from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT, SLOT_CLASS
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
@@ -34,6 +35,7 @@ cdef class PresenceModel(Model):
         self.arrays.declare("present", <void**> &self.present, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
         self.arrays.declare("before", <void**> &self.before, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
         self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.scratch(<void**> &self.columns, SLOT, 1, INT32)
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes
 
@@ -42,23 +44,47 @@ cdef class PresenceModel(Model):
         self.stride = self.arrays.classes
         return 0
 
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        cdef Py_ssize_t at = self.place_of(slot)
+        if at < self.n_columns and self.columns[at] == slot:
+            self.n_columns -= 1
+            memmove(self.columns + at, self.columns + at + 1, (self.n_columns - at) * sizeof(int32_t))
+        Model.forget(self, slot)
+
+    cdef Py_ssize_t place_of(self, int32_t slot) noexcept nogil:
+        """Where a slot stands, or would stand, among the columns."""
+        cdef Py_ssize_t low = 0, high = self.n_columns, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.columns[middle] < slot:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef void add_column(self, int32_t slot) noexcept nogil:
+        """The column was never seen before."""
+        cdef Py_ssize_t at = self.place_of(slot)
+        memmove(self.columns + at + 1, self.columns + at, (self.n_columns - at) * sizeof(int32_t))
+        self.columns[at] = slot
+        self.n_columns += 1
+
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef Py_ssize_t slot, i = 0
+        cdef Py_ssize_t at, slot, i = 0
         cdef int c
         cdef double rate
         cdef double* present
         cdef double* before
         for c in range(self.classes):
             out[c] = log(self.counts[c] + 0.5)
-        if self.space.size > self.max_columns:
+        if self.n_columns >= self.max_columns:
             return
-        for slot in range(1, self.space.size):
+        for at in range(self.n_columns):
+            slot = self.columns[at]
             while i < v.n and v.slot[i] < slot:
                 i += 1
             present = self.present + slot * self.stride
             before = self.before + slot * self.stride
-            if sum_of(self.classes, present) == 0.0:
-                continue
             for c in range(self.classes):
                 rate = (present[c] + 1.0) / (self.counts[c] - before[c] + 2.0)
                 rate = min(max(rate, 1e-9), 1.0 - 1e-9)
@@ -72,6 +98,7 @@ cdef class PresenceModel(Model):
                 continue
             present = self.present + v.slot[i] * self.stride
             if sum_of(self.classes, present) == 0.0:
+                self.add_column(v.slot[i])
                 memcpy(self.before + v.slot[i] * self.stride, self.counts, self.classes * sizeof(double))
             present[y] += w
         self.counts[y] += w
@@ -88,8 +115,10 @@ cdef class PresenceModel(Model):
             table = np.zeros((2, table.shape[1], 1))
         Model.fill(self, {**arrays, "present": table[0], "before": table[1]}, capacity)
         self.stride = self.arrays.classes
+        for slot in np.flatnonzero(table[0].any(axis=1)).tolist():
+            self.add_column(slot)
 
     def notes(self):
-        if self.space.size > self.max_columns:
+        if self.n_columns >= self.max_columns:
             return [f"more than {self.max_columns} columns: their presence is not looked at"]
         return []

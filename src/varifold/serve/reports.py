@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 from varifold.serve.core.group_commit import Writer
@@ -67,7 +68,7 @@ def _facts(writer: Writer) -> dict[str, Any]:
 
 
 def _experts(learner: Any) -> dict[str, Any] | None:
-    """Weight by expert now and over time, of learners that have them."""
+    """Weight by expert now and over time, what changed, and which experts were replaced; of learners that have them."""
     if not hasattr(learner, "report"):
         return None
     found = learner.report()
@@ -76,5 +77,6 @@ def _experts(learner: Any) -> dict[str, Any] | None:
         "now": found.experts,
         "steps": found.history_steps[::every].tolist(),
         "weights": found.history_weights[::every].tolist(),
-        "changes": [str(change) for change in found.changes],
+        "changes": [{**asdict(change), "text": str(change)} for change in found.changes],
+        "drifts": [{**asdict(drift), "text": str(drift)} for drift in found.drifts],
     }

@@ -61,7 +61,7 @@ export function lines(place, series, { percent = false, least = 0, level = null,
 }
 
 // Shares that sum to one, stacked; rows has one array of shares per x.
-export function stacked(place, xs, rows) {
+export function stacked(place, xs, rows, marks = []) {
   const width = Math.max(260, place.clientWidth), height = 190, left = 38, bottom = 20, top = 8;
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   const high = Math.max(...xs, xs[0] + 1);
@@ -75,6 +75,9 @@ export function stacked(place, xs, rows) {
     const down = lower.map((v, i) => `${x(xs[i]).toFixed(1)} ${y(Math.min(1, v)).toFixed(1)}`).reverse().join("L");
     svg.append(shape("path", { d: `M${up}L${down}Z`, fill: COLOURS[k % COLOURS.length], "fill-opacity": .85 }));
   });
+  for (const v of marks.filter((at) => at >= xs[0] && at <= high)) {
+    svg.append(shape("line", { x1: x(v), x2: x(v), y1: y(0), y2: y(1), class: "drift" }));
+  }
   for (const v of [0, 0.5, 1]) {
     svg.append(shape("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, v * 100 + "%"));
   }

@@ -162,14 +162,18 @@ function showCharts(report) {
   if (!$("experts").hidden) showExperts(experts);
 }
 
+const SHOWN = 6;
+
 function showExperts(experts) {
-  stacked($("experts-chart"), experts.steps, experts.weights);
-  const names = Object.keys(experts.now);
+  stacked($("experts-chart"), experts.steps, experts.weights, experts.drifts.map((d) => d.step));
+  const latest = [...experts.drifts, ...experts.changes].sort((a, b) => b.step - a.step).slice(0, SHOWN);
+  $("drift-list").replaceChildren(...latest.map((found) => element("li", found.text, { "data-what": found.what })));
+  const names = Object.keys(experts.now).filter((name) => experts.now[name] > 0);
   const order = names.map((_, k) => k).sort((a, b) => experts.now[names[b]] - experts.now[names[a]]);
   $("experts-legend").replaceChildren(...order.map((k) => {
     const item = element("li");
     const mark = element("i");
-    mark.style.background = COLOURS[k % COLOURS.length];
+    mark.style.background = COLOURS[Object.keys(experts.now).indexOf(names[k]) % COLOURS.length];
     item.append(mark, names[k], element("b", percent(experts.now[names[k]])));
     return item;
   }));
