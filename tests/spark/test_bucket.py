@@ -12,9 +12,11 @@ import pytest
 
 import varifold
 from varifold.errors import ModelFileError, ParameterError
+from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
 from varifold.spark.keyed import Answer, Keyed, instance_of
 from varifold.spark.packed import pack, unpack
+from varifold.spark.row_state import RowStore
 
 
 class Memory:
@@ -225,14 +227,59 @@ def test_only_so_many_instances_wait() -> None:
     keyed, answers = Keyed(varifold.AROW(), 2), []
     for number in range(4):
         keyed.take({"k": "a", "i": number}, '{"f": 1.0}\t', answers.append)
-    assert list(keyed.waiting) == [2, 3]
-    assert keyed.expired == 2
+    assert (list(keyed._ids), len(keyed.waiting), keyed.waiting.expired) == ([2, 3], 2, 2)
     keyed.take({"k": "a", "i": 0, "y": "yes"}, "\t", answers.append)
     assert keyed.unknown == 1
     keyed.take({"k": "a", "i": 3, "y": "yes", "w": 2.0}, "\t", answers.append)
     assert keyed.learner._engine.class_counts() == {"yes": 2.0}
     again = Keyed.from_bytes(keyed.to_bytes(), varifold.AROW(), 2)
-    assert (again.waiting, again.expired, again.unknown) == (keyed.waiting, 2, 1)
+    assert again.waiting.dump() == keyed.waiting.dump()
+    assert (again._ids, again.unknown) == (keyed._ids, 1)
+
+
+def test_instances_wait_in_the_librarys_queue() -> None:
+    keyed, answers = Keyed(varifold.AROW(), 5), []
+    for number in (1, 2, 1):
+        keyed.take({"k": "a", "i": number, "w": 0.5}, f'{{"f": {number}}}\t', answers.append)
+    assert isinstance(keyed.waiting, LabelQueue)
+    assert [(held[0], held[2]) for held in keyed.waiting.dump()["held"]] == [(2, '{"f": 2}\t'), (3, '{"f": 1}\t')]
+    assert "waited for its label already" in str(answers[-1].problem)
+
+
+def test_a_state_that_was_written_before_the_queue_goes_on() -> None:
+    blank = varifold.AROW()
+    more = {"waiting": [(7, '{"f": 2.0}\t', 0.5), (9, '{"f": 1.0}\t', 1.0)], "last": 3, "counts": [1, 4, 2]}
+    keyed = Keyed.from_bytes(pack(blank._engine.dump(), more), blank, 5)
+    assert (keyed.last, keyed.disordered, keyed.waiting.expired, keyed.unknown) == (3, 1, 4, 2)
+    keyed.take({"k": "a", "i": 7, "y": "yes"}, "\t", lambda answer: None)
+    assert keyed.learner._engine.class_counts() == {"yes": 0.5}
+    assert list(keyed._ids) == [9]
+
+
+def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
+    """The store of applyInPandasWithState: written as one row, read again, to the bit."""
+    lines, answers, expected = rows_of(4, 60), [], []
+    row, memory = None, Memory()
+    for start in range(0, len(lines), 37):
+        piece = lines_of(lines[start : start + 37])
+        store = RowStore(row)
+        Bucket("rows", 1, plan(), store, Kept()).run(piece, answers.append)
+        row = store.row()
+        Bucket("memory", 1, plan(), memory, Kept()).run(piece, expected.append)
+    assert answers == expected
+    held = RowStore(row)
+    assert list(held.log()) == list(memory.log())
+    assert {key: held.snapshot(key) for key in memory.keys} == memory.keys
+    assert held.token()[2:] == memory.held[2:]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data[:20] + b"?" + data[21:]])
+def test_a_row_that_is_damaged_is_told(damage: Any) -> None:
+    store = RowStore(None)
+    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(rows_of(2, 20)), lambda answer: None)
+    *token, log, keys = store.row()
+    with pytest.raises(ModelFileError, match="state of a bucket"):
+        RowStore((*token, log, damage(keys)))
 
 
 def test_another_number_of_buckets_or_another_model_is_refused() -> None:

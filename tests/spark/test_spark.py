@@ -62,7 +62,8 @@ def test_a_killed_driver_goes_on_exactly_once() -> None:
 
 
 @pytest.mark.spark
-def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("api", [None, "applyInPandasWithState"])
+def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path: Path, api: str | None) -> None:
     source = tmp_path / "in"
     source.mkdir()
     for number in range(3):
@@ -71,7 +72,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
         (source / f"{number}.json").write_text("\n".join(part), encoding="utf-8")
         os.utime(source / f"{number}.json", (1e9 + number, 1e9 + number))  # Spark takes the oldest first
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(source))
-    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, **COLUMNS)
+    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, api=api, **COLUMNS)
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).partitionBy("kind")
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
     answers = [
@@ -138,6 +139,7 @@ def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
         ({"key": "n"}, DataError, "the key column 'n' holds map"),
         ({"label": "s"}, DataError, "the label column 's' holds map"),
         ({"order": "y"}, DataError, "the order column 'y' holds string"),
+        ({"api": "mapGroupsWithState"}, ParameterError, "'api' parameter of learn_stream must be"),
         ({"buckets": 0}, ParameterError, "'buckets' parameter of learn_stream must be an int >= 1"),
     ):
         with pytest.raises(error, match=said):

@@ -13,8 +13,11 @@ from varifold.base.registry import models
 from varifold.errors import DataError
 from varifold.perkey import from_bytes
 from varifold.spark.bucket import Key, Plan, Reader, Token
+from varifold.spark.row_state import RowStore
 from varifold.spark.rows import spark_module
-from varifold.spark.stream import use_rocksdb
+from varifold.spark.stream import APPLY, use_rocksdb
+
+_EXPORTED = "device string, model binary"
 
 
 def models_of(
@@ -36,42 +39,65 @@ def models_of(
     if not os.path.isdir(checkpoint) and "://" not in os.fspath(checkpoint):
         raise DataError(f"{os.fspath(checkpoint)} holds no checkpoint: give the checkpointLocation of a query")
     use_rocksdb(session)
-    tokens = _state(session, checkpoint, operator, "token").collect()
+    place = os.fspath(checkpoint)
+    named = session.read.format("state-metadata").load(place).where(f"operatorId = {int(operator)}").first()
+    if named is None:
+        raise DataError(f"{place} holds no learners yet")
+    in_rows = named["operatorName"] == APPLY
+    pairs = _of_rows(session, place, operator) if in_rows else _of_variables(session, place, operator)
+    return ((json.loads(row["device"]), from_bytes(bytes(row["model"]))) for row in pairs.toLocalIterator())
+
+
+def _of_variables(session: Any, place: str, operator: int) -> Any:
+    """Keys and models where token, log and snapshots are variables of their own."""
+    tokens = _state(session, place, operator, "token").collect()
     if not tokens:
-        raise DataError(f"{os.fspath(checkpoint)} holds no learners yet")
+        raise DataError(f"{place} holds no learners yet")
     model, wait = tokens[0]["value"]["model"], tokens[0]["value"]["wait"]
-    snapshots = _state(session, checkpoint, operator, "keys").selectExpr(
+    snapshots = _state(session, place, operator, "keys").selectExpr(
         "key.bucket as bucket", "user_map_key.key as device", "user_map_value.state as state"
     )
-    log = _state(session, checkpoint, operator, "log").selectExpr(
+    log = _state(session, place, operator, "log").selectExpr(
         "key.bucket as bucket", "list_element.counter as counter", "list_element.lines as lines"
     )
 
     def export(key: Any, written: Any, logged: Any) -> Any:
-        import pandas
+        states = zip(written["device"], written["state"], strict=True)
+        lines = [text for _, text in sorted(zip(logged["counter"], logged["lines"], strict=True))]
+        return _frame(model, wait, lines, {json.loads(name): bytes(data) for name, data in states})
 
-        found = [(json.dumps(name), learner.to_bytes()) for name, learner in _learners(model, wait, written, logged)]
-        return pandas.DataFrame(found, columns=["device", "model"])
-
-    pairs = (
-        snapshots.groupBy("bucket").cogroup(log.groupBy("bucket")).applyInPandas(export, "device string, model binary")
-    )
-    return ((json.loads(row["device"]), from_bytes(bytes(row["model"]))) for row in pairs.toLocalIterator())
+    return snapshots.groupBy("bucket").cogroup(log.groupBy("bucket")).applyInPandas(export, _EXPORTED)
 
 
-def _state(session: Any, checkpoint: str | os.PathLike[str], operator: int, variable: str) -> Any:
-    reader = session.read.format("statestore").option("operatorId", operator).option("stateVarName", variable)
-    return reader.load(os.fspath(checkpoint))
+def _of_rows(session: Any, place: str, operator: int) -> Any:
+    """Keys and models where the state of a bucket is one row."""
+    rows = _state(session, place, operator).selectExpr("value.groupState.*")
+
+    def export(frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            for row in frame.itertuples(index=False, name=None):
+                store = RowStore(row)
+                token = store.token()
+                assert token is not None
+                yield _frame(token.model, token.wait, list(store.log()), store.snapshots())
+
+    return rows.mapInPandas(export, _EXPORTED)
 
 
-def _learners(model: str, wait: int, written: Any, logged: Any) -> Iterator[tuple[Key, VaryingClassifier]]:
-    """The learners of one bucket, from its snapshots and its log."""
+def _state(session: Any, place: str, operator: int, variable: str | None = None) -> Any:
+    reader = session.read.format("statestore").option("operatorId", operator)
+    return (reader if variable is None else reader.option("stateVarName", variable)).load(place)
+
+
+def _frame(model: str, wait: int, lines: list[str], snapshots: dict[Key, bytes]) -> Any:
+    """Keys and models of one bucket, from its snapshots and its log."""
+    import pandas
+
     header = json.loads(model)
     blank: Any = models[header["method"]](**unpack_params(header["params"]))
-    snapshots = {json.loads(key): bytes(data) for key, data in zip(written["device"], written["state"], strict=True)}
-    lines = [text for _, text in sorted(zip(logged["counter"], logged["lines"], strict=True))]
-    plan = Plan(blank, wait, buckets=1, logged=1, live=1)
-    return Reader(plan, _Exported(Token(1, b"", 1, wait, model), lines, snapshots)).learners(snapshots)
+    reader = Reader(Plan(blank, wait, 1, 1, 1), _Exported(Token(1, b"", 1, wait, model), lines, snapshots))
+    found = [(json.dumps(name), learner.to_bytes()) for name, learner in reader.learners(snapshots)]
+    return pandas.DataFrame(found, columns=["device", "model"])
 
 
 class _Exported:

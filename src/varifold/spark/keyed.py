@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.errors import VarifoldError
+from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.spark.packed import pack, unpack
 
 PREDICTION, PROBLEM = "prediction", "problem"
@@ -80,11 +81,10 @@ class Keyed:
 
     def __init__(self, learner: VaryingClassifier, most: int) -> None:
         self.learner = learner
-        self.most = most
-        self.waiting: OrderedDict[Any, tuple[str, float]] = OrderedDict()  # a dict is slow to give its oldest entry
+        self.waiting = LabelQueue(most)
+        self._ids: OrderedDict[Any, tuple[int, float]] = OrderedDict()  # id -> number in the queue, weight of the row
         self.last: Any = None
         self.disordered = 0
-        self.expired = 0
         self.unknown = 0
 
     # ------------------------------------------------------------------ rows
@@ -123,33 +123,36 @@ class Keyed:
             self._wait(row, features, tell)
 
     def _wait(self, row: dict[str, Any], features: str, tell: Tell) -> None:
-        if self.waiting.pop(row["i"], None) is not None:
+        if (before := self._ids.pop(row["i"], None)) is not None:
+            self.waiting.remove(before[0])
             text = f"the id {row['i']!r} waited for its label already: its earlier instance is dropped"
             self._problem(row, text, tell)
-        self.waiting[row["i"]] = (features, row.get("w", 1.0))
-        if len(self.waiting) > self.most:
-            self.waiting.popitem(last=False)
-            self.expired += 1
+        number = self.waiting.add(Waiting(0, features.encode()))
+        self._ids[row["i"]] = (number, row.get("w", 1.0))
+        while next(iter(self._ids.values()))[0] <= self.waiting.expired_to:
+            self._ids.popitem(last=False)
 
     def _late_label(self, row: dict[str, Any], tell: Tell) -> None:
-        found = self.waiting.get(row.get("i"))
+        found = self._ids.get(row.get("i"))
         if found is None or row.get("y") is None:
             self.unknown += 1
             missing = "no label and no features" if row.get("y") is None else "a label, but no instance of its id waits"
             self._problem(row, f"the row has {missing}", tell)
             return
-        features, weight = found
-        learn(self.learner, instance_of(features), row["y"], row.get("w", weight))
-        del self.waiting[row["i"]]
+        number, weight = found
+        learn(self.learner, instance_of(self.waiting[number].x.decode()), row["y"], row.get("w", weight))
+        self.waiting.remove(number)
+        del self._ids[row["i"]]
 
     # ------------------------------------------------------------------ bytes
 
     def to_bytes(self) -> bytes:
         """All of it."""
         more = {
-            "waiting": [(number, *held) for number, held in self.waiting.items()],
+            "queue": self.waiting.dump(),
+            "ids": [(given, *known) for given, known in self._ids.items()],
             "last": self.last,
-            "counts": [self.disordered, self.expired, self.unknown],
+            "counts": [self.disordered, self.unknown],
         }
         return pack(self.learner._engine.dump(), more)
 
@@ -159,7 +162,17 @@ class Keyed:
         state, more = unpack(data)
         found = cls(blank.clone(), most)
         found.learner._engine.fill(*state)
-        found.waiting.update((number, (features, weight)) for number, features, weight in more["waiting"])
         found.last = more["last"]
-        found.disordered, found.expired, found.unknown = more["counts"]
+        if "waiting" in more:
+            found._fill_first_edition(more)
+            return found
+        found.waiting.fill(more["queue"])
+        found._ids.update((given, (number, weight)) for given, number, weight in more["ids"])
+        found.disordered, found.unknown = more["counts"]
         return found
+
+    def _fill_first_edition(self, more: dict[str, Any]) -> None:
+        """What was written before the instances that wait were in the library's queue: (id, features, weight) each."""
+        for given, features, weight in more["waiting"]:
+            self._ids[given] = (self.waiting.add(Waiting(0, features.encode())), weight)
+        self.disordered, self.waiting.expired, self.unknown = more["counts"]

@@ -10,6 +10,7 @@ from typing import Any
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.errors import ParameterError
+from varifold.spark import row_state
 from varifold.spark.bucket import Bucket, Key, Plan, Token
 from varifold.spark.keyed import Answer
 from varifold.spark.rows import BUCKET, LINE, Columns, Layout, spark_module
@@ -17,6 +18,7 @@ from varifold.spark.rows import BUCKET, LINE, Columns, Layout, spark_module
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+TRANSFORM, APPLY = "transformWithStateInPandas", "applyInPandasWithState"
 _OUT = 10_000
 """Answers in a frame that goes out."""
 
@@ -36,6 +38,7 @@ def learn_stream(
     buckets: int = 64,
     logged: int = 16,
     live: int = 10_000,
+    api: str | None = None,
 ) -> Any:
     """Predict and learn a stream with one learner per key; returns a stream of answers.
 
@@ -72,6 +75,10 @@ def learn_stream(
         are kept there.
     live
         Most learners that a Python worker keeps in memory.
+    api
+        ``"transformWithStateInPandas"``, which is taken where Spark has it, or ``"applyInPandasWithState"``. The latter
+        writes the whole state of a bucket in every micro-batch that has a row of it: take more buckets. Answers are
+        the same; a checkpoint keeps its API.
 
     """
     layout = Layout(key, numbers, words, label, id, order, weight)
@@ -80,13 +87,23 @@ def learn_stream(
     use_rocksdb(df.sparkSession)
     functions = spark_module("sql.functions")
     number = functions.expr(f"cast(pmod(xxhash64(`{key}`), {buckets}) as int)")
-    lines = df.select(number.alias(BUCKET), layout.line(df).alias(LINE))
-    return lines.groupBy(BUCKET).transformWithStateInPandas(
-        statefulProcessor=processor(plan),
-        outputStructType=_answer_type(layout, df),
-        outputMode="append",
-        timeMode="none",
-    )
+    groups = df.select(number.alias(BUCKET), layout.line(df).alias(LINE)).groupBy(BUCKET)
+    answers = _answer_type(layout, df)
+    if _chosen_api(groups, api) == TRANSFORM:
+        return groups.transformWithStateInPandas(processor(plan), answers, "append", "none")
+    return groups.applyInPandasWithState(in_rows(plan), answers, row_state.SCHEMA, "append", "NoTimeout")
+
+
+def _chosen_api(groups: Any, asked: str | None) -> str:
+    """The function of Spark's that keeps the state: the one asked for, or the first that this Spark has."""
+    if asked not in (None, TRANSFORM, APPLY):
+        raise ParameterError(
+            f"The 'api' parameter of learn_stream must be {TRANSFORM!r}, {APPLY!r} or None. Got {asked!r} instead."
+        )
+    found = next((name for name in (asked, TRANSFORM, APPLY) if name is not None and hasattr(groups, name)), None)
+    if found is None or (asked is not None and found != asked):
+        raise ParameterError(f"this Spark has no {asked or TRANSFORM}; learn_stream needs Spark 4")
+    return found
 
 
 def _plan(model: Any, **limits: int) -> Plan:
@@ -157,6 +174,21 @@ def processor(plan: Plan) -> Any:
             pass
 
     return Learning()
+
+
+def in_rows(plan: Plan) -> Any:
+    """The function of the stream where the state of a bucket is one row."""
+    name = uuid.uuid4().hex
+
+    def learn(key: Any, rows: Iterator[Any], state: Any) -> Iterator[Any]:
+        answers: list[Answer] = []
+        lines = [line for frame in rows for line in frame[LINE].tolist()]
+        store = row_state.RowStore(state.getOption)
+        Bucket(name, int(key[0]), plan, store).run(lines, answers.append)
+        state.update(store.row())
+        yield from frames(answers)
+
+    return learn
 
 
 class SparkStore:
