@@ -103,6 +103,18 @@ def test_by_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Until then only the first coin is there." in capsys.readouterr().out
 
 
+BARE = """title = "Mine"
+[[setting]]
+name = "half"
+scenario = "vfs:0.5"
+[[data]]
+name = "mine_own:coins"
+[[method]]
+name = "arow"
+default = "arow"
+"""
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     table = find_table("mine.toml")
@@ -110,8 +122,18 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "run", "mine.toml", "--store", "s.sqlite", "--html", "page.html"]) == 0
     assert "4 cells" in capsys.readouterr().err
     Path("wrong.toml").write_text("[[setting]]\ntitle = 'no name'")
-    with pytest.raises(DataError, match=r"wrong.toml is no table.*specs holds examples"):
+    with pytest.raises(DataError, match=r"wrong.toml is no table: \[\[setting\]\] number 1 has no name; docs/own.md"):
         find_table("wrong.toml")
+    Path("bare.toml").write_text(BARE)
+    assert main(["bench", "run", "bare.toml", "--store", "s.sqlite"]) == 0
+    assert "Mine" in capsys.readouterr().out
+    Path("more.toml").write_text(BARE + "colour = 3")
+    with pytest.raises(DataError, match=r"more.toml is no table: it has an entry that no table has .*colour"):
+        find_table("more.toml")
+    Path("figures.csv").write_text("setting,dataset\nhalf,mine_own:coins\n")
+    Path("printed.toml").write_text("published = 'figures.csv'\n" + BARE)
+    with pytest.raises(DataError, match=r"figures.csv has no column 'method'; it needs setting, dataset"):
+        find_table("printed.toml")
     with pytest.raises(DataError, match=r"gone.toml cannot be read"):
         find_table("gone.toml")
     with pytest.raises(UnknownNameError, match=r"NAME\.toml"):

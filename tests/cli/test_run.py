@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -252,3 +253,46 @@ def test_costs_that_cannot_be_are_refused(capsys, options, message):
     model = [] if "--model" in options else ["--model", "olvf"]
     assert main(["run", "--data", "synthetic", *model, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_was_learned_before_a_row_that_cannot_be_read_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "model"
+    good.write_text("x,y\n" + "".join(f"{i % 7},{'pq'[i % 7 > 3]}\n" for i in range(90)))
+    bad.write_text("x,y\n1,p\n1,p,7\n")
+    assert main(["run", str(good), str(bad), "--target", "y", "--model", "arow", "--save", str(model)]) == 1
+    out, err = capsys.readouterr()
+    assert "instances" in out
+    assert "stopped after 90 instances" in err
+    assert "b.csv, line 3" in err
+    assert varifold.load(model).features["x"].count == 90
+
+
+def test_a_missing_file_is_found_before_the_first_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, model = tmp_path / "a.csv", tmp_path / "model"
+    good.write_text("x,y\n1,p\n2,q\n")
+    words = ["run", str(good), str(tmp_path / "gone.csv"), "--target", "y", "--model", "arow", "--save", str(model)]
+    assert main(words) == 1
+    assert "gone.csv cannot be opened: No such file" in capsys.readouterr().err
+    assert not model.exists()
+
+
+def test_a_model_goes_on_under_other_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "model"
+    old.write_text("temp,y\n" + "".join(f"{i % 7},{'pq'[i % 7 > 3]}\n" for i in range(90)))
+    new.write_text(old.read_text().replace("temp", "temp_v2"))
+    assert main(["run", str(old), "--target", "y", "--model", "arow", "--save", str(model)]) == 0
+    capsys.readouterr()
+    go_on = ["run", str(new), "--load", str(model), "--save", str(model), "--format", "json"]
+    assert main([*go_on, "--rename", "temp=temp_v2"]) == 0
+    assert set(varifold.load(model).features) == {"temp_v2"}
+    assert varifold.load(model).features["temp_v2"].count == 180
+    capsys.readouterr()
+    assert main(["run", str(new), "--target", "y", "--rename", "a=b"]) == 2
+    assert "--load MODEL" in capsys.readouterr().err
+
+
+def test_an_option_with_one_value_is_refused_the_second_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--data", "synthetic", "--data", "wbc"]) == 2
+    assert "given twice: synthetic and wbc" in capsys.readouterr().err

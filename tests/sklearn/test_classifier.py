@@ -13,6 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -106,7 +107,7 @@ def test_parameters_are_checked_by_name_and_when_fitted() -> None:
         VarifoldClassifier().set_params(modle="arow")
     with pytest.raises(UnknownNameError, match="arow"):
         VarifoldClassifier("arwo").fit(frame, y)
-    assert set(VarifoldClassifier("arwo").get_params()) == {"model", "omitted"}
+    assert set(VarifoldClassifier("arwo").get_params()) == {"model", "omitted", "shuffle", "random_state"}
     with pytest.raises(ParameterError, match="Got <class"):
         VarifoldClassifier(varifold.AROW).fit(frame, y)
     with pytest.raises(ParameterError, match="'absent', 'zero'"):
@@ -247,3 +248,13 @@ def test_labels_of_another_type_are_refused_and_change_nothing() -> None:
     with pytest.raises(LabelError, match="another type"):
         model.partial_fit(X, [3, 4])
     assert model.predict(X).tolist() == ["1", "2"]
+
+
+def test_sorted_labels_give_a_warning_and_shuffling_helps() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="the 150 rows are sorted by their label.*shuffle=True"):
+        ordered = VarifoldClassifier("arow").fit(X, y)
+    shuffled = VarifoldClassifier("arow", shuffle=True).fit(X, y)
+    assert shuffled.score(X, y) > max(0.8, ordered.score(X, y))
+    again = VarifoldClassifier("arow", shuffle=True, random_state=1).fit(X, y)
+    assert (again.predict_proba(X) != shuffled.predict_proba(X)).any()

@@ -20,6 +20,8 @@ METRICS = {
     "balanced accuracy %": "balanced_accuracy",
 }
 """Metric as printed -> the attribute of a result that it is compared with."""
+COLUMNS = ("setting", "dataset", "method", "metric", "mean", "std", "n", "notes")
+"""Of a file of printed numbers."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ def read_published(name: str, folder: Path | None = None) -> list[Published]:
     place = resources.files("varifold.bench").joinpath("published") if folder is None else folder
     text = place.joinpath(name).read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
+    missing = [column for column in COLUMNS if rows and column not in rows[0]]
+    if missing:
+        raise DataError(f"{name} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
     found = [_cell(row) for row in rows if row["metric"] in METRICS]
     if not found and not any(row["metric"].startswith("parameter") for row in rows):
         raise DataError(f"published/{name} has no cell with a known metric ({', '.join(METRICS)})")

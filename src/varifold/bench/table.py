@@ -330,7 +330,7 @@ def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Ta
     """A table from the content of its TOML file; printed numbers are in the package, or in a folder."""
     raw = dict(raw)
     printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
-    metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed)))
+    metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed))) or ("cer",)
     return Table(
         name=name,
         settings=tuple(map(_setting, raw.pop("setting", []))),
@@ -391,8 +391,30 @@ def _from_file(path: Path, name: str) -> Table:
     """A table of the user's own; what is wrong with its file is reported with its name."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        return table_from(name, {"paper": name, "title": name, "caption": "", **raw}, path.parent)
+        given = {"paper": name, "title": name, "caption": "", "repeats": 1, **raw}
+        _check_parts(given)
+        return table_from(name, given, path.parent)
     except OSError as error:
         raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is no table: {error}; src/varifold/bench/specs holds examples") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DataError) as error:
+        raise DataError(f"{path} is no table: {error}; docs/own.md shows one") from error
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} is no table: it has an entry that no table has ({error}); docs/own.md shows one"
+        ) from error
+
+
+_NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
+"""What each part of a table's file has to say."""
+
+
+def _check_parts(raw: dict[str, Any]) -> None:
+    """Refuse a table without settings, data sets or methods, and parts that leave out what they have to say."""
+    for part, needed in _NEEDED.items():
+        given = raw.get(part)
+        if not isinstance(given, list) or not given:
+            raise DataError(f"it needs at least one [[{part}]]")
+        for number, each in enumerate(given, 1):
+            missing = next((name for name in needed if name not in each), None)
+            if missing is not None:
+                raise DataError(f"[[{part}]] number {number} has no {missing}")

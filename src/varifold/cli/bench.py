@@ -92,7 +92,13 @@ def _figures(args: argparse.Namespace) -> int:
 
 def _add_own_data(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("your own data instead of a table (with --models)")
-    own.add_argument("--data", nargs="+", metavar="FILE|NAME", help="files, read in this order, or a data set by name")
+    own.add_argument(
+        "--data",
+        nargs="+",
+        action="extend",
+        metavar="FILE|NAME",
+        help="files, read in this order, or a data set by name",
+    )
     own.add_argument("--target", metavar="COL", help="column that holds the label")
     own.add_argument("--scenario", metavar="SPEC", help="how features come and go, such as vfs:0.5 (default none)")
     own.add_argument(

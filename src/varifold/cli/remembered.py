@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates")
+_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates", "date_order")
 _MOST_TYPES = 2_000
 """Columns whose types are noted; of a wider set only those that are not numeric."""
 
@@ -26,7 +26,7 @@ def take_up(args: argparse.Namespace, reading: Mapping[str, Any], files: Sequenc
     """Fill options that were not given from what the model remembers, as far as the files have such columns."""
     names = _columns(files)
     for name, value in reading.items():
-        if name in ("absent", "omitted", "target_type"):
+        if name in ("absent", "omitted", "target_type", "date_order"):
             _fill(args, name, tuple(value) if isinstance(value, list) else value)
         elif name in ("target", "id", "time", "weight") and names is not None and all(value in n for n in names):
             _fill(args, name, value)

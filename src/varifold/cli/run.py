@@ -9,11 +9,11 @@ from typing import Any
 from varifold import perkey
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
-from varifold.base.spec import ModelSpec, parse_model
+from varifold.base.spec import ModelSpec, parse_model, split_pairs
 from varifold.cli import costs, details, remembered, source
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
-from varifold.cli.stoppable import stoppable
+from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
 from varifold.cli.tasks import for_target, say_if_numbers
@@ -35,6 +35,9 @@ def add_parser(subparsers: Any) -> None:
     how = parser.add_argument_group("how")
     default = "auto" if "auto" in models else "olvf"
     how.add_argument("--load", metavar="MODEL", help="go on with a saved model instead of a new learner (FILE only)")
+    how.add_argument(
+        "--rename", type=renames, metavar="OLD=NEW,...", help="with --load: features that have other names in FILE"
+    )
     how.add_argument("--key", metavar="COL", help="one learner per value of this column")
     how.add_argument(
         "--model",
@@ -81,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         args.model = spec.text
         spec = costs.with_rule(_scaled(spec, args.scale), args)
     details.check_task(args, spec.cls if loaded is None else type(loaded))
-    summary, stopped = _evaluate(args, spec, given, loaded)
+    summary, stream = _evaluate(args, spec, given, loaded)
     _check_result(args, given, summary)
     facts = facts_of(args, spec, given, summary, _delay(args.delay))
     try:
@@ -96,14 +99,23 @@ def run(args: argparse.Namespace) -> int:
         plot_summary(summary, args.plot, title=title(facts))
         print(f"picture written to {args.plot}", file=sys.stderr)
     details.draw(args, summary, title(facts))
-    if stopped:
-        print(f"stopped after {summary.results[0].instances:,} instances", file=sys.stderr)
-    return 128 + stopped if stopped else 0
+    return 0 if stream is None else _ended(stream, summary.results[0].instances)
+
+
+def _ended(stream: Stoppable, instances: int) -> int:
+    """Say where a pass ended early; the exit code of the command. What cannot be read on is an error after all."""
+    if stream.signal or stream.error is not None:
+        print(f"stopped after {instances:,} instances", file=sys.stderr)
+    if stream.error is not None:
+        raise stream.error
+    return 128 + stream.signal if stream.signal else 0
 
 
 def _loaded(args: argparse.Namespace) -> Any:
     """The model to go on with, None without --load; how its data was read is taken up."""
     if args.load is None:
+        if args.rename:
+            raise ParameterError("--rename is for a model that goes on: name it with --load MODEL")
         return None
     for option, given in (
         ("model", args.model),
@@ -118,9 +130,21 @@ def _loaded(args: argparse.Namespace) -> Any:
         if given:
             raise ParameterError(f"--load goes on with a model on files, in their order: leave out --{option}")
     learner = perkey.load(args.load)
+    if args.rename:
+        learner.rename(args.rename)
     if args.files:
         remembered.take_up(args, learner.reading, args.files)
     return learner
+
+
+def renames(text: str) -> dict[str, str]:
+    """Old name -> new name, from ``OLD=NEW,...``."""
+    found: dict[str, str] = {}
+    for old, new in split_pairs(text, last=True):
+        if not new:
+            raise argparse.ArgumentTypeError(f"{old!r} is not of the form OLD=NEW")
+        found[old] = new
+    return found
 
 
 def _save(args: argparse.Namespace, learner: Any, given: source.Input) -> None:
@@ -193,10 +217,12 @@ def _delay(text: str | None) -> float | str | None:
         return text
 
 
-def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any) -> tuple[Summary, int]:
+def _evaluate(
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any
+) -> tuple[Summary, Stoppable | None]:
     """One pass over a stream, or repeats over data in memory where rows are permuted or scaled as a whole.
 
-    Also the signal that ended the pass early, 0 without one.
+    Also the stream of the one pass, which says whether it ended early.
     """
     with details.predictions_to(args.predictions) as predictions:
         return _passes(args, spec, given, loaded, predictions)
@@ -204,7 +230,7 @@ def _evaluate(args: argparse.Namespace, spec: ModelSpec, given: source.Input, lo
 
 def _passes(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
-) -> tuple[Summary, int]:
+) -> tuple[Summary, Stoppable | None]:
     shuffle = _shuffles(args)
     if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
         return _one_pass(args, spec, given, loaded, predictions)
@@ -232,12 +258,12 @@ def _passes(
             jobs=args.jobs,
             progress=report,
         )
-    return summary, 0
+    return summary, None
 
 
 def _one_pass(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
-) -> tuple[Summary, int]:
+) -> tuple[Summary, Stoppable]:
     """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
     learner = spec() if loaded is None else loaded
     if args.key:
@@ -266,4 +292,4 @@ def _one_pass(
             predictions=predictions,
             progress=done,
         )
-    return Summary([result], [args.seed], learner), stream.signal
+    return Summary([result], [args.seed], learner), stream

@@ -11,6 +11,7 @@ from varifold.base import Block
 from varifold.base.spec import split_pairs
 from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError
+from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
 
 _KINDS = ("numeric", "category", "text")
@@ -18,12 +19,26 @@ _FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
 _OWN_LABELS = (".svm", ".svmlight", ".libsvm")
 
 
+class Once(argparse.Action):
+    """An option with one value, refused when it is given a second time: the first would be lost."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        """Set the value."""
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, f"given twice: {getattr(namespace, self.dest)} and {values}")
+        setattr(namespace, self.dest, values)
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare FILE, --data and how files are read."""
     source = parser.add_argument_group("what to learn from")
     source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
-    source.add_argument("--target", metavar="COL", help="column that holds the label (svmlight files bring theirs)")
-    source.add_argument("--data", metavar="NAME", help="a registered data set instead of files")
+    source.add_argument(
+        "--target", action=Once, metavar="COL", help="column that holds the label (svmlight files bring theirs)"
+    )
+    source.add_argument("--data", action=Once, metavar="NAME", help="a registered data set instead of files")
     add_reading_options(parser)
 
 
@@ -64,6 +79,7 @@ def add_dates(parser: Any) -> None:
     parser.add_argument(
         "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
     )
+    parser.add_argument("--date-order", choices=ORDERS, help="of a date such as 03/04/2026: day first, or month")
 
 
 def types(text: str) -> dict[str, str]:
@@ -98,6 +114,7 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
         "target_type": args.target_type,
         "types": args.types,
         "dates": args.dates,
+        "date_order": args.date_order,
         "on_error": args.on_error,
         "weight": args.weight,
         "id": args.id,

@@ -1,4 +1,6 @@
-"""A run that can be stopped: a signal ends the stream early, so that what was learned is reported and saved."""
+"""A run that can be stopped: a signal, or a row that cannot be read, ends the stream early, so that what was learned is
+reported and saved.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from varifold.base import Block
+from varifold.errors import DataError
 from varifold.streams.stream import Batch, Stream, batches_of
 
 _ROWS = 4_096
@@ -16,7 +19,7 @@ _ROWS = 4_096
 
 
 class Stoppable(Stream):
-    """A stream in pieces, which ends at the next one once SIGINT or SIGTERM came."""
+    """A stream in pieces, which ends at the next one once SIGINT or SIGTERM came, or where it cannot be read on."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -24,6 +27,8 @@ class Stoppable(Stream):
         self.once, self.delay, self.scored_from = stream.once, stream.delay, stream.scored_from
         self.signal = 0
         """The signal that came, 0 without one."""
+        self.error: DataError | None = None
+        """Why the stream could not be read on; an error in its first batch is raised instead."""
 
     def blocks(self) -> Iterator[Block]:
         """The pieces, in order."""
@@ -31,17 +36,23 @@ class Stoppable(Stream):
 
     def batches(self) -> Iterator[Batch]:
         """The pieces with the ids and times of their rows."""
-        batches = batches_of(self._stream)
+        batches, begun = batches_of(self._stream), False
         while not self.signal:
             try:
                 self._reading = True
                 batch = next(batches, None)
             except KeyboardInterrupt:
                 return
+            except DataError as error:
+                if not begun:
+                    raise
+                self.error = error
+                return
             finally:
                 self._reading = False
             if batch is None:
                 return
+            begun = True
             for lo in range(0, len(batch.block), _ROWS):
                 if self.signal:
                     return

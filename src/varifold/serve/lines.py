@@ -58,19 +58,21 @@ class Fields:
         time: str | None = None,
         ignore: Iterable[str] = (),
         dates: Mapping[str, Sequence[str]] | None = None,
+        date_order: str | None = None,
         categories: Iterable[str] = (),
     ) -> None:
         self.target = target
         self.id = id
         self.time = time
         self.ignore = frozenset(ignore)
-        self.dates = Dates(dates or {}, time)
+        self.dates = Dates(dates or {}, time, date_order)
         self.categories = frozenset(categories)
 
     def noted(self) -> dict[str, Any]:
         """What a model remembers of it, as `varifold run` notes it."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
         given = {"target": self.target, "id": self.id, "time": self.time, "ignore": sorted(self.ignore), "dates": dates}
+        given["date_order"] = self.dates.order
         return {name: value for name, value in given.items() if value}
 
     def row(self, found: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     model: Any
     omitted: str
+    shuffle: bool
+    random_state: int
     _task: ClassVar[str] = "classification"
 
     # ------------------------------------------------------------------ parameters
@@ -107,6 +109,12 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def _in_order(self, block: Block) -> Block:
+        """The rows as `fit` learns them: as they are, or permuted."""
+        if not self.shuffle:
+            return block
+        return block.take(np.random.default_rng(self.random_state).permutation(len(block)))
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """The learner's own answers and probabilities for each row; nothing is learned."""

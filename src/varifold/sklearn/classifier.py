@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,9 @@ from varifold.sklearn.extra import (
     check_is_fitted,
     column_or_1d,
 )
+
+SORTED_ROWS = 30
+"""Rows from which on sorted labels are no accident."""
 
 
 class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[misc]
@@ -35,6 +39,11 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
     omitted
         What the cells are that a sparse matrix does not store: ``"absent"``, as everywhere in this library, or
         ``"zero"``, as scikit-learn's own estimators read them (the matrix is then made dense).
+    shuffle
+        Whether `fit` permutes the rows first. By default they are learned in their order, as a stream is; rows sorted
+        by their label, as in many example sets, are no stream.
+    random_state
+        Seed of that permutation.
 
     Attributes
     ----------
@@ -69,16 +78,22 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
 
     """
 
-    def __init__(self, model: Any = "auto", *, omitted: str = "absent") -> None:
+    def __init__(
+        self, model: Any = "auto", *, omitted: str = "absent", shuffle: bool = False, random_state: int = 0
+    ) -> None:
         self.model = model
         self.omitted = omitted
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from nothing: one pass over the rows, in their order."""
+        """Learn from nothing: one pass over the rows, in their order or permuted (`shuffle`)."""
         X, names = self._read(X)
         labels = self._labels(X, y)
         learner = self._new_learner()
-        learner.learn_many(block_of(X, names, labels, sample_weight))
+        if not self.shuffle:
+            warn_if_sorted(labels)
+        learner.learn_many(self._in_order(block_of(X, names, labels, sample_weight)))
         self._keep_names(names)
         self.model_ = learner
         self.classes_ = np.unique(labels)
@@ -163,3 +178,15 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         if unknown:
             raise LabelError(f"the label {unknown[0]!r} is not among the declared classes {known.tolist()!r}")
         return known
+
+
+def warn_if_sorted(labels: NDArray[Any]) -> None:
+    """Warn when all rows of one label come before all rows of the next: a learner of streams forgets the first ones."""
+    changes = int((labels[1:] != labels[:-1]).sum())
+    if len(labels) < SORTED_ROWS or changes == 0 or changes != len(np.unique(labels)) - 1:
+        return
+    warnings.warn(
+        f"the {len(labels)} rows are sorted by their label, and are learned in their order; shuffle=True permutes them",
+        UserWarning,
+        stacklevel=3,
+    )

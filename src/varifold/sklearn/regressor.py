@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from varifold.base import Block
 from varifold.errors import DataError, LabelError
 from varifold.sklearn.base import VaryingEstimator, block_of, rows_of
 from varifold.sklearn.extra import (
@@ -32,6 +34,10 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
         copied without what it has learned. Its parameters are set and searched as ``model__r``.
     omitted
         What the cells are that a sparse matrix does not store: ``"absent"`` or ``"zero"``.
+    shuffle
+        Whether `fit` permutes the rows first. By default they are learned in their order, as a stream is.
+    random_state
+        Seed of that permutation.
 
     Attributes
     ----------
@@ -53,13 +59,17 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
 
     _task: ClassVar[str] = "regression"
 
-    def __init__(self, model: Any = "autoregressor", *, omitted: str = "absent") -> None:
+    def __init__(
+        self, model: Any = "autoregressor", *, omitted: str = "absent", shuffle: bool = False, random_state: int = 0
+    ) -> None:
         self.model = model
         self.omitted = omitted
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from nothing: one pass over the rows, in their order."""
-        return self._learn(self._new_learner(), *self._read(X), y, sample_weight)
+        """Learn from nothing: one pass over the rows, in their order or permuted (`shuffle`)."""
+        return self._learn(self._new_learner(), *self._read(X), y, sample_weight, in_order=self._in_order)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Continue with more rows, whose columns may be others."""
@@ -73,8 +83,16 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
         found: NDArray[np.float64] = self.model_.run_block(block, np.arange(1, len(block) + 1))
         return found
 
-    def _learn(self, learner: Any, X: Any, names: Names | None, y: Any, sample_weight: Any) -> Self:
-        learner.learn_many(block_of(X, names, self._targets(X, y), sample_weight, numeric=True))
+    def _learn(
+        self,
+        learner: Any,
+        X: Any,
+        names: Names | None,
+        y: Any,
+        sample_weight: Any,
+        in_order: Callable[[Block], Block] = lambda block: block,
+    ) -> Self:
+        learner.learn_many(in_order(block_of(X, names, self._targets(X, y), sample_weight, numeric=True)))
         self._keep_names(names)
         self.model_ = learner
         return self

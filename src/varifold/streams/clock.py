@@ -12,7 +12,10 @@ import numpy as np
 
 from varifold.errors import DataError
 
-__all__ = ["EXAMPLES", "is_time", "looks_like_time", "parse_time"]
+__all__ = ["EXAMPLES", "ORDERS", "in_order", "is_time", "looks_like_time", "parse_time"]
+
+ORDERS = ("dmy", "mdy")
+"""In which a date such as 03/04/2026 may have its day, month and year."""
 
 EXAMPLES = "ISO 8601 such as 2026-03-04 or 2026-03-04T12:30:00, or seconds or milliseconds since 1970"
 _ISO = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?\s*(Z|[-+]\d{2}(:?\d{2})?)?)?)?")
@@ -60,6 +63,15 @@ def _from_text(text: str) -> datetime | None:
         return None
 
 
+def in_order(value: Any, order: str | None) -> Any:
+    """A date with slashes, such as 03/04/2026, as ISO 8601 text; anything else, or without an order, as it is."""
+    found = _YEAR_LAST.fullmatch(value.strip()) if order is not None and isinstance(value, str) else None
+    if found is None or found[2] == ".":
+        return value
+    first, _, second, year, clock = found.groups()
+    return _written(year, *((second, first) if order == "dmy" else (first, second)), clock)
+
+
 def _as_iso(text: str) -> str:
     """A date with slashes or dots as ISO 8601; DataError for one of which nobody can tell the day from the month."""
     if found := _YEAR_FIRST.fullmatch(text):
@@ -70,11 +82,15 @@ def _as_iso(text: str) -> str:
             day, month = month, day
         elif mark == "/" and int(day) <= 12 and int(day) != int(month):
             raise DataError(
-                f"{text!r} may be day {int(day)} of month {int(month)}, or day {int(month)} of month {int(day)}; write "
-                "dates as 2026-03-04 (year, month, day)"
+                f"{text!r} may be day {int(day)} of month {int(month)}, or day {int(month)} of month {int(day)}; say "
+                "which, date_order='dmy' or 'mdy' (--date-order dmy), or write dates as 2026-03-04"
             )
     else:
         return text
+    return _written(year, month, day, clock)
+
+
+def _written(year: str, month: str, day: str, clock: str | None) -> str:
     hour, minutes = (clock or "0:00").split(":", 1)
     return f"{year}-{int(month):02}-{int(day):02}T{int(hour):02}:{minutes}"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -12,6 +14,7 @@ import narwhals.stable.v1 as nw
 from varifold._engine.block import Block
 from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.errors import DataError, ParameterError
+from varifold.streams.clock import in_order
 from varifold.streams.readers.context import ABSENT, MAX_LINE, Column, Context
 from varifold.streams.readers.csv import read_delimited
 from varifold.streams.readers.dates import Dates
@@ -67,6 +70,8 @@ class ReadStream(Stream):
             before, rows = rows, rows + len(batch.block)
             if context.target_type == "number":
                 batch = as_numbers(context, batch, before)
+            if context.dates.order is not None and batch.times is not None:
+                batch = replace(batch, times=[in_order(time, context.dates.order) for time in batch.times])
             if len(batch.block):
                 yield batch
         context.warn_absent_columns()
@@ -120,6 +125,7 @@ def read(
     target_type: str | None = None,
     types: Mapping[str, str] | None = None,
     dates: Mapping[str, Sequence[str]] | None = None,
+    date_order: str | None = None,
     absent: Sequence[str] = ABSENT,
     on_error: str = "raise",
     omitted: str = "absent",
@@ -161,6 +167,8 @@ def read(
         age (days up to the row's `time`). ``{"when": ["hour", "weekday"]}`` gives ``when:hour`` and
         ``when:weekday=Mon``. Dates are ISO 8601 text, Python's, NumPy's or pandas' types, or seconds since 1970. A
         column of dates that no option names is refused.
+    date_order
+        ``dmy`` or ``mdy``: how a date such as 03/04/2026 is meant, also in the column `time`.
     absent
         Cells that mean "not observed".
     on_error
@@ -197,7 +205,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line, unlabelled, Dates(dates or {}, time),
+        decimal, header, max_line, unlabelled, Dates(dates or {}, time, date_order),
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
@@ -223,6 +231,9 @@ def column_names(path: str | os.PathLike[str]) -> set[str]:
 
 
 def _read_files(context: Context, paths: Sequence[Any], format: str | None, encoding: str) -> Iterator[Batch]:
+    for path in paths:
+        if path != "-" and not os.path.exists(path):
+            raise DataError(f"{path} cannot be opened: {os.strerror(errno.ENOENT)}")
     for number, path in enumerate(paths, 1):
         context.more_files = number < len(paths)
         source = open_source(path, format=format, encoding=encoding)

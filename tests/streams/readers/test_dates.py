@@ -177,6 +177,22 @@ def test_dates_with_slashes_or_dots_are_dates(text: str, meant: dt.datetime, tmp
 def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_path: Path) -> None:
     file = csv_of(tmp_path, [{"made": "03/04/2026", "a": 1.0, "y": "p"}])
     with pytest.raises(
-        DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; write dates as"
+        DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; say which, date_order="
     ):
         list(read(file, target="y", dates={"made": ["day"]}))
+    for order, day in (("dmy", 3.0), ("mdy", 4.0)):
+        ((x, _),) = read(file, target="y", dates={"made": ["day"]}, date_order=order)
+        assert x["made:day"] == day
+    with pytest.raises(ParameterError, match=r"date_order must be one of dmy, mdy. Got 'ymd'"):
+        read(file, target="y", date_order="ymd")
+
+
+def test_the_order_of_dates_also_holds_for_the_time_of_the_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"when": f"{1 + i % 9:02}/{1 + i // 9:02}/2026", "a": float(i), "y": "pq"[i % 2]} for i in range(36)]
+    words = ["run", str(csv_of(tmp_path, rows)), "--target", "y", "--time", "when", "--model", "arow", "--by", "month"]
+    assert main([*words, "--date-order", "dmy", "--format", "json"]) == 0
+    assert [each["period"] for each in json.loads(capsys.readouterr().out)["periods"]] == [
+        f"2026-0{m}" for m in range(1, 5)
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
-from varifold.streams.clock import looks_like_time, parse_time
+from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
 from varifold.streams.readers.missing import is_missing
 
 __all__ = ["PARTS", "Dates", "date_error", "refuse_dates"]
@@ -40,11 +40,14 @@ class Dates:
 
     A part is the feature ``column:part``. `hour` is a number from 0 to 24, `weekday` and `month` are categories, `day`
     (of the month), `year` and `elapsed` (days since 1970) are numbers. `age` is the days from the date to the time of
-    its row, which the option `time` names.
+    its row, which the option `time` names. `order` says how a date such as 03/04/2026 is meant: ``dmy`` or ``mdy``.
     """
 
-    def __init__(self, given: Mapping[str, Sequence[str]], time: str | None) -> None:
+    def __init__(self, given: Mapping[str, Sequence[str]], time: str | None, order: str | None = None) -> None:
         self.time = time
+        self.order = order
+        if order not in (None, *ORDERS):
+            raise ParameterError(f"date_order must be one of {', '.join(ORDERS)}. Got {order!r} instead.")
         if not isinstance(given, Mapping):
             raise ParameterError(f"dates must be a dict of column name -> list of parts. Got {given!r} instead.")
         self.parts = {column: self._checked(column, parts) for column, parts in given.items()}
@@ -71,13 +74,13 @@ class Dates:
 
     def features(self, column: str, value: Any, at: Any) -> dict[str, float | str]:
         """The features of one date; `at` is the time of its row."""
-        t = parse_time(value)
+        t = parse_time(in_order(value, self.order))
         found: dict[str, float | str] = {}
         for part in self.parts[column]:
             if part != "age":
                 found[f"{column}:{part}"] = PARTS[part](t)
             elif not is_missing(at):
-                found[f"{column}:age"] = (_plain(parse_time(at)) - _plain(t)) / _DAY
+                found[f"{column}:age"] = (_plain(parse_time(in_order(at, self.order))) - _plain(t)) / _DAY
         return found
 
 
