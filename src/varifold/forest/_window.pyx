@@ -59,8 +59,9 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
 cdef class Window:
     """A ring of rows; memory is taken by reserve() before put()."""
 
-    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0):
+    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0, bint numeric=False):
         self.most = most
+        self.numeric = numeric
         self.most_numbers = most_numbers
 
     def __dealloc__(self):
@@ -108,6 +109,7 @@ cdef class Window:
         self.numbers += r.n - (into.n if self.taken >= self.most else 0)
         into.n = r.n
         into.y = r.y
+        into.target = r.target
         into.w = r.w
         self.taken += 1
         self.close_ring()
@@ -142,22 +144,28 @@ cdef class Window:
             ends[i + 1] = ends[i] + self.row[i].n
         cdef int32_t[::1] keys = np.zeros(ends[held], dtype=np.int32)
         cdef double[::1] values = np.zeros(ends[held])
-        cdef int32_t[::1] y = np.zeros(held, dtype=np.int32)
         cdef double[::1] w = np.zeros(held)
         for i in range(held):
-            y[i] = self.row[i].y
             w[i] = self.row[i].w
             for j in range(self.row[i].n):
                 keys[ends[i] + j] = self.row[i].key[j]
                 values[ends[i] + j] = self.row[i].value[j]
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
-                "window.y": np.asarray(y), "window.w": np.asarray(w),
+                "window.y": self.answers(held), "window.w": np.asarray(w),
                 "window.taken": np.array([self.taken], dtype=np.int64)}
+
+    def answers(self, Py_ssize_t held):
+        """The labels or targets of the rows."""
+        cdef Py_ssize_t i
+        if self.numeric:
+            return np.array([self.row[i].target for i in range(held)], dtype=np.float64)
+        return np.array([self.row[i].y for i in range(held)], dtype=np.int32)
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):
         """Take what dump() gave, checked."""
         cdef Py_ssize_t i, j
-        held = len(checked_array(arrays, "window.y", "i", (None,), 0, classes - 1))
+        kind, low, high = ("f", -1e150, 1e150) if self.numeric else ("i", 0, classes - 1)
+        held = len(checked_array(arrays, "window.y", kind, (None,), low, high))
         ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"]))
         keys = checked_array(arrays, "window.keys", "i", (int(ends[held]),), 2, 2 * capacity - 1)
         values = checked_array(arrays, "window.values", "f", keys.shape)
@@ -168,6 +176,8 @@ cdef class Window:
             self.most = held    # the ring stopped growing
         if held != min(taken, self.most) or ends[0] != 0 or (np.diff(ends.astype(np.int64)) < 0).any():
             raise ValueError("the instances kept do not fit the window")
+        if self.numeric and held and min(arrays["window.w"]) <= 0.0:
+            raise ValueError("window.w holds weights of 0")
         if levels.size and (levels.min() < 0 or levels.max() >= capacity):
             raise ValueError("window.values holds levels that are no slots")
         self.taken = taken
@@ -182,7 +192,10 @@ cdef class Window:
                 self.row[i].value[j] = values[low + j]
             self.row[i].n = high - low
             self.numbers += high - low
-            self.row[i].y = arrays["window.y"][i]
+            if self.numeric:
+                self.row[i].target = arrays["window.y"][i]
+            else:
+                self.row[i].y = arrays["window.y"][i]
             self.row[i].w = arrays["window.w"][i]
         self.close_ring()
 
