@@ -33,6 +33,7 @@ from varifold.base import VaryingRegressor as VaryingRegressor
 from varifold.base import Vocabulary as Vocabulary
 from varifold.base import models as models
 from varifold.base import to_block as to_block
+from varifold.copula.copularegressor import CopulaRegressor as CopulaRegressor
 from varifold.copula.imputer import CopulaImputer as CopulaImputer
 from varifold.copula.ovfm import OVFM as OVFM
 from varifold.evolving.cwfe import CWFE as CWFE
@@ -43,6 +44,7 @@ from varifold.evolving.fesl import FESL as FESL
 from varifold.evolving.fesl import NOGD as NOGD
 from varifold.evolving.fesl import ROGDf as ROGDf
 from varifold.evolving.fesl import ROGDu as ROGDu
+from varifold.evolving.feslregressor import FESLRegressor as FESLRegressor
 from varifold.evolving.pafe import PAFE as PAFE
 from varifold.evolving.pafe import NPAd as NPAd
 from varifold.evolving.pafe import RPAf as RPAf
@@ -50,6 +52,7 @@ from varifold.evolving.pafe import RPAu as RPAu
 from varifold.forest.dynfo import DynFo as DynFo
 from varifold.forest.orf3v import ORF3V as ORF3V
 from varifold.forest.windowforest import WindowForest as WindowForest
+from varifold.forest.windowforestregressor import WindowForestRegressor as WindowForestRegressor
 from varifold.linear.additive import Additive as Additive
 from varifold.linear.additiveregressor import AdditiveRegressor as AdditiveRegressor
 from varifold.linear.arow import AROW as AROW

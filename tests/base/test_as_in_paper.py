@@ -13,12 +13,14 @@ NO_PAPER = {
     "arowregressor",
     "auto",
     "autoregressor",
+    "copularegressor",
     "gaussiannb",
     "meanregressor",
     "neighbours",
     "neighboursregressor",
     "olvfregressor",
     "windowforest",
+    "windowforestregressor",
 }
 
 

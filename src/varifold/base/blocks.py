@@ -27,7 +27,7 @@ _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
 
 _READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
 
-__all__ = ["Block", "Labels", "Vocabulary", "to_block", "with_numbers"]
+__all__ = ["Block", "Labels", "Vocabulary", "check_block", "to_block", "with_numbers"]
 
 
 def to_block(
@@ -251,3 +251,9 @@ def _mixed(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> list[tu
     ids[filled] = cells.indices
     values[filled] = cells.values
     return [(ids, values)]
+
+
+def check_block(block: Any) -> None:
+    """Refuse what is no Block."""
+    if not isinstance(block, Block):
+        raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")

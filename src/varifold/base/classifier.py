@@ -14,17 +14,16 @@ from varifold._engine.conformal import Conformal
 from varifold._engine.decision import Decision
 from varifold._engine.vocabulary import plain_label
 from varifold.base import frames
-from varifold.base.blocks import to_block
+from varifold.base.blocks import check_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
-from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.learner import INTERCEPT, Instance, JsonText, Task, VaryingLearner, checked_schedule, one_target
 from varifold.base.params import AnyOf, Constraint, OneOf
-from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.errors import UnknownNameError
 
 __all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
 
-JsonText = bytes | bytearray | str
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that stand for no feature."""
 
@@ -234,7 +233,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         'alarm'
 
         """
-        self._engine.learn_json(line, y, w, _one_label(y, target))
+        self._engine.learn_json(line, y, w, one_target(y, target))
 
     def predict_json(self, line: JsonText, *, target: str | None = None) -> Any:
         """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
@@ -251,7 +250,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         The line is read once. A line that is refused is neither predicted nor learned.
         """
-        return self._engine.learn_json(line, y, w, _one_label(y, target), predict=True)
+        return self._engine.learn_json(line, y, w, one_target(y, target), predict=True)
 
     # ------------------------------------------------------------------ many instances
 
@@ -304,7 +303,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """`run_block`, and the sets given before learning: whether they hold each label, rows x coverages x labels."""
-        _check_block(block)
+        check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
         codes, probabilities, held = self._engine.run(block, schedule=checked_schedule(schedule), sets=True)
@@ -327,7 +326,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives labels that arrive late.
         """
-        _check_block(block)
+        check_block(block)
         codes, probabilities = self._engine.run(block, schedule=checked_schedule(schedule))
         return codes, probabilities
 
@@ -344,15 +343,3 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
-
-
-def _check_block(block: Any) -> None:
-    if not isinstance(block, Block):
-        raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
-
-
-def _one_label(y: Hashable, target: str | None) -> str | None:
-    """The target, unless the label is given twice."""
-    if target is not None and y is not None:
-        raise ParameterError(f"the label is given as y ({y!r}) and by target ({target!r}); give one of the two")
-    return target

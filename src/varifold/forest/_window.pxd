@@ -12,7 +12,8 @@ cdef struct Row:
     double* value
     Py_ssize_t n
     Py_ssize_t room
-    int y
+    int y              # label of a classifier's row
+    double target      # number of a regressor's row
     double w
 
 # Ways of a split: a bit for where absent values go, a bit for splits that only ask whether the column is there.
@@ -52,6 +53,7 @@ cdef enum:
 
 cdef class Window:
     cdef readonly Py_ssize_t most       # rows kept
+    cdef readonly bint numeric          # rows have targets, not labels
     cdef readonly int64_t taken         # rows put in so far
     cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
     cdef Py_ssize_t numbers             # held now
