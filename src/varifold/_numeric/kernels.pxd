@@ -57,6 +57,14 @@ cdef extern from *:
     static VARIFOLD_WIDE void varifold_divide(ptrdiff_t n, double* VARIFOLD_ALONE out, const double* a) {
         for (ptrdiff_t j = 0; j < n; j++) out[j] /= a[j];
     }
+    static VARIFOLD_WIDE void varifold_count_below(ptrdiff_t n, const double* VARIFOLD_ALONE x, int m,
+            const double* VARIFOLD_ALONE cut, int* VARIFOLD_ALONE out) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] = 0;
+        for (int b = 0; b < m; b++) {
+            const double c = cut[b];
+            for (ptrdiff_t j = 0; j < n; j++) out[j] += c < x[j];
+        }
+    }
     """
     # out += x a, and out -= x a
     void add_multiple "varifold_add"(Py_ssize_t n, double* out, double x, const double* a) noexcept nogil
@@ -72,3 +80,6 @@ cdef extern from *:
                                             const double* a) noexcept nogil
     # out /= a
     void divide_by "varifold_divide"(Py_ssize_t n, double* out, const double* a) noexcept nogil
+    # out: how many of the m cuts are below each x
+    void count_below "varifold_count_below"(Py_ssize_t n, const double* x, int m, const double* cut,
+                                            int* out) noexcept nogil
