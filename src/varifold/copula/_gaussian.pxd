@@ -11,7 +11,7 @@ cdef struct Matrices:
     double* mean         # [class][slot]
     double* weight       # [class][slot]: weight behind the mean
     double* cov          # [1 + class][slot][slot]: of all classes, then of each
-    double* factor       # scratch [slot][slot]
+    double* factor       # scratch [slot][slot], by column
 
 
 cdef class GaussianModel(Model):
@@ -27,12 +27,14 @@ cdef class GaussianModel(Model):
     cdef double* seen              # [slot]: instances
     cdef double* value             # scratch [slot]: values present
     cdef double* distance          # scratch [slot]
+    cdef double* goal              # scratch [slot]: what covariances move towards
     cdef int32_t* order            # scratch [slot]: slots present, then slots absent
 
     cdef int fit(self, Py_ssize_t room, int classes) except -1
     cdef Py_ssize_t gather(self, View* v) noexcept nogil
     cdef Py_ssize_t absent(self, Py_ssize_t present) noexcept nogil
-    cdef double covariance(self, int c, int32_t a, int32_t b) noexcept nogil
+    cdef double own_part(self, int c) noexcept nogil
+    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t all, double* out) noexcept nogil
     cdef void factorise(self, int c, Py_ssize_t present, Py_ssize_t all) noexcept nogil
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil
     cdef double log_density(self, int c, Py_ssize_t i) noexcept nogil

@@ -18,6 +18,7 @@ from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
+from varifold._numeric.kernels cimport add_multiple, subtract_columns, subtract_multiple
 from varifold._numeric.memory cimport allocate
 
 from varifold._engine.state import checked_array
@@ -53,6 +54,7 @@ cdef class GaussianModel(Model):
         self.arrays.declare("seen", <void**> &self.seen, SLOT, 1, FLOAT64, True, most, 0.0, 0.0)
         self.arrays.scratch(<void**> &self.value, SLOT, 1, FLOAT64, most)
         self.arrays.scratch(<void**> &self.distance, SLOT, 1, FLOAT64, most)
+        self.arrays.scratch(<void**> &self.goal, SLOT, 1, FLOAT64, most)
         self.arrays.scratch(<void**> &self.order, SLOT, 1, INT32, most)
 
     def __dealloc__(self):
@@ -139,38 +141,44 @@ cdef class GaussianModel(Model):
             n += 1
         return n
 
-    cdef inline double covariance(self, int c, int32_t a, int32_t b) noexcept nogil:
-        """Covariance of two features in a class, drawn to that of all."""
-        cdef Py_ssize_t at = a * self.room + b, block = self.room * self.room
-        cdef double own = self.counts[c] / (self.counts[c] + PRIOR)
-        return own * self.cov[(c + 1) * block + at] + (1.0 - own) * self.cov[at]
+    cdef inline double own_part(self, int c) noexcept nogil:
+        """The part of a class's own covariance in the one that it is given; the rest is that of all."""
+        return self.counts[c] / (self.counts[c] + PRIOR)
+
+    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t all, double* out) noexcept nogil:
+        """Covariances of the j-th feature laid out with those from it on, drawn to those of all classes."""
+        cdef double own = self.own_part(c)
+        cdef double* common = self.cov + self.order[j] * self.room
+        cdef double* line = common + (c + 1) * self.room * self.room
+        cdef Py_ssize_t i
+        for i in range(j, all):
+            out[i] = own * line[self.order[i]] + (1.0 - own) * common[self.order[i]]
 
     cdef void factorise(self, int c, Py_ssize_t present, Py_ssize_t all) noexcept nogil:
-        """Cholesky factor of the covariance of the present features, with rows for the absent ones against them."""
-        cdef Py_ssize_t i, j, h
-        cdef double s
-        cdef double* row
-        cdef double* other
-        for i in range(all):
-            row = self.factor + i * self.room
-            for j in range(min(i + 1, present)):
-                other = self.factor + j * self.room
-                s = self.covariance(c, self.order[i], self.order[j])
-                for h in range(j):
-                    s -= row[h] * other[h]
-                row[j] = sqrt(max(s, 0.0) + RIDGE) if i == j else s / other[j]
+        """Cholesky factor of the covariance of the present features, with rows for the absent ones against them.
+
+        It is kept by column: that of the j-th feature starts at `factor` + j * room.
+        """
+        cdef Py_ssize_t i, j
+        cdef double* column
+        for j in range(present):
+            column = self.factor + j * self.room
+            self.gather_covariances(c, j, all, column)
+            subtract_columns(all - j, column + j, j, self.factor + j, self.room, self.factor + j, self.room)
+            column[j] = sqrt(max(column[j], 0.0) + RIDGE)
+            for i in range(j + 1, all):
+                column[i] /= column[j]
 
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil:
         """Whitened distances from the class's means: the solution of factor * distance = value - mean."""
-        cdef Py_ssize_t i, h
-        cdef double s
-        cdef double* row
+        cdef Py_ssize_t i
+        cdef double* column
         for i in range(present):
-            row = self.factor + i * self.room
-            s = self.value[i] - self.mean[c * self.room + self.order[i]]
-            for h in range(i):
-                s -= row[h] * self.distance[h]
-            self.distance[i] = s / row[i]
+            self.distance[i] = self.value[i] - self.mean[c * self.room + self.order[i]]
+        for i in range(present):
+            column = self.factor + i * self.room
+            self.distance[i] /= column[i]
+            subtract_multiple(present - i - 1, self.distance + i + 1, self.distance[i], column + i + 1)
 
     cdef inline double log_density(self, int c, Py_ssize_t i) noexcept nogil:
         """Log density of the i-th value present, given those before it."""
@@ -201,8 +209,7 @@ cdef class GaussianModel(Model):
         return n
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Py_ssize_t i, h, present, all, at
-        cdef double s
+        cdef Py_ssize_t i, present, all, at
         for i in range(v.n):
             if v.slot[i] < self.room:
                 self.seen[v.slot[i]] += 1.0
@@ -210,11 +217,9 @@ cdef class GaussianModel(Model):
         all = self.absent(present)
         self.factorise(y, present, all)
         self.centre(y, present)
-        for i in range(present, all):
-            s = 0.0
-            for h in range(present):
-                s += self.factor[i * self.room + h] * self.distance[h]
-            self.distance[i] = s
+        memset(self.distance + present, 0, (all - present) * sizeof(double))
+        for i in range(present):
+            add_multiple(all - present, self.distance + present, self.distance[i], self.factor + i * self.room + present)
         for i in range(present):
             self.distance[i] = self.value[i] - self.mean[y * self.room + self.order[i]]
         self.move(y, present, all, pace(self.counts[y], w), pace(self.total[0], w))
@@ -230,25 +235,24 @@ cdef class GaussianModel(Model):
 
         For two absent features their conditional covariance given the present ones is added.
         """
-        cdef Py_ssize_t i, j, h, at, back, block = (c + 1) * self.room * self.room
-        cdef double goal
-        cdef double* row
-        cdef double* other
-        for i in range(all):
-            row = self.factor + i * self.room
-            for j in range(i + 1):
-                other = self.factor + j * self.room
-                goal = self.distance[i] * self.distance[j]
-                if j >= present:
-                    goal += self.covariance(c, self.order[i], self.order[j])
-                    for h in range(present):
-                        goal -= row[h] * other[h]
+        cdef Py_ssize_t i, j, at, back, block = (c + 1) * self.room * self.room
+        cdef double* goal = self.goal
+        for j in range(all):
+            if j >= present:
+                self.gather_covariances(c, j, all, goal)
+                for i in range(j, all):
+                    goal[i] = self.distance[i] * self.distance[j] + goal[i]
+                subtract_columns(all - j, goal + j, present, self.factor + j, self.room, self.factor + j, self.room)
+            else:
+                for i in range(j, all):
+                    goal[i] = self.distance[i] * self.distance[j]
+            for i in range(j, all):
                 at = self.order[i] * self.room + self.order[j]
                 back = self.order[j] * self.room + self.order[i]
-                self.cov[block + at] += own * (goal - self.cov[block + at])
-                self.cov[at] += common * (goal - self.cov[at])
-                self.cov[block + back] = self.cov[block + at]
-                self.cov[back] = self.cov[at]
+                self.cov[block + back] += own * (goal[i] - self.cov[block + back])
+                self.cov[back] += common * (goal[i] - self.cov[back])
+                self.cov[block + at] = self.cov[block + back]
+                self.cov[at] = self.cov[back]
 
     # ---------------------------------------------------------------- explaining and keeping
 

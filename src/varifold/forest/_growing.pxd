@@ -53,6 +53,8 @@ cdef class Growing(Model):
     cdef double* below                 # scratch [class]: of those left of the threshold
     cdef double[MOST_CUTS] cut         # scratch: thresholds or levels on trial
     cdef Py_ssize_t[MOST_CUTS + 2] rows  # scratch: rows by bin
+    cdef double[SAMPLE] value          # scratch: of the rows that a split is chosen by, in the column on trial
+    cdef int[SAMPLE] bin               # scratch: thresholds below it
 
     cdef Py_ssize_t fewest(self) noexcept nogil
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil
@@ -66,7 +68,8 @@ cdef class Growing(Model):
     cdef double importance_of(self, double gain) noexcept nogil
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
     cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil
-    cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil
+    cdef void gather(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil
+    cdef int draw_cuts(self, Py_ssize_t n, int32_t key) noexcept nogil
     cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil
     cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil
     cdef bint try_split(self, Py_ssize_t left, Py_ssize_t n, int m, Split* tried, Split* best) noexcept nogil

@@ -8,13 +8,20 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._numeric.hashing cimport draw
-from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side
+from varifold._numeric.kernels cimport count_below
+from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side, side_of
 
 from varifold._engine.state import checked_array
+
+cdef double NONE = 1e999 - 1e999    # not a number
 
 
 cdef class Growing(Model):
     """A model that keeps a window of rows and grows trees over it; what for stands in the .pxd file."""
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        self.window.fit_table(capacity, self.window.room)
+        return Model.grow(self, capacity)
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
         """A number from 0 to n - 1, by the next draw for this tree."""
@@ -156,18 +163,28 @@ cdef class Growing(Model):
             self.add_row(self.total, &self.window.row[self.window.spare[i]])
         return self.window.spare
 
-    cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
-        """Values of drawn rows, each once, ascending; of numbers the midpoints between them. Returns how many."""
-        cdef int i, j, m = 0
-        cdef Py_ssize_t at
-        cdef double value
+    cdef void gather(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
+        """Values of the rows under a key, not a number where there is none, in `value`; at most SAMPLE rows."""
+        cdef Py_ssize_t i, at
+        cdef double* column = self.window.table + (key >> 1) * self.window.room
         cdef Row* r
-        for i in range(self.cuts):
-            r = &self.window.row[order[self.pick(n)]]
+        if not key & 1 and (key >> 1) < self.window.tabled:
+            for i in range(n):
+                self.value[i] = column[order[i]]
+            return
+        for i in range(n):
+            r = &self.window.row[order[i]]
             at = place(r, key)
-            if at < 0 or (key & 1 and r.value[at] == 0.0):
+            self.value[i] = r.value[at] if at >= 0 else NONE
+
+    cdef int draw_cuts(self, Py_ssize_t n, int32_t key) noexcept nogil:
+        """Values of drawn rows, each once, ascending; of numbers the midpoints between them. Returns how many."""
+        cdef int i, j, at, m = 0
+        cdef double value
+        for i in range(self.cuts):
+            value = self.value[self.pick(n)]
+            if value != value or (key & 1 and value == 0.0):
                 continue
-            value = r.value[at]
             j = m
             while j > 0 and self.cut[j - 1] > value:
                 j -= 1
@@ -187,35 +204,30 @@ cdef class Growing(Model):
 
     cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil:
         """Rows and their sums by bin: m + 1 between thresholds, or a level each and one for others; then absent."""
-        cdef Py_ssize_t i, at
-        cdef int low, high, middle
+        cdef Py_ssize_t i
+        cdef int low
         cdef Row* r
         memset(self.rows, 0, (m + 2) * sizeof(Py_ssize_t))
         memset(self.table, 0, (m + 2) * self.classes * sizeof(double))
+        count_below(n, self.value, m, self.cut, self.bin)
         for i in range(n):
             r = &self.window.row[order[i]]
-            at = place(r, key)
-            if at < 0:
+            low = self.bin[i]
+            if self.value[i] != self.value[i]:
                 low = m + 1 if not key & 1 or place(r, key - 1) < 0 else m
-            else:
-                low, high = 0, m
-                while low < high:
-                    middle = (low + high) >> 1
-                    if self.cut[middle] < r.value[at]:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if key & 1 and low < m and self.cut[low] != r.value[at]:
-                    low = m
+            elif key & 1 and low < m and self.cut[low] != self.value[i]:
+                low = m
             self.rows[low] += 1
             self.add_row(self.table + low * self.classes, r)
 
     cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil:
         """Try the splits on a column, and on its presence; whether any leaves enough rows on both sides."""
-        cdef int c, j, b, m = self.draw_cuts(order, n, key)
+        cdef int c, j, b, m
         cdef Py_ssize_t left = 0, held
         cdef bint found = False
         cdef Split tried
+        self.gather(order, n, key)
+        m = self.draw_cuts(n, key)
         self.count_bins(order, n, key, m)
         held = n - self.rows[m + 1]
         if held == n and m == 0:
@@ -266,8 +278,11 @@ cdef class Growing(Model):
     cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil:
         """Put the rows that go left before those that go right, each in their order; returns how many go left."""
         cdef Py_ssize_t i, left = 0, right = 0
+        cdef bint tabled = not split.key & 1 and (split.key >> 1) < self.window.tabled
+        cdef double* column = self.window.table + (split.key >> 1) * self.window.room
         for i in range(n):
-            if side(&self.window.row[order[i]], split.key, split.value, split.way):
+            if (side_of(column[order[i]], split.value, split.way) if tabled
+                    else side(&self.window.row[order[i]], split.key, split.value, split.way)):
                 self.window.spare[right] = order[i]
                 right += 1
             else:

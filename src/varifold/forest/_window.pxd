@@ -46,6 +46,12 @@ cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept no
         return 0 if r.value[i] <= value else 1
     return 0 if i >= 0 and r.value[i] == value else 1
 
+cdef inline int side_of(double number, double value, uint8_t way) noexcept nogil:
+    """Where a row goes at a split on a column of numbers, not a number standing for none."""
+    if number != number:
+        return way & ABSENT_RIGHT
+    return 0 if way & PRESENCE or number <= value else 1
+
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil
 
 cdef enum:
@@ -60,6 +66,8 @@ cdef class Window:
     cdef bint closed                    # the ring stopped growing for that
     cdef Row* row                       # ring: row number t is at t % most
     cdef Py_ssize_t room                # rows there is memory for
+    cdef double* table                  # scratch [slot][room]: numbers by column and row, not a number where there is none
+    cdef Py_ssize_t tabled              # slots in it; 0: there is none
     cdef int32_t* order                 # scratch [room]: rows while a tree grows, twice
     cdef int32_t* spare
 
@@ -67,7 +75,9 @@ cdef class Window:
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
-                       const int64_t[::1] y, const double[::1] w) except -1
+                       const double[::1] y, const double[::1] w) except -1
+    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil
+    cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

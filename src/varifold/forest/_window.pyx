@@ -1,4 +1,7 @@
-"""The last labelled instances, by column, in a ring."""
+"""The last labelled instances, by column, in a ring.
+
+As long as it is small, a table of their numbers by column and row stands beside them, in which a number is found at once.
+"""
 
 import numpy as np
 
@@ -8,9 +11,12 @@ from libc.string cimport memcpy, memmove
 
 from varifold._engine.names cimport INDICATOR, NameTable
 from varifold._engine.view cimport View
-from varifold._numeric.memory cimport resize, resize_zeroed
+from varifold._numeric.memory cimport allocate, resize, resize_zeroed
 
 from varifold._engine.state import checked_array
+
+cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
+cdef double NONE = 1e999 - 1e999    # not a number
 
 
 cdef void sort_entries(Row* r) noexcept nogil:
@@ -72,6 +78,7 @@ cdef class Window:
         free(self.row)
         free(self.order)
         free(self.spare)
+        free(self.table)
 
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil:
         """Room for this many rows, half as many again while the ring grows."""
@@ -82,8 +89,39 @@ cdef class Window:
                 or resize(<void**> &self.spare, room * sizeof(int32_t)) < 0
                 or resize_zeroed(<void**> &self.row, self.room * sizeof(Row), room * sizeof(Row)) < 0):
             raise MemoryError
+        self.fit_table(self.tabled, room)
         self.room = room
         return 0
+
+    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil:
+        """Room in the table for so many slots and rows; one that would become too large is given up."""
+        cdef Py_ssize_t i, k, held = min(self.room, room)
+        cdef double* table = NULL
+        if slots == 0 or (self.room > 0 and self.tabled == 0) or (slots <= self.tabled and room == self.room):
+            return 0    # there is none, or no more, or it is large enough
+        if slots * room > MOST_CELLS:
+            slots = 0
+        elif room:
+            table = <double*> allocate(slots * room * sizeof(double))
+            if table == NULL:
+                raise MemoryError
+            for i in range(slots):
+                for k in range(held if i < self.tabled else 0):
+                    table[i * room + k] = self.table[i * self.room + k]
+                for k in range(held if i < self.tabled else 0, room):
+                    table[i * room + k] = NONE
+        free(self.table)
+        self.table = table
+        self.tabled = slots
+        return 0
+
+    cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil:
+        """Write the numbers of a row into the table, or take them out."""
+        cdef Row* r = &self.row[t]
+        cdef Py_ssize_t i
+        for i in range(r.n if self.tabled else 0):
+            if not r.key[i] & 1:
+                self.table[(r.key[i] >> 1) * self.room + t] = NONE if take_out else r.value[i]
 
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil:
         """Room for this many entries in a row, which keeps what it holds."""
@@ -103,7 +141,9 @@ cdef class Window:
 
     cdef void put(self, Row* r) noexcept nogil:
         """Put a row in, in place of the oldest when the ring is full."""
-        cdef Row* into = &self.row[self.taken % self.most]
+        cdef Py_ssize_t t = self.taken % self.most
+        cdef Row* into = &self.row[t]
+        self.enter(t, True)
         memcpy(into.key, r.key, r.n * sizeof(int32_t))
         memcpy(into.value, r.value, r.n * sizeof(double))
         self.numbers += r.n - (into.n if self.taken >= self.most else 0)
@@ -111,6 +151,7 @@ cdef class Window:
         into.y = r.y
         into.target = r.target
         into.w = r.w
+        self.enter(t, False)
         self.taken += 1
         self.close_ring()
 
@@ -124,6 +165,8 @@ cdef class Window:
         """Take the entries with this key out of all rows; with a level, those that hold it lose only the level."""
         cdef Py_ssize_t t, i, held = min(self.taken, <int64_t> self.most)
         cdef Row* r
+        for t in range(self.room if not key & 1 and (key >> 1) < self.tabled else 0):
+            self.table[(key >> 1) * self.room + t] = NONE
         for t in range(held):
             r = &self.row[t]
             i = place(r, key)
@@ -212,10 +255,11 @@ cdef class Window:
                 r.y = <int> y[i]
             r.w = w[i]
             self.numbers += n
+            self.enter(i, False)
         return 0
 
     def nbytes(self):
         """Bytes held."""
         cdef Py_ssize_t i
-        return (self.room * (sizeof(Row) + 2 * sizeof(int32_t))
+        return (self.room * (sizeof(Row) + 2 * sizeof(int32_t) + self.tabled * sizeof(double))
                 + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.room)))

@@ -21,6 +21,10 @@ cdef class NeighboursModel(Model):
     cdef Row* row                      # ring of the last instances
     cdef int64_t taken                 # instances put in so far
     cdef double* counts                # [class]: weight learned
+    cdef double* table                 # scratch [slot][window]: values of the instances, NONE where there is none
+    cdef Py_ssize_t tabled             # slots it holds; 0: there is no table
+    cdef double* total                 # scratch [window]: distances
+    cdef double* shared                # scratch [window]: features shared
     cdef double* dense                 # scratch, by slot: the instance's values, ABSENT elsewhere
     cdef double* partial_scores        # scratch, [class]: scores without one feature
     cdef int32_t* partial_slot         # scratch: slots of the instance without one feature
@@ -28,5 +32,6 @@ cdef class NeighboursModel(Model):
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil
     cdef double distance(self, Row* r) noexcept nogil
-    cdef int nearest(self, Py_ssize_t* place) noexcept nogil
+    cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil
+    cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil
     cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil

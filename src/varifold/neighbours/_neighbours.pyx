@@ -1,4 +1,8 @@
-"""Nearest neighbours among the last instances, compared on the features that both have."""
+"""Nearest neighbours among the last instances, compared on the features that both have.
+
+Beside the instances there is, as long as it is small, a table of their values by feature: distances to all of them are
+then summed up feature by feature, many instances at a time, in the order in which an instance's own list gives them.
+"""
 
 import numpy as np
 
@@ -10,6 +14,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.model cimport Model
 from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
+from varifold._numeric.kernels cimport add_squares, divide_by
 from varifold._numeric.memory cimport allocate, resize
 
 from varifold._engine.state import checked_array
@@ -18,6 +23,8 @@ cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardi
 cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
 cdef double ABSENT = 1e300  # stands for no value in `dense`
 cdef double ANY = 1e999
+cdef double NONE = ANY - ANY    # not a number: stands for no value in `table`
+cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
 
 
 cdef class NeighboursModel(Model):
@@ -27,8 +34,10 @@ cdef class NeighboursModel(Model):
         if not 1 <= k <= MOST or window < 1 or widest < 1:
             raise ValueError(f"k={k} is 1 to {MOST}; window={window} and widest={widest} are at least 1")
         self.row = <Row*> allocate(window * sizeof(Row))
-        if self.row == NULL:
+        self.total = <double*> allocate(2 * window * sizeof(double))
+        if self.row == NULL or self.total == NULL:
             raise MemoryError
+        self.shared = self.total + window
         self.k = k
         self.window = window
         self.widest = widest
@@ -41,10 +50,12 @@ cdef class NeighboursModel(Model):
 
     def __dealloc__(self):
         cdef Py_ssize_t i
-        for i in range(self.window):
+        for i in range(self.window if self.row != NULL else 0):
             free(self.row[i].slot)
             free(self.row[i].x)
         free(self.row)
+        free(self.total)
+        free(self.table)
 
     # ---------------------------------------------------------------- room
 
@@ -56,6 +67,28 @@ cdef class NeighboursModel(Model):
             raise MemoryError
         r.room = n
         return 0
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        """Room for slots; a table that would become too large is given up."""
+        cdef Py_ssize_t i
+        if capacity > MOST_CELLS // self.window:
+            free(self.table)
+            self.table = NULL
+            self.tabled = 0
+        elif capacity > self.tabled:
+            if resize(<void**> &self.table, capacity * self.window * sizeof(double)) < 0:
+                raise MemoryError
+            for i in range(self.tabled * self.window, capacity * self.window):
+                self.table[i] = NONE
+            self.tabled = capacity
+        return Model.grow(self, capacity)
+
+    cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil:
+        """Write an instance of the ring into the table, or take it out."""
+        cdef Row* r = &self.row[place]
+        cdef Py_ssize_t j
+        for j in range(r.n if self.tabled else 0):
+            self.table[r.slot[j] * self.window + place] = NONE if take_out else r.x[j]
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         return self.reserve_row(&self.row[self.taken % self.window], min(n + n_new, self.widest))
@@ -71,6 +104,8 @@ cdef class NeighboursModel(Model):
                     self.row[i].x[n] = self.row[i].x[j]
                     n += 1
             self.row[i].n = n
+        for i in range(self.window if slot < self.tabled else 0):
+            self.table[slot * self.window + i] = NONE
 
     # ---------------------------------------------------------------- answering
 
@@ -86,14 +121,35 @@ cdef class NeighboursModel(Model):
                 shared += 1.0
         return total / shared
 
-    cdef int nearest(self, Py_ssize_t* place) noexcept nogil:
-        """Places in the ring of the k instances nearest to `dense`, by insertion; returns how many there are."""
-        cdef double[MOST] near
+    cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil:
+        """Distances of the instances held into `total`: by table, or one after the other."""
         cdef Py_ssize_t i
+        if self.tabled == 0:
+            for i in range(v.n):
+                if v.slot[i] != 0:
+                    self.dense[v.slot[i]] = v.x[i]
+            for i in range(held):
+                self.total[i] = self.distance(&self.row[i])
+            for i in range(v.n):
+                self.dense[v.slot[i]] = ABSENT
+            return
+        for i in range(held):
+            self.total[i] = UNLIKE * DOUBT
+            self.shared[i] = DOUBT
+        for i in range(v.n):
+            if v.slot[i] != 0 and v.x[i] < 1e299:
+                add_squares(held, self.total, self.shared, v.x[i], self.table + v.slot[i] * self.window)
+        divide_by(held, self.total, self.shared)
+
+    cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil:
+        """Places in the ring of the k instances nearest to this one, nearest first; returns how many there are."""
+        cdef double[MOST] near
+        cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.window)
         cdef int j, found = 0
         cdef double d
-        for i in range(min(self.taken, <int64_t> self.window)):
-            d = self.distance(&self.row[i])
+        self.measure(v, held)
+        for i in range(held):
+            d = self.total[i]
             if found == self.k and d >= near[found - 1]:
                 continue
             j = found if found < self.k else found - 1
@@ -105,18 +161,6 @@ cdef class NeighboursModel(Model):
             place[j] = i
             if found < self.k:
                 found += 1
-        return found
-
-    cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil:
-        """Places of the instances nearest to this one, nearest first; returns how many there are."""
-        cdef Py_ssize_t i
-        cdef int found
-        for i in range(v.n):
-            if v.slot[i] != 0:
-                self.dense[v.slot[i]] = v.x[i]
-        found = self.nearest(place)
-        for i in range(v.n):
-            self.dense[v.slot[i]] = ABSENT
         return found
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
@@ -163,11 +207,13 @@ cdef class NeighboursModel(Model):
         cdef Row* r = &self.row[self.taken % self.window]
         cdef Py_ssize_t first = 1 if v.n and v.slot[0] == 0 else 0
         self.counts[y] += w
+        self.enter(self.taken % self.window, True)
         r.n = min(v.n - first, self.widest)
         memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
         memcpy(r.x, v.x + first, r.n * sizeof(double))
         r.y = y
         r.w = w
+        self.enter(self.taken % self.window, False)
         self.taken += 1
 
     # ---------------------------------------------------------------- files
@@ -218,8 +264,9 @@ cdef class NeighboursModel(Model):
             self.row[i].n = n
             self.row[i].y = y[i]
             self.row[i].w = w[i]
+            self.enter(i, False)
 
     def nbytes(self):
         cdef Py_ssize_t i
-        return (Model.nbytes(self) + self.window * sizeof(Row)
+        return (Model.nbytes(self) + self.window * (sizeof(Row) + (2 + self.tabled) * sizeof(double))
                 + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.window)))

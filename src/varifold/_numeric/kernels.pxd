@@ -1,0 +1,85 @@
+"""Loops over numbers side by side, compiled for the wider registers of newer processors too.
+
+Each number is computed by the same operations in the same order whatever the width, so that the results are the same to
+the bit on every processor.
+"""
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdlib.h>
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+    #define VARIFOLD_WIDE __attribute__((noinline, unused, target_clones("avx2", "default")))
+    #elif defined(__GNUC__)
+    #define VARIFOLD_WIDE __attribute__((unused))
+    #else
+    #define VARIFOLD_WIDE
+    #endif
+    #if defined(_MSC_VER)
+    #define VARIFOLD_ALONE __restrict
+    #else
+    #define VARIFOLD_ALONE restrict
+    #endif
+
+    static VARIFOLD_WIDE void varifold_add(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] += x * a[j];
+    }
+    static VARIFOLD_WIDE void varifold_subtract(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] -= x * a[j];
+    }
+    static VARIFOLD_WIDE void varifold_add_four(ptrdiff_t n, double* VARIFOLD_ALONE out, const double* x,
+            const double* a, const double* b, const double* c, const double* d) {
+        const double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+        for (ptrdiff_t j = 0; j < n; j++) out[j] = out[j] + x0 * a[j] + x1 * b[j] + x2 * c[j] + x3 * d[j];
+    }
+    static VARIFOLD_WIDE void varifold_subtract_columns(ptrdiff_t n, double* VARIFOLD_ALONE out, ptrdiff_t m,
+            const double* x, ptrdiff_t every, const double* a, ptrdiff_t stride) {
+        ptrdiff_t h = 0;
+        for (; h + 4 <= m; h += 4) {
+            const double x0 = x[h * every], x1 = x[(h + 1) * every];
+            const double x2 = x[(h + 2) * every], x3 = x[(h + 3) * every];
+            const double *a0 = a + h * stride, *a1 = a0 + stride, *a2 = a1 + stride, *a3 = a2 + stride;
+            for (ptrdiff_t j = 0; j < n; j++) out[j] = out[j] - x0 * a0[j] - x1 * a1[j] - x2 * a2[j] - x3 * a3[j];
+        }
+        for (; h < m; h++) {
+            const double x0 = x[h * every], *a0 = a + h * stride;
+            for (ptrdiff_t j = 0; j < n; j++) out[j] -= x0 * a0[j];
+        }
+    }
+    static VARIFOLD_WIDE void varifold_add_squares(ptrdiff_t n, double* VARIFOLD_ALONE total,
+            double* VARIFOLD_ALONE shared, double x, const double* a) {
+        for (ptrdiff_t j = 0; j < n; j++) {
+            const double d = x - a[j];
+            total[j] += a[j] == a[j] ? d * d : 0.0;
+            shared[j] += a[j] == a[j] ? 1.0 : 0.0;
+        }
+    }
+    static VARIFOLD_WIDE void varifold_divide(ptrdiff_t n, double* VARIFOLD_ALONE out, const double* a) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] /= a[j];
+    }
+    static VARIFOLD_WIDE void varifold_count_below(ptrdiff_t n, const double* VARIFOLD_ALONE x, int m,
+            const double* VARIFOLD_ALONE cut, int* VARIFOLD_ALONE out) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] = 0;
+        for (int b = 0; b < m; b++) {
+            const double c = cut[b];
+            for (ptrdiff_t j = 0; j < n; j++) out[j] += c < x[j];
+        }
+    }
+    """
+    # out += x a, and out -= x a
+    void add_multiple "varifold_add"(Py_ssize_t n, double* out, double x, const double* a) noexcept nogil
+    void subtract_multiple "varifold_subtract"(Py_ssize_t n, double* out, double x, const double* a) noexcept nogil
+    # out += x[0] a + x[1] b + x[2] c + x[3] d, added in this order
+    void add_four "varifold_add_four"(Py_ssize_t n, double* out, const double* x, const double* a, const double* b,
+                                      const double* c, const double* d) noexcept nogil
+    # out -= x[0] a[0] + x[every] a[1] + ..., one of m at a time; a[h] starts at a + h * stride
+    void subtract_columns "varifold_subtract_columns"(Py_ssize_t n, double* out, Py_ssize_t m, const double* x,
+                                                      Py_ssize_t every, const double* a, Py_ssize_t stride) noexcept nogil
+    # where a is a number: total += (x - a)^2, shared += 1
+    void add_squares "varifold_add_squares"(Py_ssize_t n, double* total, double* shared, double x,
+                                            const double* a) noexcept nogil
+    # out /= a
+    void divide_by "varifold_divide"(Py_ssize_t n, double* out, const double* a) noexcept nogil
+    # out: how many of the m cuts are below each x
+    void count_below "varifold_count_below"(Py_ssize_t n, const double* x, int m, const double* cut,
+                                            int* out) noexcept nogil
