@@ -200,7 +200,7 @@ def test_memory_is_bounded_by_the_window() -> None:
     _, _, arrays = model._engine.dump()
     assert len(arrays["model.window.y"]) == 100 + 100 // 5 + 1
     assert len(arrays["model.node.key"]) <= 2 * (1 + 6 * 100 // 4)
-    assert model._engine.model.nbytes() < 121 * (64 + 3 * 12) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
+    assert model._engine.model.nbytes() < 121 * (64 + 3 * 12 + 8 * 8) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
 
 
 def bounded(numbers: int) -> Engine:
