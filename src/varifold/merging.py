@@ -40,9 +40,10 @@ def merge(learners: Iterable[T]) -> T:
 
     - ``"exact"`` (`GaussianNB`, `NB3`): the result equals, but for rounding, a learner that learned all parts one after
       the other. So do scales, class counts and feature counts of every method.
-    - ``"approximate"`` (`AROW`, `Additive`, `PA`, `OGD`, `FOBOS`, `FTRLProximal`, `FTRLADP`, `OLSF`, `OLVF`): Gaussians
-      over weights are multiplied (their natural parameters add up), other weights are averaged by how often each
-      learner saw the feature.
+    - ``"approximate"`` (`AROW`, `Additive`, `PA`, `OGD`, `FOBOS`, `FTRLProximal`, `FTRLADP`, `OLSF`, `OLVF`, `OVFM`,
+      `CopulaImputer`): Gaussians over weights are multiplied (their natural parameters add up), other weights are
+      averaged by how often each learner saw the feature, correlations of a copula by how often it saw both, its windows
+      are filled with values of all.
     - ``None``: there is nothing to add up. `Vote` asks all of them instead, and takes every classifier.
 
     Merge once, when all parts are learned. Learning on from a merged learner in several places and merging again, over
@@ -131,7 +132,10 @@ def _check_options(first: Mapping[str, Any], other: Mapping[str, Any], owner: st
 def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
     """The state of an engine that holds what several engines hold, each of which has learned something."""
     union = Union(dumps)
-    engines = [Part(union, n, arrays, arrays["space.seen"][:, 2]) for n, (_, _, arrays) in enumerate(dumps)]
+    engines = [
+        Part(union, n, arrays, arrays["space.seen"][:, 2], int(arrays["step"][0]))
+        for n, (_, _, arrays) in enumerate(dumps)
+    ]
     scaler = _merged_scales(engines, scale)
     found: Arrays = {
         **union.arrays(),
@@ -139,9 +143,10 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
         "space.evictions": total([part.arrays["space.evictions"] for part in engines]),
         "scaler": scaler,
         "step": total([part.arrays["step"] for part in engines]),
-        "counts": total([part.by_class("counts") for part in engines]),
-        "model.classes": np.array([len(union.labels)], dtype=np.int64),
     }
+    if all("counts" in part.arrays for part in engines):  # else there are no labels
+        found["counts"] = total([part.by_class("counts") for part in engines])
+        found["model.classes"] = np.array([len(union.labels)], dtype=np.int64)
     models = [_model_part(union, n, arrays, scaler, scale) for n, (_, _, arrays) in enumerate(dumps)]
     found |= {f"model.{name}": array for name, array in model.merge(models).items()}
     return union.names, union.labels, found
@@ -149,11 +154,10 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
 
 def _model_part(union: Union, number: int, arrays: Arrays, scaler: Any, scale: str) -> Part:
     """The arrays of the model alone, with the scale that its weights belong to."""
-    counts = arrays["space.seen"][:, 2]
-    part = Part(union, number, {key[6:]: array for key, array in arrays.items() if key.startswith("model.")}, counts)
+    whole = Part(union, number, arrays, arrays["space.seen"][:, 2], int(arrays["step"][0]))
+    part = whole.inner("model.", scaled=False)
     if scale != "none":
-        own = Part(union, number, arrays, counts).by_slot("scaler")
-        part.set_scale(scale_of(own, scale), scale_of(scaler, scale), int(arrays["step"][0]))
+        part.set_scale(scale_of(whole.by_slot("scaler"), scale), scale_of(scaler, scale))
     return part
 
 

@@ -7,6 +7,7 @@ only says how numbers that belong together are combined.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -40,8 +41,8 @@ class Union:
     def __init__(self, dumps: Sequence[Dump]) -> None:
         self.names: list[Name | None] = [None]
         self.labels: list[Any] = []
-        self._kinds: list[int] = []
-        self._columns: list[int] = [0]
+        self.kinds: list[int] = []
+        self.columns: list[int] = [0]
         self._slot_of: dict[Name, int] = {}
         self.slots = [self._place(names, arrays) for names, _, arrays in dumps]
         self.classes = [self._classes(labels) for _, labels, _ in dumps]
@@ -60,15 +61,15 @@ class Union:
     def arrays(self) -> Arrays:
         """Kinds, columns and free slots, as a space dumps them."""
         return {
-            "space.kind": np.array(self._kinds, dtype=np.uint8),
-            "space.column": np.array(self._columns, dtype=np.int32),
+            "space.kind": np.array(self.kinds, dtype=np.uint8),
+            "space.column": np.array(self.columns, dtype=np.int32),
             "space.free": np.zeros(0, dtype=np.int32),
         }
 
     def _place(self, names: list[Name | None], arrays: Arrays) -> Ints:
         kinds, columns = arrays["space.kind"].tolist(), arrays["space.column"].tolist()
-        if not self._kinds:
-            self._kinds = [kinds[0]]
+        if not self.kinds:
+            self.kinds = [kinds[0]]
         places = np.full(len(names), -1, dtype=np.int64)
         places[0] = 0
         for slot, name in enumerate(names):
@@ -82,20 +83,20 @@ class Union:
         found = self._slot_of.setdefault(name, len(self.names))
         if found == len(self.names):
             self.names.append(name)
-            self._kinds.append(0)
-            self._columns.append(found)
+            self.kinds.append(0)
+            self.columns.append(found)
         return found
 
     def _describe(self, slot: int, kind: int, column: int) -> None:
         """Note what a slot stands for; what one learner takes for a level of a column must be that for all."""
-        known = self._kinds[slot]
-        if known and ((known ^ kind) & INDICATOR or (kind & INDICATOR and self._columns[slot] != column)):
+        known = self.kinds[slot]
+        if known and ((known ^ kind) & INDICATOR or (kind & INDICATOR and self.columns[slot] != column)):
             raise FeatureNameError(
                 f"{self.names[slot]!r} is a value of a column in one learner and a feature (or a value of another "
                 "column) in another; such learners cannot be merged: rename the feature"
             )
-        self._kinds[slot] = known | kind
-        self._columns[slot] = column
+        self.kinds[slot] = known | kind
+        self.columns[slot] = column
 
     def _classes(self, labels: list[Any]) -> Ints:
         index = {label: k for k, label in enumerate(self.labels)}
@@ -133,18 +134,32 @@ def _robust_scale(table: Floats, deviation: Floats) -> Scale:
 class Part:
     """One learner's share of a merge: its arrays, laid out over the united slots and classes on demand.
 
-    `counts` says how many instances held each of the learner's slots. `set_scale` says how its values were scaled, and
-    how those of the merged learner are: a weight belongs to a scaled value.
+    `counts` says how many of its `steps` instances held each of the learner's slots. `set_scale` says how its values
+    were scaled, and how those of the merged learner are: a weight belongs to a scaled value.
     """
 
-    def __init__(self, union: Union, number: int, arrays: Arrays, counts: Ints) -> None:
+    def __init__(self, union: Union, number: int, arrays: Arrays, counts: Ints, steps: int) -> None:
         self.arrays = arrays
         self.union = union
+        self.steps = steps
         self._counts = counts
         self._stretch: Floats = np.ones(union.size)
         self._shift: Floats = np.zeros(union.size)
         self._to = union.slots[number]
         self._classes = union.classes[number]
+
+    def inner(self, prefix: str, scaled: bool) -> Part:
+        """The share of a model within this one, whose arrays have the prefix; `scaled` if it sees the scaled values."""
+        found = copy.copy(self)
+        found.arrays = {name[len(prefix) :]: a for name, a in self.arrays.items() if name.startswith(prefix)}
+        if not scaled:
+            found._stretch, found._shift = np.ones(self.union.size), np.zeros(self.union.size)
+        return found
+
+    @property
+    def united_slots(self) -> Ints:
+        """Where each slot of this learner stands in the union; -1 is a free one."""
+        return self._to
 
     def by_slot(self, name: str, first: float = 0.0, most: int | None = None) -> NDArray[Any]:
         """An array with one entry per slot; new entries are `first`. With `most`, only so many slots have an entry."""
@@ -179,8 +194,8 @@ class Part:
 
     # ------------------------------------------------------------------ weights of scaled values
 
-    def set_scale(self, own: Scale, merged: Scale, steps: int) -> None:
-        """Take the origin and unit of each slot here and in the merged learner, and the instances learned here.
+    def set_scale(self, own: Scale, merged: Scale) -> None:
+        """Take the origin and unit of each slot here and in the merged learner.
 
         w (x - a) / b = w b' / b (x - a') / b' + w (a' - a) / b. The last term, which is added only when the feature is
         present, joins the intercept with the share of the instances that held the feature.
@@ -188,7 +203,7 @@ class Part:
         both = (own.unit > 0.0) & (merged.unit > 0.0)
         self._stretch = np.where(both, merged.unit / np.where(both, own.unit, 1.0), 1.0)
         moved = np.where(both, (merged.origin - own.origin) / np.where(both, merged.unit, 1.0), 0.0)
-        self._shift = moved * self.seen / max(1, steps)
+        self._shift = moved * self.seen / max(1, self.steps)
         self._shift[0] = 0.0
 
     def rescaled(self, weights: Floats) -> Floats:

@@ -10,6 +10,8 @@ from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
 
+from varifold._engine.merging import APPROXIMATE
+
 # Gauss-Hermite points and weights: the mean of a function of a standard normal is the weighted sum over the points
 cdef double[7] POINT = [-3.7504397177257425, -2.366759410734541, -1.154405394739968, 0.0, 1.154405394739968,
                         2.366759410734541, 3.7504397177257425]
@@ -97,6 +99,12 @@ cdef class ImputerModel(Model):
 
     def role(self, Py_ssize_t slot):
         return self.copula.role(slot) or "outside"
+
+    def merging(self):
+        return APPROXIMATE
+
+    def merge(self, parts):
+        return self.copula.merge(parts)
 
     def dump(self, Py_ssize_t size):
         return {**self.arrays.dump(size, 0), **self.copula.dump(size)}

@@ -17,6 +17,7 @@ from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, SLOT_PRO
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
+from varifold.copula.merging import merged_copula
 
 cdef double SMALLEST_VARIANCE = 1e-9
 cdef double MEMORY = 10.0      # windows in which the activity of a feature decays by 1/e
@@ -224,6 +225,10 @@ cdef class Copula(Scores):
                 line[self.absent[l]] += weight * sigma[self.absent[l]] + self.product[k * m + l]
 
     # ---------------------------------------------------------------- files
+
+    def merge(self, parts):
+        """The arrays of a copula that holds what those of the parts hold."""
+        return merged_copula(parts, self.marginals.size, self.max_dense, MEMORY * self.marginals.size)
 
     def dump(self, Py_ssize_t size):
         """The state of the first `size` slots as arrays."""

@@ -41,6 +41,7 @@ cdef class OVFMModel(Model):
     cdef int declare_arrays(self, Py_ssize_t most) except -1
     cdef list held(self)
     cdef Experts experts(self, int c) noexcept nogil
+    cdef object merged_mix(self, parts)
     cdef void start_mix(self, int c) noexcept nogil
     cdef void present(self, View* v) noexcept nogil
     cdef void present_presence(self, View* v) noexcept nogil

@@ -23,6 +23,7 @@ from varifold._engine.space cimport Space
 from varifold._engine.state cimport CLASS, FLOAT64, INT32, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
 
+from varifold._engine.merging import APPROXIMATE
 from varifold._engine.state import checked_array
 from varifold._numeric.hedge import RATES
 
@@ -363,6 +364,28 @@ cdef class OVFMModel(Model):
                 if self.with_presence:
                     parts[slot] -= sign * a[PRESENCE] * self.presence.coefficient(slot, c) * self.copula.rate(slot)
         return parts
+
+    # ---------------------------------------------------------------- merging
+
+    def merging(self):
+        return APPROXIMATE if all(rule.merging() is not None for rule in self.rules()) else None
+
+    def merge(self, parts):
+        """The copula, the rules and the experts' losses; the latent and the presence learner see unscaled values."""
+        classes = np.array([len(parts[0].union.labels)], dtype=np.int64)
+        found = {"mix": self.merged_mix(parts)}
+        for prefix, held in self.held():
+            inner = [part.inner(prefix, prefix == "raw.") for part in parts]
+            merged = held.merge(inner) if held is self.copula else {"classes": classes, **held.merge(inner)}
+            found.update({prefix + name: array for name, array in merged.items()})
+        return found
+
+    cdef object merged_mix(self, parts):
+        """Rounds and losses add up; the losses are kept less the smallest, and the first ones count once."""
+        first = np.array([0.0, 0.0, 0.0, HANDICAP, HANDICAP, HANDICAP][:1 + self.settings.k])
+        rows = np.stack([part.by_problem("mix", first) for part in parts])
+        losses = first[1:] + ((rows[..., 1:] - rows[..., 1:2]) - first[1:]).sum(axis=0)
+        return np.concatenate([rows[..., :1].sum(axis=0), losses - losses.min(axis=1, keepdims=True)], axis=1)
 
     # ---------------------------------------------------------------- looking and keeping
 
