@@ -11,6 +11,7 @@ import pytest
 
 import varifold
 from varifold._engine.classify import Engine
+from varifold._engine.merging import HINGE, LOGISTIC
 from varifold.checks.material import Pair, clear_stream, learn, state, stream
 from varifold.errors import FeatureNameError, ParameterError
 from varifold.forest._tdigest import TDigest
@@ -290,3 +291,27 @@ def test_digests_merge() -> None:
     assert merged.total == 3000.0
     np.testing.assert_allclose(merged.quantile([0.1, 0.5, 0.9]), np.quantile(values, [0.1, 0.5, 0.9]), atol=0.05)
     assert [part.__getstate__() for part in parts] == before
+
+
+@pytest.mark.parametrize(
+    ("name", "power"), [("pa", HINGE), ("olsf", HINGE), ("olvf", HINGE), ("ogd", LOGISTIC), ("fobos", LOGISTIC)]
+)
+def test_the_intercept_counts_less_the_more_parts_there_are(name: str, power: float) -> None:
+    """Of parts of one size it is the mean of the intercepts times their number ^ -power."""
+    parts = [varifold.models[name](majority_bias=False, scale="none") for _ in range(4)]
+    for number, part in enumerate(parts):
+        learn(part, [({"f": 0.0}, "yes" if t % 3 or t < number else "no") for t in range(12)])
+    margins = [part.margins_one({"f": 0.0})["yes"] for part in parts]
+    merged = varifold.merge(parts).margins_one({"f": 0.0})["yes"]
+    assert merged == pytest.approx(np.mean(margins) * 4.0**-power, rel=1e-9)
+    assert merged != 0.0
+
+
+def test_parts_of_different_size_count_by_their_squares() -> None:
+    parts = [varifold.PA(majority_bias=False, scale="none") for _ in range(2)]
+    for part, n in zip(parts, (30, 10), strict=True):
+        learn(part, [({"f": 0.0}, "no" if t % 4 == 0 else "yes") for t in range(n)])
+    margins = [part.margins_one({"f": 0.0})["yes"] for part in parts]
+    number = 40**2 / (30**2 + 10**2)
+    expected = (30 * margins[0] + 10 * margins[1]) / 40 * number**-HINGE
+    assert varifold.merge(parts).margins_one({"f": 0.0})["yes"] == pytest.approx(expected, rel=1e-9)

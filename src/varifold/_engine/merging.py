@@ -21,6 +21,8 @@ EXACT = "exact"
 APPROXIMATE = "approximate"
 """Merged learners are near to one that learned all instances."""
 
+HINGE, LOGISTIC = 0.3, 0.05
+"""Powers of `settle_intercept` for rules of either loss."""
 INDICATOR = 4  # as in names.pxd
 LARGEST = 1e300
 
@@ -341,6 +343,18 @@ def weighted_mean(parts: Sequence[Part], numbers: Sequence[Floats]) -> Floats:
     summed = (np.stack(numbers) * weights).sum(axis=0)
     mean: Floats = np.divide(summed, whole, out=np.zeros_like(summed), where=whole > 0.0)
     return mean
+
+
+def settle_intercept(parts: Sequence[Part], weights: Floats, power: float) -> None:
+    """Draw the intercept of averaged weights, [slot][problem], towards 0 by (number of parts)^-power; in place.
+
+    A part learns its intercept, which is in every instance, long before its other weights: these would have grown on
+    the rest of the stream, the intercept would not. What decides is the ratio of the two. Of parts that differ in
+    size, as many count as would make the same mean square.
+    """
+    steps = np.array([part.steps for part in parts], dtype=np.float64)
+    number = steps.sum() ** 2 / np.square(steps).sum()
+    weights[0] *= number**-power
 
 
 def natural_mean(means: Sequence[Floats], precisions: Sequence[Floats]) -> tuple[Floats, Floats]:

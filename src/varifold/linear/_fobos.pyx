@@ -13,7 +13,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 
-from varifold._engine.merging import APPROXIMATE, weighted_mean
+from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
 
 # shared numbers of a problem
 cdef enum:
@@ -99,6 +99,7 @@ cdef class FOBOSRule(BinaryRule):
             part.rescaled(state[..., 0])
             states.append(state)
         merged = weighted_mean(parts, states)
+        settle_intercept(parts, merged[..., 0], LOGISTIC)
         shrunk = shared[..., SHRUNK].max(axis=0)
         merged[..., 1] = shrunk
         return {"state": merged, "shared": np.stack([shared[..., T].sum(axis=0), shrunk], axis=-1)}

@@ -8,7 +8,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 
-from varifold._engine.merging import APPROXIMATE
+from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept
 
 
 cdef class FTRLProximalRule(BinaryRule):
@@ -74,6 +74,7 @@ cdef class FTRLProximalRule(BinaryRule):
         share = np.divide(root, gained, out=np.zeros_like(root), where=gained > 0.0)
         merged = np.zeros(states.shape[1:])
         merged[..., 2] = (share * w).sum(axis=0)
+        settle_intercept(parts, merged[..., 2], LOGISTIC)
         merged[..., 1] = np.sqrt((root * root).sum(axis=0))
         l1 = np.full(merged.shape[:2], self.penalty.l1)
         l1[0] = 0.0

@@ -6,7 +6,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 
-from varifold._engine.merging import APPROXIMATE, total, weighted_mean
+from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 
@@ -39,5 +39,7 @@ cdef class OGDRule(BinaryRule):
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])
-        return {"state": weighted_mean(parts, states),
+        merged = weighted_mean(parts, states)
+        settle_intercept(parts, merged[..., 0], LOGISTIC)
+        return {"state": merged,
                 "shared": total([part.by_problem("shared", [0.0]) for part in parts])}

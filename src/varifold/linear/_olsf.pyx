@@ -13,7 +13,7 @@ from varifold._engine.view cimport View
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
 from varifold.linear._truncated cimport TruncatedRule
 
-from varifold._engine.merging import APPROXIMATE, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -97,5 +97,6 @@ cdef class OLSFRule(TruncatedRule):
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])
         merged = weighted_mean(parts, states)
+        settle_intercept(parts, merged[..., 0], HINGE)
         norm = np.abs(merged[..., 0]).sum(axis=0)
         return {"state": merged, "shared": np.stack([np.ones_like(norm), norm], axis=-1)}

@@ -17,7 +17,7 @@ from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
 from varifold.linear._truncated cimport TruncatedRule
 
-from varifold._engine.merging import APPROXIMATE, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
 # shared numbers of a problem
 cdef enum:
@@ -203,6 +203,7 @@ cdef class OLVFRule(TruncatedRule):
             state[..., 0] *= part.by_problem("shared", [0.0, 1.0, 0.0])[:, SCALE]
             part.rescaled(state[..., 0])
         merged = weighted_mean(parts, states)
+        settle_intercept(parts, merged[..., 0], HINGE)
         shared = np.ones((merged.shape[1], 3))
         shared[:, SUM_BAR] = merged[..., 1].sum(axis=0)
         shared[:, MASS] = np.abs(merged).prod(axis=-1).sum(axis=0)

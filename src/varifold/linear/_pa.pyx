@@ -5,7 +5,7 @@ import numpy as np
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 
-from varifold._engine.merging import APPROXIMATE, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -43,5 +43,7 @@ cdef class PARule(BinaryRule):
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])
-        return {"state": weighted_mean(parts, states),
+        merged = weighted_mean(parts, states)
+        settle_intercept(parts, merged[..., 0], HINGE)
+        return {"state": merged,
                 "shared": np.zeros((parts[0].union.problems, 0))}
