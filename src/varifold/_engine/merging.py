@@ -21,7 +21,7 @@ EXACT = "exact"
 APPROXIMATE = "approximate"
 """Merged learners are near to one that learned all instances."""
 
-HINGE, LOGISTIC = 0.3, 0.05
+HINGE, LOGISTIC = 0.2, 0.05
 """Powers of `settle_intercept` for rules of either loss."""
 INDICATOR = 4  # as in names.pxd
 LARGEST = 1e300

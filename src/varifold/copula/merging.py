@@ -161,7 +161,7 @@ def _positive_definite(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     if values[0] >= LEAST_EIGENVALUE:
         return matrix
-    found = (vectors * np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
+    found: Floats = (vectors * np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
     root = np.sqrt(np.diagonal(found))
     found /= np.outer(root, root)
     np.fill_diagonal(found, 1.0)
