@@ -352,3 +352,13 @@ def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -
 def test_only_categories_can_be_given_as_types(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["follow", "--target", "y", "--types", "a=numeric"]) == 2
     assert "only category can be given, not numeric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line", [rb'{"a": "\ud800", "state": "up"}', rb'{"\udfff": 1, "state": "up"}', rb'{"state": "\ud800"}']
+)
+def test_half_a_character_is_refused_and_the_next_line_is_answered(line: bytes) -> None:
+    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    refused, fine = answers(follower, line, b'{"a": 1.0, "state": "up"}')
+    assert "not valid Unicode" in refused["error"]
+    assert fine["seq"] == 1

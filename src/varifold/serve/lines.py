@@ -33,7 +33,11 @@ def parse(line: bytes) -> dict[str, Any]:
 
 def _parse_slowly(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        found = json.loads(line)
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError as error:
+        raise RequestError("a text holds half of a surrogate pair, which is not valid Unicode") from error
     except json.JSONDecodeError as error:
         raise RequestError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except UnicodeDecodeError as error:
