@@ -84,7 +84,7 @@ class Fields:
         flatten(x, found)
         y = self._label(x.pop(self.target, None))
         given = x.pop(self.id, None) if self.id is not None else None
-        more = {} if given is None else {"id": given}
+        more = {} if given is None else {"id": str(given) if _is_huge(given) else given}
         x = self._features(x)
         if y is None:
             return {"x": x, **more, **({"keep": True} if more else {})}
@@ -128,13 +128,18 @@ class Fields:
             raise DataError(f"column {name!r}: {error}") from error
 
 
+def _is_huge(value: Any) -> bool:
+    """Whether a value is a whole number of more than 64 bits, which the journal cannot hold."""
+    return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
+
+
 def _plain(name: str, value: Any) -> Any:
     """A value as the journal can hold it: what run takes as absent is None, a number of more than 64 bits a float."""
     if isinstance(value, list):
         raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
     if is_missing(value) or (isinstance(value, str) and value in ABSENT):
         return None
-    if type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT:
+    if _is_huge(value):
         try:
             return float(value)
         except OverflowError as error:

@@ -180,3 +180,8 @@ def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_p
         DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; write dates as"
     ):
         list(read(file, target="y", dates={"made": ["day"]}))
+
+
+def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
+    with pytest.raises(DataError, match="is no point in time"):
+        parse_time(10**400)
