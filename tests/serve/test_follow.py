@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import orjson
 import pytest
 
 from tests.serve.server import instance
-from varifold import AROW, AROWRegressor, streams
+from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
 from varifold.serve.core import learners
@@ -304,6 +305,9 @@ def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
         b'{"a": 1.5, "nested": {"b": 2, "c": {"d": "x"}}, "state": "up"}',
         b'{"a": NaN, "b": "NA", "c": null, "d": 100000000000000000000, "state": "up"}',
         b'{"state": "up"}',
+        b'{"a": 1, "state": "2"}',
+        b'{"a": 1, "state": "2.5"}',
+        b'{"a": 1, "state": true}',
         b"{",
         b'{"a": [1], "state": "up"}',
         b"[1]",
@@ -349,3 +353,46 @@ def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -
 def test_only_categories_can_be_given_as_types(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["follow", "--target", "y", "--types", "a=numeric"]) == 2
     assert "only category can be given, not numeric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line", [rb'{"a": "\ud800", "state": "up"}', rb'{"\udfff": 1, "state": "up"}', rb'{"state": "\ud800"}']
+)
+def test_half_a_character_is_refused_and_the_next_line_is_answered(line: bytes) -> None:
+    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    refused, fine = answers(follower, line, b'{"a": 1.0, "state": "up"}')
+    assert "not valid Unicode" in refused["error"]
+    assert fine["seq"] == 1
+
+
+VALUES = [
+    *("1", "-2.5", "1e400", "-1e999", "NaN", "Infinity", "null", "true", '"x"', '"2026-01-02"', '"NA"', "[1]", "{}"),
+    *('{"p": {"q": 1}}', "9" * 20, "1" * 400, r'"\ud800"', '""', '"a=b"', "1e-320", r'"\u0000"', '"é"'),
+]
+NAMES = ["a", "b", "a=b", "state", "id", "dev", "when", "", "p.q", r"\u0000", "x" * 300]
+
+
+def hostile(rng: random.Random) -> bytes:
+    if rng.random() < 0.05:
+        return bytes(rng.randrange(256) for _ in range(rng.randrange(1, 30))).replace(b"\n", b"?")
+    pairs = ", ".join(f'"{rng.choice(NAMES)}": {rng.choice(VALUES)}' for _ in range(rng.randrange(7)))
+    text = f"{{{pairs}}}".encode()
+    return text[: rng.randrange(1, len(text) + 1)] if rng.random() < 0.1 else text
+
+
+@pytest.mark.parametrize("make", [AROW, AROWRegressor, lambda: PerKey(AROW(), key="dev")])
+def test_hostile_lines_are_answered_one_by_one_and_replayed_to_the_bit(tmp_path: Path, make: Any) -> None:
+    rng = random.Random(3)
+    how = Fields("state", "id", dates={"when": ["hour", "weekday"]})
+    follower = Follower.open(tmp_path, "m", make(), how, Limits(waiting=50))
+    for _ in range(60):
+        lines = [hostile(rng) for _ in range(rng.randrange(1, 40))]
+        assert len(follower.answer(lines)) == len(lines)
+    assert follower.state.learner.steps > 0
+    assert follower.store is not None
+    follower.store.close()  # as a crash leaves it
+    again = Store.open(tmp_path / "models" / "m", Limits(waiting=50), Policy())
+    assert learners.digest(again.state.learner) == learners.digest(follower.state.learner)
+    held = [{**state.dump(), "monitor": None} for state in (again.state, follower.state)]
+    assert held[0] == held[1]
+    again.close()

@@ -13,7 +13,7 @@ from tests._engine.json_lines import damaged, line, spelled
 from varifold import AROW, OLVF, AROWRegressor, PerKey
 from varifold.checks.material import state as digest
 from varifold.serve.core import bodies, learners
-from varifold.serve.core._rows import NameReader, split_row
+from varifold.serve.core._rows import NameReader, may_be_refused, split_row
 from varifold.serve.core.errors import RequestError
 from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.state import Limits, ModelState
@@ -179,3 +179,23 @@ def test_a_regressor_is_served_as_a_classifier_is() -> None:
     assert refused["status"] == 422
     kept = state.apply(ROWS, [bodies.read_row(b'{"x": {"a": 0.5}, "keep": true}')])[0]
     assert "seq" in state.apply(ROWS, [{"id": kept["id"], "y": 1.5}])[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "refusable"),
+    [
+        (b'{"a": 1, "b":2.5e3, "c" :true, "d": null}', False),
+        (b"{}", False),
+        (b'{"a": "b"}', True),
+        (b'{"a":"b"}', True),
+        (b'{"a":\t \n"b"}', True),
+        (b'{"a": 1, "b" : "x:y"}', True),
+        (b'{"a=b": 1}', True),
+        (b'{"a:": 1}', True),  # a needless yes: the colon ends the name
+        (b'{"a:b": 1}', False),
+    ],
+)
+def test_only_words_and_names_with_an_equals_sign_can_be_refused(x: bytes, refusable: bool) -> None:
+    found = split_row(b'{"x": ' + x + b', "y": 1}')
+    assert found is not None
+    assert may_be_refused(found["x"]) is refusable

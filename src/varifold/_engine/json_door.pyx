@@ -16,6 +16,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
 from varifold._engine.admission cimport Admission
+from varifold._engine.guard cimport claim, release
 from varifold._engine.json_names cimport JsonNames, decoded, hash_text
 from varifold._engine.json_text cimport (
     BACKSLASH, CLOSE, COLON, COMMA, MINUS, OPEN, QUOTE, ZERO, Spelled, number_value, read_number, skip_space,
@@ -63,6 +64,17 @@ cdef class JsonDoor(Admission):
         return x, x.pop(target, None)
 
     # ---------------------------------------------------------------- one line
+
+    def check_json(self, data):
+        """check() for the object in a line."""
+        cdef list pending
+        claim(self)
+        try:
+            pending = self.gather_unknown() if self.tokenize(data, None) else self.gather(json.loads(data))
+            if pending is not None:
+                self.check_pending(pending)
+        finally:
+            release(self)
 
     cdef bint tokenize(self, object data, object target) except -1:
         """Known pairs into scratch, the rest into `unknown` and `taken`; False for a line to be read by json.loads."""

@@ -11,6 +11,7 @@ from varifold.errors import DataError
 from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.extra import orjson
 from varifold.streams.clock import looks_like_time
+from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
 from varifold.streams.readers.dates import Dates, refuse_dates
 from varifold.streams.readers.missing import is_missing
@@ -32,7 +33,11 @@ def parse(line: bytes) -> dict[str, Any]:
 
 def _parse_slowly(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        found = json.loads(line)
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError as error:
+        raise RequestError("a text holds half of a surrogate pair, which is not valid Unicode") from error
     except json.JSONDecodeError as error:
         raise RequestError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except UnicodeDecodeError as error:
@@ -79,17 +84,27 @@ class Fields:
         """A line as a row of the server: label and id are taken out of the features."""
         x: dict[str, Any] = {}
         flatten(x, found)
-        y = _plain(self.target, x.pop(self.target, None))
+        y = self._label(x.pop(self.target, None))
         given = x.pop(self.id, None) if self.id is not None else None
-        more = {} if given is None else {"id": given}
+        more = {} if given is None else {"id": str(given) if _is_huge(given) else given}
         x = self._features(x)
-        if isinstance(y, float) and math.isinf(y):
-            raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
         if y is None:
             return {"x": x, **more, **({"keep": True} if more else {})}
         if more and not x:
             return {"y": y, **more}
         return {"x": x, "y": y, "predict": True, **more}
+
+    def _label(self, value: Any) -> Any:
+        """The label, None where it is not known; one that is written as a number between quotes is a number."""
+        y = _plain(self.target, value)
+        if isinstance(y, float) and math.isinf(y):
+            raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
+        if not isinstance(y, str):
+            return y
+        try:
+            return label_of(y.encode())
+        except UnicodeEncodeError:
+            raise DataError(f"the label {y!r} is not valid Unicode") from None
 
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
         """The features: without ignored columns and the time, dates as their parts."""
@@ -115,13 +130,18 @@ class Fields:
             raise DataError(f"column {name!r}: {error}") from error
 
 
+def _is_huge(value: Any) -> bool:
+    """Whether a value is a whole number of more than 64 bits, which the journal cannot hold."""
+    return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
+
+
 def _plain(name: str, value: Any) -> Any:
     """A value as the journal can hold it: what run takes as absent is None, a number of more than 64 bits a float."""
     if isinstance(value, list):
         raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
     if is_missing(value) or (isinstance(value, str) and value in ABSENT):
         return None
-    if type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT:
+    if _is_huge(value):
         try:
             return float(value)
         except OverflowError as error:

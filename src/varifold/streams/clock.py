@@ -101,7 +101,7 @@ def _from_number(value: Any) -> datetime | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     unit = next((unit for low, unit in _UNITS if low <= abs(number) < math.inf), None)
     if unit is None:

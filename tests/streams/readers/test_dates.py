@@ -196,3 +196,8 @@ def test_the_order_of_dates_also_holds_for_the_time_of_the_rows(
     assert [each["period"] for each in json.loads(capsys.readouterr().out)["periods"]] == [
         f"2026-0{m}" for m in range(1, 5)
     ]
+
+
+def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
+    with pytest.raises(DataError, match="is no point in time"):
+        parse_time(10**400)

@@ -29,6 +29,7 @@ __all__ = [
     "make",
     "predict",
     "reads_json",
+    "takes",
     "to_bytes",
 ]
 
@@ -78,13 +79,20 @@ def as_dict(x: Instance) -> Mapping[str, Any]:
     return found
 
 
+def takes(learner: Any, x: bytes) -> bool:
+    """Whether the learner takes these features, with whatever label of JSON, as a look at the text shows."""
+    return hasattr(learner, "learn_json") and not may_be_refused(x)
+
+
 def check(learner: Any, x: Instance, y: Any = None) -> None:
     """Raise what learning this instance would raise; changes nothing. None: the label is not known yet.
 
     A classifier takes any label of JSON, and any numbers: such text is not read here.
     """
-    if not isinstance(x, bytes) or may_be_refused(x) or is_regressor(learner):
+    if not isinstance(x, bytes) or is_regressor(learner):
         learner._check_one(as_dict(x), y)
+    elif may_be_refused(x):
+        learner._engine.check_json(x)
 
 
 def answer(learner: Any, x: Instance) -> dict[str, Any]:

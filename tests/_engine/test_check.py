@@ -1,0 +1,99 @@
+"""What learning would refuse is refused by a check, in the same words, and nothing changes; what it takes passes."""
+
+import json
+import math
+
+import pytest
+
+import varifold
+from varifold.checks.material import state
+from varifold.errors import VarifoldError
+
+BAD = [
+    {"a": math.inf},
+    {"a": [1]},
+    {1.5: 2.0},
+    {"v": "o", "v=o": 1.0},
+    {"level=low": 1.0},
+    {"name": "x"},
+    5,
+]
+GOOD = [{"a": 1.0}, {"new": 2, "v": "o"}, {"level": "low"}, {"a": None, "b": float("nan")}, {}]
+
+
+def learned(cls, **params):
+    model = cls(**params)
+    for step in range(6):
+        model.learn_one({"a": float(step), "level": "low", "name=x": 1.0}, step % 2)
+    return model
+
+
+MODELS = [varifold.AROW, varifold.AutoClassifier, varifold.AROWRegressor]
+
+
+@pytest.mark.parametrize("cls", MODELS)
+@pytest.mark.parametrize("x", BAD, ids=repr)
+def test_a_check_refuses_what_learning_refuses(cls, x):
+    model = learned(cls)
+    before = state(model)
+    with pytest.raises(VarifoldError) as checked:
+        model._check_one(x, 1)
+    with pytest.raises(VarifoldError) as refused:
+        model.learn_one(x, 1)
+    assert (type(checked.value), str(checked.value)) == (type(refused.value), str(refused.value))
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("cls", MODELS)
+@pytest.mark.parametrize("x", GOOD, ids=repr)
+def test_a_check_lets_pass_what_learning_takes_and_changes_nothing(cls, x):
+    model, other = learned(cls), learned(cls)
+    before = state(model)
+    model._check_one(x, 1)
+    model._check_one(x)
+    assert state(model) == before
+    for each in (model, other):
+        each.learn_one(x, 1)
+    assert state(model) == state(other)
+
+
+@pytest.mark.parametrize("x", [x for x in BAD if isinstance(x, dict) and all(isinstance(k, str) for k in x)], ids=repr)
+def test_the_door_for_json_refuses_the_same(x):
+    model = learned(varifold.AROW)
+    before = state(model)
+    text = json.dumps(x)
+    with pytest.raises(VarifoldError) as checked:
+        model._engine.check_json(text)
+    with pytest.raises(VarifoldError) as refused:
+        model.learn_json(text, 1)
+    assert str(checked.value) == str(refused.value)
+    assert state(model) == before
+    for fine in GOOD:
+        model._engine.check_json(json.dumps(fine))
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("y", ["dear", None, math.nan, math.inf, [1]])
+def test_targets_of_a_regressor_are_checked(y):
+    model = learned(varifold.AROWRegressor)
+    with pytest.raises(VarifoldError) as checked:
+        model._engine.check_target(y)
+    with pytest.raises(VarifoldError) as refused:
+        model.learn_one({"a": 1.0}, y)
+    assert str(checked.value) == str(refused.value)
+
+
+def test_learners_of_learners_check_as_their_parts_do():
+    keyed = varifold.PerKey(varifold.AROW(), key="device")
+    keyed.learn_one({"device": "a", "level": "low"}, "up")
+    vote = varifold.Vote([learned(varifold.AROW), learned(varifold.AROW)])
+    for model, x, said in (
+        (keyed, {"level": "low"}, "the key 'device' is None"),
+        (keyed, {"device": "a", "level=low": 1.0}, "'level=low' at step 2"),
+        (vote, {"level=low": 1.0}, "'level=low'"),
+        (vote, {"a": math.inf}, "'a' is inf"),
+    ):
+        with pytest.raises(VarifoldError, match=said):
+            model._check_one(x, "up")
+    keyed._check_one({"device": "b", "level=low": 1.0}, "up")
+    assert keyed.keys == ["a"]
