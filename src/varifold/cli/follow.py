@@ -103,7 +103,15 @@ def _fields(args: argparse.Namespace) -> Any:
         raise ParameterError(
             f"--types: follow takes values as they come, so that only category can be given, not {other}"
         )
-    return Fields(args.target, args.id, time=args.time, ignore=args.ignore, dates=args.dates, categories=args.types)
+    return Fields(
+        args.target,
+        args.id,
+        key=args.key,
+        time=args.time,
+        ignore=args.ignore,
+        dates=args.dates,
+        categories=args.types,
+    )
 
 
 def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
