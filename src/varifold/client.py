@@ -81,7 +81,7 @@ class _RemoteLearner:
 
     def label(self, id: str, y: Any) -> None:
         """The label or target of an instance that was kept."""
-        found = self._request("POST", f"/labels/{id}", {"y": y}, accepted=(409,), again=(409,))
+        found = self._request("POST", f"/models/{self.model}/labels", {"id": id, "y": y}, accepted=(409,), again=(409,))
         if found.status_code == 409:
             raise DataError(_reason(found))
 
@@ -187,7 +187,9 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Probability by label; empty before any label was learned."""
-        found: dict[str, float] = self._post("predict", {"x": _features(x)}).get("probabilities", {})
+        found = self._post("predict", {"x": _features(x)}).get("probabilities", {})
+        if isinstance(found, list):
+            return dict(found)
         if not found.keys() <= self._labels.keys():
             self._labels = {_key(label): label for label in self.classes}
         return {self._labels.get(text, text): p for text, p in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import http.server
 import os
@@ -14,7 +15,9 @@ import orjson
 import pytest
 
 from tests.serve.server import Server
+from varifold.cli.serve import add_parser
 from varifold.serve.alerts import AlertRules, Alerts
+from varifold.serve.core.events import Events
 from varifold.serve.core.models import Models
 from varifold.serve.core.monitor import BINS, EXACT, TRACKED, Monitor
 from varifold.serve.core.state import Limits
@@ -54,7 +57,9 @@ def test_a_feature_falls_silent_comes_back_and_a_new_one_appears(tmp_path: Path)
         assert check() == ["feature-new c: new"]
         for _ in range(300):
             monitor.saw({"a": 1.0})
-        assert sorted(check()) == ["feature-gone b, c: gone for long"]
+        assert sorted(check()) == ["feature-gone b: gone for long"]  # c was seen once: nobody expects it
+        monitor.saw({"a": 1.0, "c": 1.0})
+        assert check() == []
 
     run(tmp_path, feed, AlertRules())
 
@@ -70,6 +75,94 @@ def test_the_error_is_high_once(tmp_path: Path) -> None:
         assert [text.split()[0] for text in check()] == ["error-normal"]
 
     run(tmp_path, feed, AlertRules(error_above=0.3))
+
+
+@pytest.mark.parametrize(
+    ("rules", "alarmed"),
+    [
+        (AlertRules(error_above=0.3), ["m"]),
+        (AlertRules(error_above=0.3, error_of={"price": 4.0}), ["m", "price"]),
+        (AlertRules(error_above=0.3, error_of={"price": 5.0, "m": 0.6}), []),
+        (AlertRules(error_of={"m": 0.4}), ["m"]),
+    ],
+)
+def test_the_error_of_each_model_has_its_bound(tmp_path: Path, rules: AlertRules, alarmed: list[str]) -> None:
+    """Half of the answers of a classifier are wrong, a regressor is 4.1 off."""
+
+    async def main() -> None:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        models.open()
+        for name, method, losses in (("m", "arow", [0.0, 1.0]), ("price", "arowregressor", [4.1, 4.1])):
+            monitor = models.create(name, method, {}).store.state.monitor
+            for loss in losses * 50:
+                monitor.scored(loss)
+        Alerts(models, rules).check()
+        assert [event["model"] for event in models.events.latest if event["kind"] == "error-high"] == alarmed
+        os.close(models._lock)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("0.3", (0.3, {})),
+        ("price=20", (None, {"price": 20.0})),
+        ("0.3,price=20,m=0.1", (0.3, {"price": 20.0, "m": 0.1})),
+        ("-1", None),
+        ("nan", None),
+        ("inf", None),
+        ("=1", None),
+        ("m=", None),
+        ("0.3,0.4", None),
+        ("m=1,m=2", None),
+        ("", None),
+    ],
+)
+def test_the_option_for_errors(given: str, found: object, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    asked = ["serve", "--dir", "s", f"--alert-error={given}"]
+    if found is not None:
+        assert parser.parse_args(asked).alert_error == found
+        return
+    with pytest.raises(SystemExit):
+        parser.parse_args(asked)
+    assert "not MODEL=number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_the_numbers_of_events_go_on_after_a_restart(tmp_path: Path, clean: bool) -> None:
+    numbers: list[int] = []
+    for _ in range(3):
+        events = Events(tmp_path / "events")
+        numbers += [events.add("m", "kind", "text")["number"] for _ in range(1_500)]
+        if clean:
+            events.close()
+    assert numbers == sorted(set(numbers))
+    assert (numbers[-1] == 4_500) is clean
+
+
+def test_an_event_is_given_though_its_number_cannot_be_written(tmp_path: Path) -> None:
+    events = Events(tmp_path / "missing" / "events")
+    assert [events.add("m", "kind", "text")["number"] for _ in range(3)] == [1, 2, 3]
+
+
+def test_the_server_goes_on_counting_events(make_server: Callable[..., Server]) -> None:
+    server = make_server("--alert-error", "m=0.1,0.3")
+    numbers = []
+    for start in range(2):
+        server.start()
+        with server.client() as client:
+            client.put("/models/m", json={"method": "arow"})
+            rows = [{"x": {"a": 1.0, f"b{start}": 1.0} if i < 60 else {"a": 1.0}, "y": "up"} for i in range(100)]
+            client.post("/models/m/batch", content=b"\n".join(map(orjson.dumps, rows)))
+            with client.stream("GET", "/events") as found:
+                line = next(line for line in found.iter_lines() if line.startswith("id: "))
+            numbers.append(int(line[4:]))
+        assert server.stop() == 0
+    assert numbers[0] == 1
+    assert numbers[1] > numbers[0]
 
 
 def test_labels_stop_coming(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.serve.server import instance
 from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
+from varifold.perkey import PerKey
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
@@ -67,9 +68,75 @@ def test_labels_that_come_later() -> None:
     process = follow("--id", "n")
     assert ask(process, b'{"f0": 1.0, "n": "a"}\n')["id"] == "a"
     assert ask(process, b'{"n": "a", "state": "up"}\n') == {"seq": 2, "id": "a"}
-    assert "has its label" in ask(process, b'{"n": "a", "state": "up"}\n')["error"]
+    assert ask(process, b'{"n": "a", "state": "up"}\n') == {"seq": 1, "duplicate": True, "id": "a"}
     _, errors = process.communicate()
+    assert b"refused" not in errors
     assert b"1 learned in all, 0 wait" in errors
+
+
+def test_a_label_line_that_comes_again_after_a_restart(tmp_path: Path) -> None:
+    sent = [
+        b'{"n": 1, "f": 2}',
+        b'{"n": 1, "state": "up"}',
+        b'{"n": 2, "f": 2, "state": "up"}',
+        b'{"n": 2, "state": "up"}',
+    ]
+    for start in range(2):
+        follower = Follower.open(tmp_path / "s", "m", AROW(), Fields("state", "n"), Limits())
+        found = [orjson.loads(answer) for answer in follower.answer(sent)]
+        assert ["duplicate" in answer for answer in found] == [[False, False, False, True], [True] * 4][start]
+        assert [answer["id"] for answer in found] == [1, 1, 2, 2]
+        assert (follower.refused, follower.state.learner.steps) == (0, 2)
+        follower.close()
+
+
+def test_every_refusal_has_its_line_and_the_words_of_follow() -> None:
+    follower = Follower.open(None, "m", AROW(), Fields("state", "n"), Limits())
+    sent = [
+        (b'{"f": Infinity}', "feature 'f' is inf"),
+        (b'{"f": Infinity, "n": 1}', "feature 'f' is inf"),
+        (b'{"f": "o", "f=o": 1, "state": "up"}', "f=o"),
+        (b"{", "not JSON"),
+        (b"[1]", "a list where an object {...} was expected"),
+        (b'{"f": 1, "n": 1.5}', "the id in field 'n' is '1.5'"),
+        (b'{"n": 1.5, "state": "up"}', "the id in field 'n' is '1.5'"),
+        (b'{"n": 5, "state": "up"}', "no instance with the id '5' waits"),
+    ]
+    found = [orjson.loads(answer) for answer in follower.answer([line for line, _ in sent])]
+    assert [answer["line"] for answer in found] == list(range(1, 9))
+    for answer, (_, text) in zip(found, sent, strict=True):
+        assert text in answer["error"].replace("id 5 ", "id '5' "), answer
+        assert not answer.keys() & {"status", "seq", "label"}
+        assert "body" not in answer["error"]
+        assert '"x"' not in answer["error"]
+    assert (follower.refused, found[-1]["id"]) == (8, 5)
+
+
+def test_answers_under_a_key_name_it() -> None:
+    learner = PerKey(AROW(), key="device")
+    follower = Follower.open(None, "m", learner, Fields("state", "n", key="device"), Limits())
+    sent = [
+        b'{"device": "a", "n": 1, "f": 2}',
+        b'{"device": "a", "n": 1, "state": "up"}',
+        b'{"device": "b", "n": 9, "state": "up"}',
+        b'{"devise": "a", "f": 2, "n": 3}',
+        b'{"devise": "a", "f": 2, "state": "up"}',
+        b'{"device": "b", "f": 2}',
+    ]
+    found = [orjson.loads(answer) for answer in follower.answer(sent)]
+    assert [answer.get("key") for answer in found] == ["a", "a", "b", None, None, "b"]
+    assert found[1] == {"seq": 2, "id": 1, "key": "a"}
+    assert "no instance with the id" in found[2]["error"]  # a line with id, key and target is the label of another
+    for refused in found[3:5]:
+        assert refused["error"] == "no key in field 'device', and there is one learner per key; did you mean devise?"
+    assert learner.steps == 1
+
+
+def test_labels_that_json_names_alike() -> None:
+    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    follower.answer([b'{"f": 1, "state": 1}', b'{"f": 2, "state": "1"}'])
+    pairs = orjson.loads(follower.answer([b'{"f": 1}'])[0])["probabilities"]
+    assert [label for label, _ in pairs] == [1, "1"]
 
 
 @pytest.mark.parametrize("together", [True, False])

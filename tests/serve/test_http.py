@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -16,6 +17,7 @@ from websockets.sync.client import connect
 
 import varifold
 from tests.serve.server import Server, instance
+from varifold.client import RemoteClassifier
 from varifold.serve.http import app, server_routes
 
 _numbers = itertools.count()
@@ -110,7 +112,7 @@ def test_labels_of_unknown_and_expired_instances(client: httpx.Client, model: st
 def test_the_clients_own_ids_of_kept_instances(client: httpx.Client, model: str) -> None:
     body = {"x": {"f0": 1.0}, "keep": True, "id": "reading 7"}
     first, again = (client.post(f"/models/{model}/predict", json=body).json() for _ in range(2))
-    assert first["id"] == again["id"]
+    assert first["id"] == again["id"] == "reading 7"
     assert again["duplicate"]
     label = {"id": "reading 7", "y": "up"}
     assert client.post(f"/models/{model}/labels", json=label).status_code == 200
@@ -119,10 +121,86 @@ def test_the_clients_own_ids_of_kept_instances(client: httpx.Client, model: str)
     assert client.get(f"/models/{model}").json()["steps"] == 1
 
 
+@pytest.mark.parametrize("given", ["mine-1", "pump-7/3", "a%41?b", 7])
+def test_a_label_by_the_clients_own_id_alone(client: httpx.Client, model: str, given: str | int) -> None:
+    given = f"{model}{given}" if isinstance(given, str) else next(_numbers) + 1_000_000
+    kept = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True, "id": given}).json()
+    assert kept["id"] == given
+    route = f"/labels/{quote(str(given), safe='')}"
+    assert client.post(route, json={"y": "up", "w": 2.0}).status_code == 200
+    assert client.post(route, json={"y": "up"}).status_code == 409
+    twin = f"{model}-twin"
+    client.put(f"/models/{twin}", json={"method": "arow"})
+    client.post(f"/models/{twin}/learn", json={"x": {"f0": 1.0}, "y": "up", "w": 2.0})
+    assert client.get(f"/models/{twin}").json()["digest"] == client.get(f"/models/{model}").json()["digest"]
+
+
+def test_an_id_that_two_models_have(client: httpx.Client, model: str) -> None:
+    other = f"{model}-b"
+    client.put(f"/models/{other}", json={"method": "arow"})
+    for name in (model, other):
+        client.post(f"/models/{name}/predict", json={"x": {"f0": 1.0}, "keep": True, "id": f"{model}-1"})
+    found = client.post(f"/labels/{model}-1", json={"y": "up"})
+    assert found.status_code == 409
+    assert f"/models/{model}/labels" in found.json()["error"]
+    assert [client.get(f"/models/{name}").json()["steps"] for name in (model, other)] == [0, 0]
+
+
+@pytest.mark.parametrize("route", ["/labels/{id}", "/models/{model}/labels"])
+@pytest.mark.parametrize(
+    ("more", "text"), [({"weight": 2}, "did you mean w?"), ({"w": -1}, "weight is a number"), ({"x": {}}, "a label is")]
+)
+def test_labels_with_other_fields_are_refused(
+    client: httpx.Client, model: str, route: str, more: dict[str, object], text: str
+) -> None:
+    kept = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"]
+    body = {"y": "up", **more} if route.startswith("/labels") else {"id": kept, "y": "up", **more}
+    found = client.post(route.format(id=kept, model=model), json=body)
+    assert found.status_code == 422
+    assert text in found.json()["error"]
+    assert client.get(f"/models/{model}").json()["waiting"] == 1
+
+
+def test_nan_is_absence(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    rows = [b'{"x": {"a": %s, "b": %d}, "y": "up"}' % (b"NaN" if i % 3 else b"null", i) for i in range(9)]
+    with server.client() as client:
+        for name in ("nan", "null"):
+            client.put(f"/models/{name}", json={"method": "arow"})
+            lines = [row if name == "nan" else row.replace(b"NaN", b"null") for row in rows]
+            found = client.post(f"/models/{name}/batch", content=b"\n".join(lines)).text
+            assert "error" not in found
+            assert client.post(f"/models/{name}/learn", content=lines[1]).status_code == 200
+            kept = client.post(f"/models/{name}/predict", content=lines[1][:-12] + b', "keep": true}').json()
+            assert client.post(f"/labels/{kept['id']}", json={"y": "down"}).status_code == 200
+    server.kill()
+    server.start()
+    with server.client() as client:
+        shown = [client.get(f"/models/{name}").json() for name in ("nan", "null")]
+    assert shown[0]["steps"] == 11
+    assert shown[0]["digest"] == shown[1]["digest"]
+
+
+def test_labels_that_json_names_alike(client: httpx.Client, model: str) -> None:
+    for i, label in enumerate([1, "1", 2.5] * 4):
+        client.post(f"/models/{model}/learn", json={"x": {"f0": float(i % 3)}, "y": label})
+    found = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}}).json()
+    pairs = found["probabilities"]
+    assert [label for label, _ in pairs] == [1, "1", 2.5]
+    assert sum(p for _, p in pairs) == pytest.approx(1.0)
+    with RemoteClassifier(str(client.base_url), model) as remote:
+        assert remote.predict_proba_one({"f0": 1.0}) == dict(pairs)
+
+
 BAD = [
     (b"{", 400, "not JSON"),
     (b'{"x": {"a": 1e999}, "y": 1}', 400, "infinity"),
-    (b'{"x": {"a": NaN}, "y": 1}', 400, "not JSON"),
+    (b'{"x": {"a": NaN, "b": 1e999}, "y": 1}', 400, "feature 'b' is inf"),
+    (b'{"x": {"b": NaN, "a": -Infinity}, "y": 1}', 400, "feature 'a' is -inf; leave it out"),
+    (b'{"x": {"a": NaN, "b": "\\ud800"}, "y": 1}', 400, "not JSON"),
+    (b'{"x": {"a": NaN}, "y": NaN}', 422, "y is missing or null"),
+    (b'{"x": {"a": NaN, "b": [1]}, "y": 1}', 422, "feature 'b' is [1]"),
+    (b'{"x": {"a": 1}, "y": 1, "weight": 2}', 422, "there is no field 'weight'; did you mean w?"),
     (b'"' + b"\xff\xfe" + b'"', 400, "not JSON"),
     (b"[" * 5000, 400, "not JSON"),
     (b"[]", 422, "array"),
@@ -136,7 +214,6 @@ BAD = [
     (b'{"x": {"a": 1}, "y": 1, "w": "1"}', 422, "w is '1'"),
     (b'{"x": {"a": 1}, "y": 1, "id": [1]}', 422, "id is [1]"),
     (b'{"x": {"a": 1}, "y": 1, "key": "k"}', 422, "no learners by key"),
-    (b'{"x": {"a": 1}, "y": 1, "weight": 2}', 422, "no field 'weight'"),
     (b'{"x": {"a": 1}, "y": 1, "predict": 1}', 422, "predict is 1"),
     (b'{"x": {"v": "o", "v=o": 1}, "y": 1}', 422, "v=o"),
     (b'{"x": {"a": "' + b"z" * 30_000 + b'"}, "y": 1}', 413, "20,000"),
@@ -158,9 +235,9 @@ REFUSED_BY_THE_LEARNER = [
     ({"method": "arowregressor"}, {"x": {"a": 1.0}, "y": "dear"}, "finite numbers"),
     ({"method": "arowregressor"}, {"x": {"a": "b"}, "y": "dear", "id": "new"}, "finite numbers"),
     ({"method": "arowregressor"}, {"id": "kept", "y": "dear"}, "finite numbers"),
-    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "y": "up"}, "the key 'device' is None"),
+    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "y": "up"}, 'the request needs "key"'),
     ({"method": "arow", "key": "device"}, {"x": {"a": 1.0, "device": True}, "y": "up"}, "the key 'device' is True"),
-    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "keep": True}, "the key 'device' is None"),
+    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "keep": True}, 'the request needs "key"'),
     ({"method": "arow", "key": "device"}, {"x": {"v": "o", "v=o": 1}, "y": 1, "key": "k"}, "v=o"),
     ({"method": "arow"}, {"x": {"a": 1.0}, "keep": True, "key": "k"}, "no learners by key"),
     ({"method": "arow"}, {"x": {"v": "o", "v=o": 1}, "keep": True}, "v=o"),

@@ -106,6 +106,7 @@ def _fields(args: argparse.Namespace) -> Any:
     return Fields(
         args.target,
         args.id,
+        key=args.key,
         time=args.time,
         ignore=args.ignore,
         dates=args.dates,

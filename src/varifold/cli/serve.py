@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,37 @@ def _add_durability(parser: argparse.ArgumentParser) -> None:
 
 def _add_alerts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("alerts")
-    group.add_argument("--alert-error", type=float, metavar="E", help="alert when the recent error exceeds it")
+    group.add_argument(
+        "--alert-error",
+        type=_bounds,
+        default=(None, {}),
+        metavar="E|MODEL=E,...",
+        help="alert when the recent error exceeds it: one share of wrong answers for all classifiers, or an error by "
+        "model, of regressors the mean absolute one (such as 0.3 or 0.3,price=20)",
+    )
     group.add_argument("--alert-webhook", metavar="URL", help="alerts are posted there as JSON")
     group.add_argument(
         "--alert-command", metavar="COMMAND", help="run for each alert, which it gets as JSON on its input"
     )
+
+
+def _bounds(text: str) -> tuple[float | None, dict[str, float]]:
+    """The error of all classifiers, and errors by model."""
+    every: float | None = None
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = part.rpartition("=")
+        try:
+            bound = float(value)
+        except ValueError:
+            bound = -1.0
+        if not 0.0 <= bound < math.inf or (equals and not name) or name in found or (not equals and every is not None):
+            raise argparse.ArgumentTypeError(f"{part!r} is no number >= 0 and not MODEL=number, each given once")
+        if equals:
+            found[name] = bound
+        else:
+            every = bound
+    return every, found
 
 
 def _add_mqtt(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
     from varifold.serve.core.store import Policy
     from varifold.serve.http.app import BodyLimits
 
+    above, by_model = args.alert_error
     return server.serve(
         server.Settings(
             args.dir,
@@ -96,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
             policy=Policy(args.fsync, args.snapshot_every),
             limits=Limits(args.max_waiting, int(args.max_wait * 3_600_000), args.max_ids),
             bodies=BodyLimits(args.max_body, args.max_batch),
-            alerts=AlertRules(error_above=args.alert_error, webhook=args.alert_webhook, command=args.alert_command),
+            alerts=AlertRules(above, by_model, webhook=args.alert_webhook, command=args.alert_command),
             topics=_topics(args),
         )
     )

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from varifold.base.learner import is_regressor
 from varifold.serve.core.models import Models
 from varifold.serve.core.monitor import Monitor
+from varifold.serve.core.state import ModelState
 from varifold.serve.extra import httpx, orjson
 
 _PATIENCE = 10.0
@@ -24,11 +27,18 @@ class AlertRules:
     """When to raise an alert, and whom to tell."""
 
     error_above: float | None = None
+    """Share of wrong answers of a classifier; a regressor's error has the unit of its target, and needs its own."""
+    error_of: Mapping[str, float] = field(default_factory=dict)
+    """The same by model, of classifiers and regressors."""
     label_rate_drop: float = 0.2
     """Alert when labels come at less than this share of their usual rate."""
     webhook: str | None = None
     command: str | None = None
     """Run with the event as JSON on its standard input."""
+
+    def bound(self, model: str, learner: Any) -> float | None:
+        """The error above which a model raises an alert; None: it raises none."""
+        return self.error_of.get(model, None if is_regressor(learner) else self.error_above)
 
 
 class _Known:
@@ -66,7 +76,7 @@ class Alerts:
             if known is None:
                 known = self._known[state.name] = _Known()
             self._check_features(state.name, state.monitor, known)
-            self._check_error(state.name, state.monitor, known)
+            self._check_error(state, known)
             self._check_labels(state.name, state.monitor, known)
         for name in self._known.keys() - present:
             del self._known[name]
@@ -79,15 +89,16 @@ class Alerts:
             if presence == before or (before is None and presence == "here"):
                 continue
             kind: str = "back" if presence == "here" and before in ("silent", "gone") else presence
-            if kind != "here":
+            if kind == "new" or (kind != "here" and monitor.is_regular(name)):
                 changed.setdefault(kind, []).append(name)
         known.presence = dict(now)
         words = {"silent": "fell silent", "new": "new", "gone": "gone for long", "back": "back"}
         for kind, names in changed.items():
             self._tell(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
 
-    def _check_error(self, model: str, monitor: Monitor, known: _Known) -> None:
-        bound, error = self.rules.error_above, monitor.error
+    def _check_error(self, state: ModelState, known: _Known) -> None:
+        model, error = state.name, state.monitor.error
+        bound = self.rules.bound(model, state.learner)
         if bound is None or error.scored < 50:
             return
         if error.recent > bound and not known.error:

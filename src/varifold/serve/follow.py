@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from varifold.base.learner import is_regressor
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import RefusedError
+from varifold.serve.core.errors import ConflictError, RefusedError
 from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
@@ -22,6 +23,16 @@ from varifold.streams.readers.targets import look_measured
 _CHUNK = 1 << 20
 _MOST_LINES = 1_000
 _MOST_FIELDS = 1_000
+
+
+@dataclass
+class _Line:
+    """A line on its way: its row, what its answer repeats of it, and why it is refused."""
+
+    number: int
+    row: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
 
 
 class Follower:
@@ -77,45 +88,46 @@ class Follower:
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
         """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
-        first = self.lines + 1
-        self.lines += len(lines)
         read = [self._read(line) for line in lines]
-        self._choose([row["y"] for row in read if isinstance(row, dict) and "y" in row])
-        rows: list[dict[str, Any]] = []
-        answers: list[dict[str, Any] | None] = []
-        for number, row in enumerate(read, first):
-            refused = row if isinstance(row, VarifoldError) else self._refused(row)
-            if isinstance(row, dict) and refused is None:
-                rows.append(row)
-                answers.append(None)
-            else:
-                answers.append({"error": str(refused), "line": number})
-        done = iter(self._applied(rows))
-        found = [next(done) if answer is None else answer for answer in answers]
+        self._choose([line.row["y"] for line in read if "y" in line.row])
+        for line in read:
+            self._check(line)
+        done = iter(self._applied([line.row for line in read if line.error is None]))
+        found = [self._answered(line, next(done) if line.error is None else {}) for line in read]
         self.refused += sum("error" in answer for answer in found)
         return [orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str) for answer in found]
 
-    def _read(self, line: bytes) -> dict[str, Any] | VarifoldError:
+    def _read(self, text: bytes) -> _Line:
         """A line as a row, or why it is none."""
+        self.lines += 1
+        line = _Line(self.lines)
         try:
-            found = parse(line)
+            found = parse(text)
             if len(self.fields) < _MOST_FIELDS:
                 self.fields.update(found)
-            row = self.how.row(found)
-            self.labelled += "y" in row
-            bodies.check_row(row)
+            line.names = self.how.names(found)
+            line.row = self.how.row(found)
+            self.labelled += "y" in line.row
         except VarifoldError as error:
-            return error
-        return row
+            line.error = str(error)
+        return line
 
-    def _refused(self, row: dict[str, Any]) -> VarifoldError | None:
-        """Why the learner refuses a row that changes something."""
+    def _check(self, line: _Line) -> None:
+        """Note why the learner refuses a row that changes something."""
         try:
-            if bodies.changes(row):
-                self.state.check(row)
+            if line.error is None and bodies.changes(line.row):
+                self.state.check(line.row)
         except VarifoldError as error:
-            return error
-        return None
+            line.error = str(error)
+
+    def _answered(self, line: _Line, found: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a line: what became of its row, with its id and key, or why it is refused."""
+        if "x" not in line.row and found.get("status") == ConflictError.status:
+            found = {"seq": self.state.seq_of(str(line.row["id"])), "duplicate": True}
+        error = line.error if line.error is not None else found.get("error")
+        if error is not None:
+            return {"error": error, "line": line.number, **line.names}
+        return {**found, **line.names}
 
     def _choose(self, labels: list[Any]) -> None:
         """With the first labels, before anything is learned: whether they are classes, or numbers for a regressor."""
@@ -144,10 +156,7 @@ class Follower:
                 self.store.snapshot_now()
         else:
             found = self.state.apply(ROWS, rows)
-        return [
-            {**answer, "id": row["id"]} if "id" in row and "error" not in answer else answer
-            for row, answer in zip(rows, found, strict=True)
-        ]
+        return found
 
     def close(self) -> None:
         """Leave a snapshot, so that the next start has nothing to replay.

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from varifold.base.nearest import nearest
 from varifold.errors import DataError
 from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.extra import orjson
@@ -18,17 +19,23 @@ from varifold.streams.readers.missing import is_missing
 from varifold.streams.readers.rows import flatten
 
 _LARGEST_INT = 1 << 63
+_LONGEST_ID = 200
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """The object in a line; the error says where the line is none. NaN, which JSON lacks, is read as run reads it."""
+    """The object in a line, with nested ones as ``outer.inner``; the error says where the line is none.
+
+    NaN, which JSON lacks, is read as `varifold run` reads it.
+    """
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
         found = _parse_slowly(line)
     if type(found) is not dict:
         raise RefusedError(f"a {type(found).__name__} where an object {{...}} was expected")
-    return found
+    x: dict[str, Any] = {}
+    flatten(x, found)
+    return x
 
 
 def _parse_slowly(line: bytes) -> Any:
@@ -49,7 +56,7 @@ def _parse_slowly(line: bytes) -> Any:
 
 
 class Fields:
-    """Which fields of a line are its label and its id, which are no features, and what of its dates are.
+    """Which fields of a line are its label, its id and its key, which are no features, and what of its dates are.
 
     A string that is written as a date is refused, unless its column is among `dates` or `categories`: every line has
     to be answered before the next one is seen, so that each is judged by itself.
@@ -60,6 +67,7 @@ class Fields:
         target: str,
         id: str | None = None,
         *,
+        key: str | None = None,
         time: str | None = None,
         ignore: Iterable[str] = (),
         dates: Mapping[str, Sequence[str]] | None = None,
@@ -68,6 +76,7 @@ class Fields:
     ) -> None:
         self.target = target
         self.id = id
+        self.key = key
         self.time = time
         self.ignore = frozenset(ignore)
         self.dates = Dates(dates or {}, time, date_order)
@@ -81,17 +90,17 @@ class Fields:
         return {name: value for name, value in given.items() if value}
 
     def row(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A line as a row of the server: label and id are taken out of the features."""
-        x: dict[str, Any] = {}
-        flatten(x, found)
+        """A line as a row of the server: label and id are taken out of the features, the key stays among them."""
+        x = dict(found)
         y = self._label(x.pop(self.target, None))
-        given = x.pop(self.id, None) if self.id is not None else None
-        more = {} if given is None else {"id": str(given) if _is_huge(given) else given}
+        more = self._id(x)
         x = self._features(x)
+        if y is not None and more and x.keys() <= {self.key}:
+            return {"y": y, **more}
+        if self.key is not None and x.get(self.key) is None:
+            raise DataError(f"no key in field {self.key!r}, and there is one learner per key{nearest(self.key, x)}")
         if y is None:
             return {"x": x, **more, **({"keep": True} if more else {})}
-        if more and not x:
-            return {"y": y, **more}
         return {"x": x, "y": y, "predict": True, **more}
 
     def _label(self, value: Any) -> Any:
@@ -105,6 +114,25 @@ class Fields:
             return label_of(y.encode())
         except UnicodeEncodeError:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
+
+    def names(self, found: dict[str, Any]) -> dict[str, Any]:
+        """What an answer repeats of its line: the id and the key, as they were given."""
+        fields = {"id": self.id, "key": self.key}
+        return {name: found[field] for name, field in fields.items() if not is_missing(found.get(field))}
+
+    def _id(self, x: dict[str, Any]) -> dict[str, Any]:
+        """The id as a field of a row, empty without one; it is taken out of the features."""
+        given = x.pop(self.id, None) if self.id is not None else None
+        if is_missing(given):
+            return {}
+        if _is_huge(given):
+            given = str(given)
+        if type(given) is not int and not (isinstance(given, str) and 0 < len(given) <= _LONGEST_ID):
+            raise DataError(
+                f"the id in field {self.id!r} is {str(given)[:60]!r}; give a string of 1 to {_LONGEST_ID} characters "
+                "or a whole number"
+            )
+        return {"id": given}
 
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
         """The features: without ignored columns and the time, dates as their parts."""

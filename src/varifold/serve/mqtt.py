@@ -143,11 +143,12 @@ class Bridge:
             return KEEP, body
         if given is None:
             raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
+        found = {name: found[name] for name in ("y", "w") if name in found}
         bodies.check_label(found)
         state = writer.store.state
         ours = str(given).startswith(f"{state.name}.{state.incarnation}.")
         key = key_in(self.topics.labels or "", message.topic.value)
-        return LABEL, {"id": str(given) if ours else _own(key, given), "y": found["y"]}
+        return LABEL, {"id": str(given) if ours else _own(key, given), **found}
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
         return message.topic.matches(self.topics.readings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 from varifold.base.nearest import nearest
@@ -10,20 +12,51 @@ from varifold.serve.core.errors import RefusedError, RequestError
 from varifold.serve.extra import orjson
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
+_MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
+"""Fields by the names that other programs give them."""
 _VALUES = frozenset({float, int, str, bool, type(None)})
 _LABELS = frozenset({float, int, str, bool})
 _LONGEST_ID = 200
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """A JSON object; the error says where the text is none."""
+    """A JSON object; the error says where the text is none. NaN, which Python writes and JSON lacks, is null."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise RequestError(f"the body is not JSON: {error}") from error
+        found = _with_constants(text)
+        if found is None:
+            raise RequestError(f"the body is not JSON: {error}") from error
     if type(found) is not dict:
         raise RefusedError(f'the body is a JSON {_kind(found)}, not an object such as {{"x": {{...}}}}')
     return found
+
+
+def _with_constants(text: bytes) -> Any:
+    """A text that is JSON but for NaN and Infinity: NaN is null, Infinity is refused; None for any other text."""
+    if b"NaN" not in text and b"Infinity" not in text:
+        return None
+    try:
+        found = json.loads(text, parse_int=orjson.loads)
+    except (ValueError, RecursionError):
+        return None
+    _refuse_infinity(found)
+    try:
+        return orjson.loads(orjson.dumps(found))
+    except (orjson.JSONEncodeError, orjson.JSONDecodeError):
+        return None
+
+
+def _refuse_infinity(found: Any, name: str = "") -> None:
+    """Refuse an infinity, wherever it stands; the name is that of the field or feature."""
+    if isinstance(found, float) and math.isinf(found):
+        raise RequestError(f'feature {name!r} is {found}; leave it out, or send null, for "not observed"')
+    if isinstance(found, dict):
+        for key, value in found.items():
+            _refuse_infinity(value, key)
+    elif isinstance(found, list):
+        for value in found:
+            _refuse_infinity(value, name)
 
 
 def read(text: bytes) -> dict[str, Any]:
@@ -57,7 +90,9 @@ def check_instance(body: dict[str, Any]) -> None:
 
 
 def check_label(body: dict[str, Any]) -> None:
-    """Refuse a body without a usable label."""
+    """Refuse a body without a usable label; one without an instance may have an id and a weight besides."""
+    if "x" not in body:
+        _check_rest(body)
     if type(body.get("y")) not in _LABELS:
         raise RefusedError(f"y is {_shown(body.get('y'))}; a label is a string, a number or a boolean")
 
@@ -65,7 +100,8 @@ def check_label(body: dict[str, Any]) -> None:
 def _check_rest(body: dict[str, Any]) -> None:
     for name in body:
         if name not in FIELDS:
-            raise RefusedError(f"there is no field {name!r}{nearest(name, sorted(FIELDS))}")
+            meant = f"; did you mean {_MEANT[name]}?" if name in _MEANT else nearest(name, sorted(FIELDS))
+            raise RefusedError(f"there is no field {name!r}{meant}")
     w = body.get("w", 1.0)
     if type(w) not in (int, float) or w < 0:
         raise RefusedError(f"w is {_shown(w)}; a weight is a number >= 0")

@@ -101,11 +101,19 @@ def answer(learner: Any, x: Instance) -> dict[str, Any]:
         return {"label": learner.predict_json(x)}
     if isinstance(x, bytes):
         label, probabilities = learner._engine.answer_json(x)
-        return {"label": label, "probabilities": probabilities}
+        return {"label": label, "probabilities": _for_json(probabilities)}
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
     probabilities = learner.predict_proba_one(x)
-    return {"label": learner.predict_one(x), "probabilities": probabilities}
+    return {"label": learner.predict_one(x), "probabilities": _for_json(probabilities)}
+
+
+def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[Any]]:
+    """Probabilities by label; pairs [label, probability] where two labels, such as 1 and "1", have one name in JSON."""
+    if len(set(map(type, probabilities))) < 2:
+        return probabilities
+    names = {y if isinstance(y, str) else orjson.dumps(y, default=str).decode() for y in probabilities}
+    return probabilities if len(names) == len(probabilities) else [[y, p] for y, p in probabilities.items()]
 
 
 def predict(learner: Any, x: Instance) -> Any:

@@ -65,7 +65,6 @@ class Models:
         self.folder = folder.absolute()
         self.policy = policy
         self.limits = limits
-        self.events = Events()
         self.stopped: str | None = None
         self._on_fatal = on_fatal
         self._disk = ThreadPoolExecutor(_THREADS, thread_name_prefix="journal")
@@ -75,6 +74,7 @@ class Models:
         self._writers: dict[str, Writer] = {}
         self._leaving: set[str] = set()
         self._lock = lock_folder(self.folder)
+        self.events = Events(self.folder / "events")
 
     def open(self) -> None:
         """Recover every model of the folder; call it on the running event loop."""
@@ -173,6 +173,7 @@ class Models:
         """Finish what was taken, and leave snapshots; an error in one model does not keep the others from it."""
         ended = await asyncio.gather(*(writer.stop() for writer in self), return_exceptions=True)
         self._disk.shutdown()
+        self.events.close()
         os.close(self._lock)
         for error in ended:
             if error is not None:

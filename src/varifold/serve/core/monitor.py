@@ -14,6 +14,8 @@ TRACKED = 400
 """Most features followed; beyond that the ones seen longest ago are left out."""
 EXACT = 20_000
 """Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
+REGULAR = 10
+"""Instances with a feature from which on it counts as seen regularly, so that its silence means something."""
 _MOST_RECENT = 64
 _FAST, _SLOW = 1.0 / 50.0, 1.0 / 1000.0
 
@@ -137,15 +139,24 @@ class Monitor:
         self._count_recent()
         first = self._first[name]
         last = self._last[name]
-        count = self._count[name] + self._bin[name]
+        count = self.count(name)
         gap = (last - first) / max(1, count - 1)
         absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one in four is looked at
         if absent > max(200.0, 100.0 * gap):
             return "gone"
-        if count >= 10 and absent > max(10.0, 10.0 * gap):
+        if count >= REGULAR and absent > max(10.0, 10.0 * gap):
             return "silent"
         settled = self.instances > 100 and first > 50
         return "new" if settled and self.instances - first < max(100, self.instances // 20) else "here"
+
+    def count(self, name: str) -> int:
+        """Instances with a feature, of those looked at."""
+        self._count_recent()
+        return self._count[name] + self._bin[name]
+
+    def is_regular(self, name: str) -> bool:
+        """Whether a feature was seen often enough for its silence to be worth an alert."""
+        return self.count(name) >= REGULAR
 
     def names(self) -> list[str]:
         """The features followed, in order of their first appearance."""
@@ -162,7 +173,7 @@ class Monitor:
                 "presence": self.presence(name),
                 "first": self._first[name],
                 "last": self._last[name],
-                "count": self._count[name] + self._bin[name],
+                "count": self.count(name),
                 "share": [round(counts.get(name, 0) / size, 3) for size, counts in bins],
             }
             for name in self.names()

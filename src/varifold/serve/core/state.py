@@ -184,13 +184,13 @@ class ModelState:
         known = self._ids.get(str(given)) if given is not None else None
         result = self._answered(body)
         if known is not None:
-            result["id"] = self._public(known[1]) if known[1] else str(given)
+            result["id"] = given
             result["duplicate"] = True
             return result
         number = self.waiting.add(Waiting(self.time, _stored(body), result["label"]))
         if given is not None:
             self._remember(str(given), number)
-        result["id"] = self._public(number)
+        result["id"] = self._public(number) if given is None else given
         return result
 
     def _label(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -247,9 +247,13 @@ class ModelState:
         if key is None and learners.reads_json(self.learner):
             return x
         found = learners.as_dict(x)
-        if key is None:
-            return found
         field = getattr(self.learner, "key", None)
+        if key is None:
+            if field is not None and found.get(field) is None:
+                raise RefusedError(
+                    f'the model {self.name!r} has one learner per {field!r}: the request needs "key", beside "x"'
+                )
+            return found
         if field is None:
             raise RefusedError(
                 f"the model {self.name!r} has no learners by key; leave out the key or make one with key"
@@ -273,6 +277,14 @@ class ModelState:
 
     def _public(self, number: int) -> str:
         return f"{self.name}.{self.incarnation}.{number}"
+
+    def knows(self, given: str) -> bool:
+        """Whether a client gave an instance this id."""
+        return given in self._ids
+
+    def seq_of(self, given: str) -> int | None:
+        """The change with which an id of a client's came; None for an id that is not held."""
+        return self._ids[given][0] if given in self._ids else None
 
     def number_of(self, given: str) -> int:
         """The waiting instance that an id means: one of ours, or one that the client chose."""

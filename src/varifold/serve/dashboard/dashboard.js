@@ -189,7 +189,8 @@ async function explain() {
     $("explanation").replaceChildren(element("p", body.error, { class: "hint" }));
     return;
   }
-  const chance = body.probabilities && body.probabilities[body.label];
+  const shares = body.probabilities; // pairs where two labels have one name
+  const chance = Array.isArray(shares) ? shares.find(([label]) => label === body.label)?.[1] : shares?.[body.label];
   const verdict = element("p", String(body.label), { class: "verdict" });
   if (chance !== undefined) verdict.append(element("small", `probability ${percent(chance)}`));
   const parts = Object.entries(body.contributions).slice(0, 12);

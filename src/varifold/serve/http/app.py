@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
@@ -77,8 +76,8 @@ class MethodError(RequestError):
 
 def find(method: str, path: str) -> tuple[Route, str]:
     """The route of a request, and the model or id in its path."""
-    parts = path.split("/")
-    argument = unquote(parts[2]) if len(parts) > 2 else parts[1]
+    parts = path.split("/", 2) if path.startswith("/labels/") else path.split("/")  # an id may have a slash
+    argument = parts[2] if len(parts) > 2 else parts[1]
     if len(parts) in (3, 4) and parts[1] == "models":
         table, last = _MODEL, parts[3] if len(parts) == 4 else ""
     elif len(parts) == 3 and parts[1] == "labels":

@@ -10,7 +10,7 @@ from varifold.base.learner import is_regressor
 from varifold.errors import VarifoldError
 from varifold.perkey import PerKey
 from varifold.serve.core import bodies, learners
-from varifold.serve.core.errors import ExpiredError, ForbiddenError, NotFoundError, RefusedError
+from varifold.serve.core.errors import ConflictError, ExpiredError, ForbiddenError, NotFoundError, RefusedError
 from varifold.serve.core.group_commit import Writer
 from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
 from varifold.serve.http import rows
@@ -19,6 +19,8 @@ from varifold.serve.http.tokens import WRITE
 
 if TYPE_CHECKING:
     from varifold.serve.http.app import App
+
+_MOST_SHOWN = 5
 
 
 async def predict(app: App, request: Request) -> Response:
@@ -46,15 +48,28 @@ async def learn(app: App, request: Request) -> Response:
 async def label(app: App, request: Request) -> Response:
     """The label of an instance that was kept."""
     body = bodies.parse(await request.body(app.limits.body))
-    bodies.check_label(body)
     given = request.argument
+    if "x" in body or str(body.get("id", given)) != given:
+        raise RefusedError('a label is {"y": ...}; the id of its instance stands in the path')
+    bodies.check_label(body)
+    return await _labelled(_model_of(app, given), {**body, "id": given})
+
+
+def _model_of(app: App, given: str) -> Writer:
+    """The model in which an instance was kept under an id, of the client's or of ours."""
+    known = [writer for writer in app.models if writer.store.state.knows(given)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        routes = ", ".join(f"/models/{writer.store.state.name}/labels" for writer in known[:_MOST_SHOWN])
+        raise ConflictError(f"the id {given[:80]!r} was given in {len(known):,} models; name the model: {routes}")
     found = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
     if found is None or found[1] not in app.models:
         raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
     writer = app.models[found[1]]
     if found[2] != writer.store.state.incarnation:
         raise ExpiredError(f"the instance {given!r} belongs to a model that was deleted")
-    return await _labelled(writer, {"id": given, "y": body["y"]})
+    return writer
 
 
 async def model_label(app: App, request: Request) -> Response:
@@ -63,11 +78,12 @@ async def model_label(app: App, request: Request) -> Response:
     if "x" in body or "id" not in body:
         raise RefusedError('a label is {"id": ..., "y": ...}')
     bodies.check_row(body)
-    return await _labelled(app.models[request.argument], {"id": body["id"], "y": body["y"]})
+    return await _labelled(app.models[request.argument], body)
 
 
 async def _labelled(writer: Writer, body: dict[str, Any]) -> Response:
     state = writer.store.state
+    body = {name: body[name] for name in ("id", "y", "w") if name in body}
     number = state.number_of(str(body["id"]))
     if state.waiting.get(number, int(time.time() * 1000)) is None:
         raise state.why_not(number, body["id"])

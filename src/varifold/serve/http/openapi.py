@@ -22,21 +22,32 @@ def _object(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": required, "properties": properties}
 
 
-_INSTANCE = _object(["x"], x=_X, keep={"type": "boolean", "default": False}, id=_ID, key=_KEY)
+_W = {"type": "number", "minimum": 0, "default": 1, "description": "The weight of the instance in learning."}
+_INSTANCE = _object(
+    ["x"],
+    x=_X,
+    keep={"type": "boolean", "default": False},
+    id=_ID | {"description": "With keep: the instance waits under it, and it is answered back."},
+    key=_KEY,
+)
 _LABELLED = _object(
     ["x", "y"],
     x=_X,
     y=_Y,
-    w={"type": "number", "minimum": 0, "default": 1},
+    w=_W,
     id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
     key=_KEY,
     predict={"type": "boolean", "default": False, "description": "Answer the instance before it is learned."},
 )
 _ANSWER = _object(
     ["label", "seq"],
-    id={"type": "string"},
+    id=_ID,
     label={"type": ["string", "number", "boolean", "null"]},
-    probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+    probabilities={
+        "type": ["object", "array"],
+        "additionalProperties": {"type": "number"},
+        "description": 'By label; pairs [label, probability] where two labels, such as 1 and "1", have one name.',
+    },
     seq=_SEQ,
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
@@ -81,7 +92,7 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
         "/models/{model}/labels",
         "post",
         "Label an instance kept under the client's id",
-        _object(["id", "y"], id=_ID, y=_Y),
+        _object(["id", "y"], id=_ID, y=_Y, w=_W),
         _DONE,
         200,
         {409: "labelled already", 410: "expired"},
@@ -89,11 +100,11 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     (
         "/labels/{id}",
         "post",
-        "Label a kept instance",
-        _object(["y"], y=_Y),
+        "Label a kept instance, by the id of the answer",
+        _object(["y"], y=_Y, w=_W),
         _DONE,
         200,
-        {409: "labelled already", 410: "expired"},
+        {409: "labelled already, or several models have the id", 410: "expired"},
     ),
     ("/models/{model}/stream", "get", "A web socket: each message is a row of NDJSON", None, "ndjson", 101, {}),
     ("/models/{model}/batch", "post", "Rows of NDJSON: predict, learn or label", "ndjson", "ndjson", 200, {}),
