@@ -1,9 +1,10 @@
 """Our regressors beside river's and a refit LightGBM, on streams whose features come and go.
 
-    python -m benchmarks.regressors [--seeds 0 1 2] [--rows 2000] [--without ARF,...]
+    python -m benchmarks.regressors [--seeds 0 1 2] [--rows 2000] [--only auto,LR,...] [--cells FILE]
 
-Predict, then learn, one instance at a time; mean absolute error of every instance but the first. Prints a table, the
-average rank, and how far `AutoRegressor` is behind the best. Streams: abalone (rings as a number; needs
+Predict, then learn, one instance at a time; mean absolute error of every instance but the first. Prints a Markdown
+table, the average rank, and how far `AutoRegressor` is behind the best peer. With `--cells` errors are kept in a JSON
+file, one per learner, stream and seed, and only those that it does not hold are measured. Streams: abalone (rings as a number; needs
 VARIFOLD_DATA), scikit-learn's diabetes, river's TrumpApproval, ChickWeights, Friedman and FriedmanDrift, and the plant
 of the demo with a number to predict; each as it is and under five scenarios. LightGBM is fitted again every 500 rows,
 river's learners get strings as numbers.
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
+import json
 import math
 import os
 from collections.abc import Callable
@@ -138,32 +141,49 @@ def error(learner: Any, rows: Rows) -> float:
     return total / max(1, len(rows) - 1)
 
 
+def cell(name: str, data: str, scenario: str, seed: int, rows: int, held: dict[str, float]) -> float:
+    """The error of a learner on one stream, measured unless it is held."""
+    key = f"{name} | {data} {scenario} | seed {seed} | {rows} rows"
+    if key not in held:
+        held[key] = error(LEARNERS[name](), stream(data, scenario, seed, rows))
+    return held[key]
+
+
+def table(names: list[str], seeds: list[int], rows: int, held: dict[str, float], keep: Callable[[], None]) -> None:
+    """Print a line per stream, then the average ranks and where `AutoRegressor` is furthest behind."""
+    ranks, behind = [], collections.Counter[str]()
+    print("| stream | " + " | ".join(names) + " | auto to the best peer |")
+    print("| --- |" + " ---: |" * (len(names) + 1))
+    for data, scenario in itertools.product(STREAMS, SCENARIOS):
+        cells = [[cell(name, data, scenario, seed, rows, held) for name in names] for seed in seeds]
+        keep()
+        means = np.mean(cells, axis=0)
+        ranks.append(rankdata(np.where(np.isnan(means), np.inf, means)))
+        line = f"| {data}, {scenario} | " + " | ".join(f"{m:.4g}" for m in means)
+        others = [m for name, m in zip(names, means, strict=True) if name in PEERS and m == m]
+        if "auto" in names and others:
+            behind[f"{data}, {scenario}"] = means[names.index("auto")] / min(others) - 1.0
+            line += f" | {behind[f'{data}, {scenario}']:+.1%}"
+        print(line + " |", flush=True)
+    print("| *average rank* | " + " | ".join(f"{r:.2f}" for r in np.mean(ranks, axis=0)) + " | |")
+    worst = sorted(behind.items(), key=lambda item: -item[1])[:5]
+    print("\nAutoRegressor furthest behind the best peer: " + "; ".join(f"{name} {lead:+.1%}" for name, lead in worst))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int, default=2000)
-    parser.add_argument("--without", default="", help="learners to leave out, separated by commas")
+    parser.add_argument("--only", default=",".join(LEARNERS), help="learners to compare, separated by commas")
+    parser.add_argument("--cells", type=Path, help="a JSON file of errors measured so far, which is added to")
     args = parser.parse_args()
-    names = [name for name in LEARNERS if name not in args.without.split(",")]
-    ranks, behind = [], collections.Counter[str]()
-    print(f"{'':28}", *(f"{name:>10}" for name in names), "     behind")
-    for data in STREAMS:
-        for scenario in SCENARIOS:
-            cells = np.array(
-                [
-                    [error(LEARNERS[name](), stream(data, scenario, seed, args.rows)) for name in names]
-                    for seed in args.seeds
-                ]
-            )
-            means = cells.mean(axis=0)
-            others = [m for name, m in zip(names, means, strict=True) if name in PEERS and m == m]
-            lead = means[0] / min(others) - 1.0
-            behind[f"{data} {scenario}"] = lead
-            ranks.append(rankdata(np.where(np.isnan(means), np.inf, means)))
-            print(f"{data + ' ' + scenario:28}", *(f"{m:10.4g}" for m in means), f"{lead:+10.1%}", flush=True)
-    print(f"{'average rank':28}", *(f"{r:10.2f}" for r in np.mean(ranks, axis=0)))
-    worst = sorted(behind.items(), key=lambda item: -item[1])[:5]
-    print("AutoRegressor furthest behind the best peer: " + ", ".join(f"{name} {lead:+.1%}" for name, lead in worst))
+    held = json.loads(args.cells.read_text()) if args.cells and args.cells.exists() else {}
+
+    def keep() -> None:
+        if args.cells:
+            args.cells.write_text(json.dumps(held, indent=0))
+
+    table(args.only.split(","), args.seeds, args.rows, held, keep)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ from varifold.evolving.pafe import RPAu as RPAu
 from varifold.forest.dynfo import DynFo as DynFo
 from varifold.forest.orf3v import ORF3V as ORF3V
 from varifold.forest.windowforest import WindowForest as WindowForest
+from varifold.forest.windowforestregressor import WindowForestRegressor as WindowForestRegressor
 from varifold.linear.additive import Additive as Additive
 from varifold.linear.additiveregressor import AdditiveRegressor as AdditiveRegressor
 from varifold.linear.arow import AROW as AROW

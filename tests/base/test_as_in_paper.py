@@ -19,6 +19,7 @@ NO_PAPER = {
     "neighboursregressor",
     "olvfregressor",
     "windowforest",
+    "windowforestregressor",
 }
 
 

@@ -113,21 +113,36 @@ class WindowForestOracle:
 
     # ---------------------------------------------------------------- learning
 
-    def learn(self, x: Row, label: Any, w: float) -> None:
+    def code(self, label: Any) -> Any:
+        """The label's number, a new one if it is new."""
         if label not in self.labels:
             self.labels.append(label)
             for node in self.nodes():
                 node.counts.append(0.0)
-        y = self.labels.index(label)
-        idle = self.growing is None
+        return self.labels.index(label)
+
+    def judge(self, x: Row, y: Any) -> None:
+        """Watch the error of the answer, if there is one."""
         if self.forest and len(self.labels) > 1:
             p = self.scores(x)
             self.watch(p.index(max(p)) != y)
+
+    def count(self, node: Node, x: Row, y: Any, w: float) -> None:
+        """Let a row join the nodes on its way down."""
+        self.join(node, y, w)
+        while node.children:
+            node = node.children[side(x, node.split)]
+            self.join(node, y, w)
+
+    def join(self, node: Node, y: Any, w: float) -> None:
+        node.counts[y] += w
+
+    def learn(self, x: Row, label: Any, w: float) -> None:
+        y = self.code(label)
+        idle = self.growing is None
+        self.judge(x, y)
         for node in self.forest:
-            node.counts[y] += w
-            while node.children:
-                node = node.children[side(x, node.split)]
-                node.counts[y] += w
+            self.count(node, x, y, w)
         if self.growing and self.taken - self.kept >= self.end - self.grown_on:
             self.work(10**9)
         self.rows = [*self.rows, (x, y, w)][-self.kept :]
@@ -139,14 +154,19 @@ class WindowForestOracle:
         if self.growing:
             self.work(SHARE * self.trees)
 
-    def watch(self, wrong: bool) -> None:
-        """CUSUM of the errors."""
+    def variance(self, loss: float, rate: float) -> float:
+        return self.usual * (1 - self.usual)
+
+    def watch(self, loss: float) -> None:
+        """CUSUM of the losses."""
         self.judged += 1
-        self.excess.append(self.excess[-1] + wrong - self.usual - SLACK)
+        self.excess.append(self.excess[-1] + loss - self.usual - SLACK)
         if self.excess[-1] <= 0:
             self.excess = [0.0]
-        self.usual += max(USUAL, 1 / self.judged) * (wrong - self.usual)
-        if self.judged > TRUSTED and self.excess[-1] > DRIFT + SPREAD * self.usual * (1 - self.usual):
+        rate = max(USUAL, 1 / self.judged)
+        self.usual += rate * (loss - self.usual)
+        variance = self.variance(loss, rate)
+        if self.judged > TRUSTED and self.excess[-1] > DRIFT + SPREAD * variance:
             self.length = min(self.length, max(len(self.excess) - 1, FEWEST) - 1)
             self.judged, self.excess = 0, [0.0]
             self.growing = None
@@ -182,7 +202,7 @@ class WindowForestOracle:
         rows = self.rows[-self.length :]
         self.end, self.grown_on = self.taken, len(rows)
         self.weight = add(w for _, _, w in rows)
-        self.growing = Node([0.0] * len(self.labels))
+        self.growing = self.new_node()
         self.pending = [(self.growing, rows, 0)]
 
     def work(self, rows: int) -> None:
@@ -195,11 +215,7 @@ class WindowForestOracle:
         if self.pending:
             return
         for x, y, w in self.rows[len(self.rows) - (self.taken - self.end) :]:
-            node = self.growing
-            node.counts[y] += w
-            while node.children:
-                node = node.children[side(x, node.split)]
-                node.counts[y] += w
+            self.count(self.growing, x, y, w)
         place = self.grown % self.trees
         self.forest[place : place + 1] = [self.growing]
         self.growing = None
@@ -211,17 +227,32 @@ class WindowForestOracle:
     def fewest(self) -> int:
         return max(self.min_leaf, len(self.labels) // 16)
 
+    def new_node(self) -> Node:
+        return Node([0.0] * len(self.labels))
+
+    def differ(self, rows: list[tuple[Row, Any, float]], counts: list[float]) -> bool:
+        """Whether there is more than one label."""
+        return sum(n > 0 for n in counts) > 1
+
+    def tie(self, rows: list[tuple[Row, Any, float]], total: list[float]) -> float:
+        """What a gain must exceed another by to be larger, over TIE."""
+        return add(total)
+
+    def worth(self, gain: float) -> float:
+        """Importance of a gain."""
+        return gain / self.weight
+
     def grow(self, node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
         node.counts = self.counted(rows)
-        mixed = sum(n > 0 for n in node.counts) > 1 and depth < DEEPEST
+        mixed = self.differ(rows, node.counts) and depth < DEEPEST
         found = self.best_split(rows, node.counts) if mixed and len(rows) >= 2 * self.fewest() else None
         if found is None or not self.allowed(rows, found[1], self.fewest()):
             return
         gain, node.split = found
         key, value, _, presence = node.split
         slot = key // 2 if presence or key % 2 == 0 else int(value)
-        self.importance[slot] = self.importance.get(slot, 0.0) + gain / self.weight / self.trees
-        node.children = [Node([0.0] * len(self.labels)) for _ in (LEFT, RIGHT)]
+        self.importance[slot] = self.importance.get(slot, 0.0) + self.worth(gain) / self.trees
+        node.children = [self.new_node() for _ in (LEFT, RIGHT)]
         for where in (RIGHT, LEFT):
             here = [row for row in rows if side(row[0], node.split) == where]
             self.pending.append((node.children[where], here, depth + 1))
@@ -249,7 +280,7 @@ class WindowForestOracle:
             useful += bool(possible)
             for split in possible:
                 gain = self.gain(rows, split, total)
-                if gain > best[0] + TIE * add(total):
+                if gain > best[0] + TIE * self.tie(rows, total):
                     best = (gain, split)
         return (best[0] * max(1.0, n / SAMPLE), best[1]) if best[1] else None
 

@@ -51,6 +51,7 @@ _WHERE: dict[str, str] = {
     "pa": "varifold.linear.pa:PA",
     "variation": "varifold.variation.variation:Variation",
     "windowforest": "varifold.forest.windowforest:WindowForest",
+    "windowforestregressor": "varifold.forest.windowforestregressor:WindowForestRegressor",
     "cwfe": "varifold.evolving.cwfe:CWFE",
     "ncw": "varifold.evolving.cwfe:NCW",
     "rcwf": "varifold.evolving.cwfe:RCWf",

@@ -2,5 +2,6 @@
 
 from varifold.forest.orf3v import ORF3V
 from varifold.forest.windowforest import WindowForest
+from varifold.forest.windowforestregressor import WindowForestRegressor
 
-__all__ = ["ORF3V", "WindowForest"]
+__all__ = ["ORF3V", "WindowForest", "WindowForestRegressor"]

@@ -1,10 +1,14 @@
-"""Growing one tree over the rows of a window, some rows at a time."""
+"""Growing one tree over the rows of a window, some rows at a time.
+
+What a tree is grown for is left to subclasses: they sum up what rows have in common (`add_row`; as many numbers as there
+are classes), say what a node holds (`weigh_node`, `count_row`) and how much a split gains (`judge`, `importance_of`).
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._engine.model cimport Model
 from varifold.forest._nodes cimport Nodes
-from varifold.forest._window cimport Window
+from varifold.forest._window cimport Row, Window
 
 cdef enum:
     DEEPEST = 30         # splits on a path
@@ -43,7 +47,7 @@ cdef class Growing(Model):
     cdef Pending[DEEPEST + 2] pending  # a stack
     cdef int n_pending
     cdef double* importance            # [slot]: decrease of impurity, recent trees counting most
-    cdef double* table                 # scratch [bin][class]
+    cdef double* table                 # scratch [bin][class]: sums over rows, as add_row() makes them
     cdef double* total                 # scratch [class]: of the node
     cdef double* present               # scratch [class]: of its rows that have the column
     cdef double* below                 # scratch [class]: of those left of the threshold
@@ -56,7 +60,10 @@ cdef class Growing(Model):
     cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil
     cdef void grow_node(self, Pending* p, int trees) noexcept nogil
     cdef void abandon(self) noexcept nogil
+    cdef void add_row(self, double* sums, Row* r) noexcept nogil
+    cdef void count_row(self, int32_t node, Row* r) noexcept nogil
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil
+    cdef double importance_of(self, double gain) noexcept nogil
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil
     cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil
     cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil

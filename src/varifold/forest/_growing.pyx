@@ -1,4 +1,4 @@
-"""Growing one tree over the rows of a window: random columns, the best of a few random thresholds by Gini impurity."""
+"""Growing one tree over the rows of a window: random columns, the best of a few random thresholds."""
 
 import numpy as np
 
@@ -8,19 +8,13 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._numeric.hashing cimport draw
-from varifold.forest._nodes cimport Nodes
 from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side
 
 from varifold._engine.state import checked_array
 
-cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
-
 
 cdef class Growing(Model):
-    """A model that keeps a window of rows and grows trees over it."""
-
-    def __cinit__(self):
-        self.nodes = Nodes()
+    """A model that keeps a window of rows and grows trees over it; what for stands in the .pxd file."""
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
         """A number from 0 to n - 1, by the next draw for this tree."""
@@ -68,7 +62,7 @@ cdef class Growing(Model):
         return self.n_pending == 0
 
     cdef void grow_node(self, Pending* p, int trees) noexcept nogil:
-        """Count a node's labels and split it if that pays; its children then take its place among the pending."""
+        """Weigh a node and split it if that pays; its children then take its place among the pending."""
         cdef int32_t node = p.node, pair
         cdef Py_ssize_t middle, slot
         cdef int32_t* order = self.window.order + p.start
@@ -86,7 +80,7 @@ cdef class Growing(Model):
         self.nodes.left[node] = pair
         slot = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
         best.gain *= max(1.0, (p.stop - p.start) / <double> SAMPLE)
-        self.importance[slot] += best.gain / self.weight / trees
+        self.importance[slot] += self.importance_of(best.gain) / trees
         # the left child comes on top: it is grown first
         p.depth += 1
         p[1] = p[0]
@@ -105,17 +99,21 @@ cdef class Growing(Model):
 
     # ---------------------------------------------------------------- one split
 
+    cdef void add_row(self, double* sums, Row* r) noexcept nogil:
+        """Let a row join sums that splits are judged by."""
+        pass
+
+    cdef void count_row(self, int32_t node, Row* r) noexcept nogil:
+        """Let a row join what a node holds."""
+        pass
+
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """Count the labels of a node's rows; whether there is anything to split."""
-        cdef Py_ssize_t i
-        cdef int c, labels = 0
-        cdef double* counts = self.nodes.counts_of(node)
-        for i in range(n):
-            counts[self.window.row[order[i]].y] += self.window.row[order[i]].w
-        for c in range(self.classes):
-            labels += counts[c] > 0.0
-        memcpy(self.total, counts, self.classes * sizeof(double))
-        return labels > 1 and n >= 2 * self.fewest()
+        """Set what a node holds, and `total`, by its rows; whether there is anything to split."""
+        return False
+
+    cdef double importance_of(self, double gain) noexcept nogil:
+        """What a split's gain makes its column worth."""
+        return 0.0
 
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
         """The best split on some columns, each drawn from a drawn row; whether there is any."""
@@ -150,14 +148,12 @@ cdef class Growing(Model):
         return best.key != 0
 
     cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """SAMPLE of n rows, evenly through their order, and their labels in `total`."""
+        """SAMPLE of n rows, evenly through their order, and their sums in `total`."""
         cdef Py_ssize_t i
-        cdef Row* r
         memset(self.total, 0, self.classes * sizeof(double))
         for i in range(SAMPLE):
             self.window.spare[i] = order[i * n // SAMPLE]
-            r = &self.window.row[self.window.spare[i]]
-            self.total[r.y] += r.w
+            self.add_row(self.total, &self.window.row[self.window.spare[i]])
         return self.window.spare
 
     cdef int draw_cuts(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
@@ -190,7 +186,7 @@ cdef class Growing(Model):
         return max(0, m - 1)
 
     cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil:
-        """Rows and their labels by bin: m + 1 between thresholds, or a level each and one for others; then absent."""
+        """Rows and their sums by bin: m + 1 between thresholds, or a level each and one for others; then absent."""
         cdef Py_ssize_t i, at
         cdef int low, high, middle
         cdef Row* r
@@ -212,7 +208,7 @@ cdef class Growing(Model):
                 if key & 1 and low < m and self.cut[low] != r.value[at]:
                     low = m
             self.rows[low] += 1
-            self.table[low * self.classes + r.y] += r.w
+            self.add_row(self.table + low * self.classes, r)
 
     cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil:
         """Try the splits on a column, and on its presence; whether any leaves enough rows on both sides."""
@@ -261,28 +257,11 @@ cdef class Growing(Model):
 
     cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
                     Split* best) noexcept nogil:
-        """Keep the split if its decrease of Gini impurity is the largest; whether either side has enough rows."""
-        cdef int c
-        cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
-        cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
-        if rows < self.enough or n - rows < self.enough:
-            return False
-        for c in range(self.classes):
-            t = self.total[c]
-            a = left[c] if more == NULL else left[c] + more[c]
-            b = t - a
-            squares_left += a * a
-            squares_right += b * b
-            squares += t * t
-            weight_left += a
-            weight_right += b
-            weight += t
-        if weight_left <= 0.0 or weight_right <= 0.0:
-            return False
-        tried.gain = squares_left / weight_left + squares_right / weight_right - squares / weight
-        if tried.gain > best.gain + TIE * weight:
-            best[0] = tried[0]
-        return True
+        """Keep the split if it gains most. The sums of its left side are `left` and, unless NULL, `more`.
+
+        Returns whether there is weight, and there are enough rows, on either side.
+        """
+        return False
 
     cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil:
         """Put the rows that go left before those that go right, each in their order; returns how many go left."""

@@ -11,16 +11,19 @@ from varifold._engine.state import checked_array
 
 
 cdef class Nodes:
-    """A pool of nodes; reserve_pairs() takes the memory that take_pair() hands out."""
+    """A pool of nodes; reserve_pairs() takes the memory that take_pair() hands out.
 
-    def __cinit__(self):
+    `least` is the smallest number that a node's counts may hold in files.
+    """
+
+    def __cinit__(self, double least=0.0):
         self.arrays = State()
         self.used = 2
         self.arrays.declare("node.key", <void**> &self.key, SLOT, 1, INT32, True)
         self.arrays.declare("node.value", <void**> &self.value, SLOT, 1, FLOAT64, True)
         self.arrays.declare("node.way", <void**> &self.way, SLOT, 1, UINT8, True, 0, 0.0, 0.0, 3.0)
         self.arrays.declare("node.left", <void**> &self.left, SLOT, 1, INT32, True, 0, 0.0, 0.0)
-        self.arrays.declare("node.counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
+        self.arrays.declare("node.counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, least)
         self.arrays.reserve_slots(self.used)
 
     cdef int reserve_pairs(self, Py_ssize_t pairs) except -1:

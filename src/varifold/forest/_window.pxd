@@ -12,7 +12,8 @@ cdef struct Row:
     double* value
     Py_ssize_t n
     Py_ssize_t room
-    int y
+    int y              # label of a classifier's row
+    double target      # number of a regressor's row
     double w
 
 # Ways of a split: a bit for where absent values go, a bit for splits that only ask whether the column is there.
@@ -52,6 +53,7 @@ cdef enum:
 
 cdef class Window:
     cdef readonly Py_ssize_t most       # rows kept
+    cdef readonly bint numeric          # rows have targets, not labels
     cdef readonly int64_t taken         # rows put in so far
     cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
     cdef Py_ssize_t numbers             # held now
@@ -65,7 +67,7 @@ cdef class Window:
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
-                       const int64_t[::1] y, const double[::1] w) except -1
+                       const double[::1] y, const double[::1] w) except -1
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

@@ -59,8 +59,9 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
 cdef class Window:
     """A ring of rows; memory is taken by reserve() before put()."""
 
-    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0):
+    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0, bint numeric=False):
         self.most = most
+        self.numeric = numeric
         self.most_numbers = most_numbers
 
     def __dealloc__(self):
@@ -108,6 +109,7 @@ cdef class Window:
         self.numbers += r.n - (into.n if self.taken >= self.most else 0)
         into.n = r.n
         into.y = r.y
+        into.target = r.target
         into.w = r.w
         self.taken += 1
         self.close_ring()
@@ -143,10 +145,8 @@ cdef class Window:
             ends[i + 1] = ends[i] + self.row[i].n
         cdef int32_t[::1] keys = np.zeros(ends[held], dtype=np.int32)
         cdef double[::1] values = np.zeros(ends[held])
-        cdef int32_t[::1] y = np.zeros(held, dtype=np.int32)
         cdef double[::1] w = np.zeros(held)
         for i in range(held):
-            y[i] = self.row[i].y
             w[i] = self.row[i].w
             if self.row[i].n:
                 memcpy(&keys[ends[i]], self.row[i].key, self.row[i].n * sizeof(int32_t))
@@ -154,13 +154,21 @@ cdef class Window:
         # a ring that has just stopped growing, and lost numbers since, is not known by what it holds
         stopped = self.closed and self.taken == self.most and self.numbers < self.most_numbers
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
-                "window.y": np.asarray(y), "window.w": np.asarray(w),
+                "window.y": self.answers(held), "window.w": np.asarray(w),
                 "window.taken": np.array([self.taken], dtype=np.int64),
                 **({"window.most": np.array([self.most], dtype=np.int64)} if stopped else {})}
 
+    def answers(self, Py_ssize_t held):
+        """The labels or targets of the rows."""
+        cdef Py_ssize_t i
+        if self.numeric:
+            return np.array([self.row[i].target for i in range(held)], dtype=np.float64)
+        return np.array([self.row[i].y for i in range(held)], dtype=np.int32)
+
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):
         """Take what dump() gave, checked."""
-        held = len(checked_array(arrays, "window.y", "i", (None,), 0, classes - 1))
+        kind, low, high = ("f", -1e150, 1e150) if self.numeric else ("i", 0, classes - 1)
+        held = len(checked_array(arrays, "window.y", kind, (None,), low, high))
         ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"])).astype(np.int64)
         keys = checked_array(arrays, "window.keys", "i", (int(ends[held]),), 2, 2 * capacity - 1).astype(np.int32)
         values = checked_array(arrays, "window.values", "f", keys.shape)
@@ -172,18 +180,20 @@ cdef class Window:
             self.closed = True
         if held != min(taken, self.most) or ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("the instances kept do not fit the window")
+        if self.numeric and held and min(arrays["window.w"]) <= 0.0:
+            raise ValueError("window.w holds weights of 0")
         if levels.size and (levels.min() < 0 or levels.max() >= capacity):
             raise ValueError("window.values holds levels that are no slots")
         falls = np.flatnonzero(np.diff(keys) <= 0) + 1
         if not np.isin(falls, ends).all():
             raise ValueError("the entries of an instance are not in order")
         self.taken = taken
-        self.take_rows(ends, keys, values, arrays["window.y"].astype(np.int64),
+        self.take_rows(ends, keys, values, arrays["window.y"].astype(np.float64),
                        checked_array(arrays, "window.w", "f", (held,), 0))
         self.close_ring()
 
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
-                       const int64_t[::1] y, const double[::1] w) except -1:
+                       const double[::1] y, const double[::1] w) except -1:
         """Take rows that were checked."""
         cdef Py_ssize_t i, n, held = y.shape[0]
         cdef Row* r
@@ -196,7 +206,8 @@ cdef class Window:
                 memcpy(r.key, &keys[ends[i]], n * sizeof(int32_t))
                 memcpy(r.value, &values[ends[i]], n * sizeof(double))
             r.n = n
-            r.y = <int> y[i]
+            r.y = 0 if self.numeric else <int> y[i]
+            r.target = y[i]
             r.w = w[i]
             self.numbers += n
         return 0

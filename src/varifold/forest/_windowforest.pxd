@@ -1,36 +1,14 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from varifold._engine.view cimport View
-from varifold.forest._growing cimport Growing
-from varifold.forest._window cimport Row
+from varifold.forest._window_trees cimport WindowTrees
 
-cdef class WindowForestModel(Growing):
-    cdef readonly int trees
-    cdef readonly double smoothing     # of a node's labels towards its parent's, in instances
-    cdef int32_t* root                 # [tree]
-    cdef readonly int64_t grown        # trees grown so far
-    cdef readonly Py_ssize_t most      # rows of the window that a tree may be grown on
-    cdef readonly Py_ssize_t length    # rows of the window that the next tree is grown on
-    cdef Py_ssize_t since              # rows put in since a tree was begun
-    cdef double usual                  # error, averaged over about 500 instances
-    cdef int64_t judged                # instances since the average began
-    cdef double excess                 # sum of the errors beyond the usual, since it was last 0
-    cdef int64_t rising                # instances since then
-    cdef Row asked                     # scratch: the instance by column, in the two arrays below
-    cdef int32_t* asked_key            # scratch [slot]
-    cdef double* asked_value           # scratch [slot]
+cdef class WindowForestModel(WindowTrees):
     cdef double* mean                  # scratch [class]
     cdef double* chance                # scratch [class]
-    cdef double* part_of               # scratch [slot]: what a feature adds to a score
 
-    cdef void read(self, View* v) noexcept nogil
     cdef void ask_trees(self, double* out, int y, double w) noexcept nogil
     cdef void descend(self, int32_t node, int y, double w) noexcept nogil
-    cdef void watch(self, bint wrong) noexcept nogil
-    cdef Py_ssize_t next_length(self) noexcept nogil
     cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil
-    cdef void plant(self) noexcept nogil
     cdef double share(self, View* v, int label) noexcept nogil
     cdef double follow(self, int32_t node, int label) noexcept nogil
-    cdef int32_t blamed(self, int32_t key) noexcept nogil
-    cdef void forget_nodes(self, int32_t key, double level) noexcept nogil

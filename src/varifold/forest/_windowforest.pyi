@@ -2,25 +2,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from varifold.forest._growing import Growing
+from varifold.forest._window_trees import WindowTrees
 
-class WindowForestModel(Growing):
-    trees: int
-    smoothing: float
-    grown: int
-    most: int
-    length: int
-    def __init__(
-        self,
-        trees: int,
-        window: int,
-        columns: float,
-        cuts: int,
-        min_leaf: int,
-        smoothing: float,
-        seed: int,
-        numbers: int = 0,
-    ) -> None: ...
+class WindowForestModel(WindowTrees):
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
-    def nbytes(self) -> int: ...

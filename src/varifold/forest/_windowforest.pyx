@@ -1,105 +1,28 @@
-"""A forest over the last labelled instances, one tree grown again at a time."""
-
-import numpy as np
+"""A forest over the last labelled instances: nodes that count labels, splits by Gini impurity."""
 
 from libc.math cimport fabs, log
-from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.names cimport COLUMN, INDICATOR
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
+from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
-from varifold.forest._growing cimport MOST_CUTS, Growing
-from varifold.forest._window cimport Row, Window, place, read_view, side
+from varifold.forest._growing cimport Split
+from varifold.forest._window cimport Row
+from varifold.forest._window_trees cimport WindowTrees
 
-from varifold._engine.state import checked_array
-
-cdef double USUAL = 0.002      # rate at which the usual error is averaged
-cdef double SLACK = 0.1        # by which errors may exceed it
-cdef double DRIFT = 2.0        # what the sum of the excess must pass to be a drift,
-cdef double SPREAD = 60.0      # and how much more by the variance of an error
-cdef int64_t TRUSTED = 100     # instances before the usual error is known
-cdef Py_ssize_t FEWEST = 20    # rows to learn from after a drift, at the least
-cdef Py_ssize_t SHARE = 20     # rows looked at per instance and tree: trees of this mean depth are grown in time
-cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
+cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
 
 
-cdef class WindowForestModel(Growing):
-    """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities.
+cdef class WindowForestModel(WindowTrees):
+    """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
 
-    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows.
-    """
-
-    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
-                  uint64_t seed, Py_ssize_t numbers=0):
-        self.most = window
-        self.window = Window(window + window // trees + 1, numbers)    # a tree that grows needs its rows a while longer
-        self.trees = trees
-        self.columns = columns
-        self.cuts = cuts
-        self.min_leaf = min_leaf
-        self.smoothing = smoothing
-        self.seed = seed
-        self.sees_empty = True
-        self.prepares = True
-        self.arrays.declare("roots", <void**> &self.root, FIXED, 1, INT32, True, trees)
-        self.arrays.declare("importance", <void**> &self.importance, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.arrays.scratch(<void**> &self.asked_key, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.asked_value, SLOT)
-        self.arrays.scratch(<void**> &self.part_of, SLOT)
-        self.arrays.scratch(<void**> &self.table, CLASS, MOST_CUTS + 2)
-        self.arrays.scratch(<void**> &self.total, CLASS)
-        self.arrays.scratch(<void**> &self.present, CLASS)
-        self.arrays.scratch(<void**> &self.below, CLASS)
+    def __cinit__(self):
         self.arrays.scratch(<void**> &self.mean, CLASS)
         self.arrays.scratch(<void**> &self.chance, CLASS)
 
-    # ---------------------------------------------------------------- memory
-
-    cdef int reserve_class(self) except -1:
-        Model.reserve_class(self)
-        self.nodes.arrays.reserve_classes(self.classes + 1)
-        return 0
-
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for the row, and for all nodes of a tree when one may begin."""
-        cdef Py_ssize_t pairs = self.next_length() // self.fewest() + 1
-        self.window.reserve(n + n_new)
-        if self.root_growing == 0 and self.nodes.room_left() < pairs:
-            with gil:
-                self.nodes.reserve_pairs(pairs)
-        return 0
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take a feature out of rows and splits; a level that goes leaves its column present."""
-        self.arrays.forget(slot)
-        if self.space.kind[slot] & INDICATOR:
-            self.window.forget(2 * self.space.column[slot] + 1, slot)
-            self.forget_nodes(2 * self.space.column[slot] + 1, slot)
-            return
-        self.window.forget(2 * slot, 0.0)
-        self.forget_nodes(2 * slot, 0.0)
-        if not self.space.kind[slot] & COLUMN:
-            self.window.forget(2 * slot + 1, 0.0)
-            self.forget_nodes(2 * slot + 1, 0.0)
-
-    cdef void forget_nodes(self, int32_t key, double level) noexcept nogil:
-        """Splits with this key (and level, unless 0) ask no more: every instance goes the way of absent values."""
-        cdef Py_ssize_t i
-        for i in range(2, self.nodes.used):
-            if self.nodes.key[i] == key and (level == 0.0 or self.nodes.value[i] == level):
-                self.nodes.key[i] = 0
-                self.nodes.value[i] = 0.0
-
     # ---------------------------------------------------------------- answering
-
-    cdef void read(self, View* v) noexcept nogil:
-        """Lay the instance out by column."""
-        self.asked.key = self.asked_key
-        self.asked.value = self.asked_value
-        read_view(v, self.space, &self.asked)
 
     cdef void descend(self, int32_t node, int y, double w) noexcept nogil:
         """Probabilities by class at the leaf, smoothed at every node by its parent's; counts the label if w > 0."""
@@ -119,12 +42,11 @@ cdef class WindowForestModel(Growing):
                 counts[y] += w
             if self.nodes.left[node] == 0:
                 return
-            node = self.nodes.left[node] + side(&self.asked, self.nodes.key[node], self.nodes.value[node],
-                                                self.nodes.way[node])
+            node = self.child_of(node, &self.asked)
 
     cdef void ask_trees(self, double* out, int y, double w) noexcept nogil:
         """Log of the trees' mean probability by class; counts the label in every tree if w > 0."""
-        cdef int c, t, trees = <int> min(self.grown, <int64_t> self.trees)
+        cdef int c, t, trees = self.standing()
         memset(out, 0, self.classes * sizeof(double))
         for t in range(trees):
             self.descend(self.root[t], y, w)
@@ -149,74 +71,68 @@ cdef class WindowForestModel(Growing):
 
     cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
         """Score the instance, count its label in every tree, put it into the window, work on the tree that grows."""
-        cdef bint prepared = self.root_growing == 0    # prepare() made room for a tree to begin
+        cdef bint prepared = self.root_growing == 0
         self.read(v)
         self.ask_trees(out, y, w)
         if self.grown and self.classes > 1:
             self.watch(argmax(self.classes, out) != y)
         self.asked.y = y
         self.asked.w = w
-        if self.root_growing and self.window.taken - self.window.most >= self.end - self.length_growing:
-            self.work(ALL, self.trees)    # its oldest row is about to be overwritten
-            self.plant()
-        self.window.put(&self.asked)
-        self.length = self.next_length()
-        self.since += 1
-        if prepared and self.since * (self.trees + 1) >= self.length:
-            self.begin(self.length, self.trees)
-            self.since = 0
-        if self.root_growing and self.work(SHARE * self.trees, self.trees):
-            self.plant()
+        self.advance(prepared)
 
-    cdef Py_ssize_t next_length(self) noexcept nogil:
-        """Rows to learn from after one more instance: the window grows by one up to its bound."""
-        return min(self.length + 1, min(self.most, self.window.most - self.window.most // (self.trees + 1)))
+    cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
+        """Losses are 0 or 1."""
+        return factor * self.usual * (1.0 - self.usual)
 
-    cdef void watch(self, bint wrong) noexcept nogil:
-        """Sum up by how much errors exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
-        self.judged += 1
-        self.excess += wrong - self.usual - SLACK
-        self.rising += 1
-        if self.excess <= 0.0:
-            self.excess = 0.0
-            self.rising = 0
-        self.usual += max(USUAL, 1.0 / self.judged) * (wrong - self.usual)
-        if self.judged > TRUSTED and self.excess > DRIFT + SPREAD * self.usual * (1.0 - self.usual):
-            self.length = min(self.length, max(self.rising, FEWEST) - 1)
-            self.abandon()
-            self.judged = 0
-            self.rising = 0
-            self.excess = 0.0
+    # ---------------------------------------------------------------- growing
 
-    cdef void plant(self) noexcept nogil:
-        """The tree is grown: count what came meanwhile, then put it in place of the oldest."""
-        cdef int t = <int> (self.grown % self.trees)
-        cdef int64_t i
-        cdef Row* r
-        cdef int32_t node
-        for i in range(self.end, self.window.taken):
-            r = &self.window.row[i % self.window.most]
-            node = self.root_growing
-            self.nodes.counts_of(node)[r.y] += r.w
-            while self.nodes.left[node]:
-                node = self.nodes.left[node] + side(r, self.nodes.key[node], self.nodes.value[node],
-                                                    self.nodes.way[node])
-                self.nodes.counts_of(node)[r.y] += r.w
-        if self.grown >= self.trees:
-            self.nodes.release_tree(self.root[t])
-        self.root[t] = self.root_growing
-        self.root_growing = 0
-        self.grown += 1
+    cdef void add_row(self, double* sums, Row* r) noexcept nogil:
+        sums[r.y] += r.w
+
+    cdef void count_row(self, int32_t node, Row* r) noexcept nogil:
+        self.nodes.counts_of(node)[r.y] += r.w
+
+    cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
+        """Count the labels of a node's rows; whether there is anything to split."""
+        cdef Py_ssize_t i
+        cdef int c, labels = 0
+        cdef double* counts = self.nodes.counts_of(node)
+        for i in range(n):
+            self.add_row(counts, &self.window.row[order[i]])
+        for c in range(self.classes):
+            labels += counts[c] > 0.0
+        memcpy(self.total, counts, self.classes * sizeof(double))
+        return labels > 1 and n >= 2 * self.fewest()
+
+    cdef double importance_of(self, double gain) noexcept nogil:
+        return gain / self.weight
+
+    cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
+                    Split* best) noexcept nogil:
+        """Keep the split if its decrease of Gini impurity is the largest; whether either side has enough rows."""
+        cdef int c
+        cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
+        cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
+        if rows < self.enough or n - rows < self.enough:
+            return False
+        for c in range(self.classes):
+            t = self.total[c]
+            a = left[c] if more == NULL else left[c] + more[c]
+            b = t - a
+            squares_left += a * a
+            squares_right += b * b
+            squares += t * t
+            weight_left += a
+            weight_right += b
+            weight += t
+        if weight_left <= 0.0 or weight_right <= 0.0:
+            return False
+        tried.gain = squares_left / weight_left + squares_right / weight_right - squares / weight
+        if tried.gain > best.gain + TIE * weight:
+            best[0] = tried[0]
+        return True
 
     # ---------------------------------------------------------------- explaining
-
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.importance[slot]
-
-    cdef int32_t blamed(self, int32_t key) noexcept nogil:
-        """The slot that answers for a split: the instance's level or number of its column, or the absent column."""
-        cdef Py_ssize_t i = place(&self.asked, key | 1)
-        return <int32_t> self.asked.value[i] if i >= 0 and self.asked.value[i] > 0.0 else key >> 1
 
     cdef double follow(self, int32_t node, int label) noexcept nogil:
         """Note what each split on the path adds to the label's probability; returns that of the root."""
@@ -238,12 +154,11 @@ cdef class WindowForestModel(Growing):
             if self.nodes.left[node] == 0:
                 return first
             slot = self.blamed(self.nodes.key[node])
-            node = self.nodes.left[node] + side(&self.asked, self.nodes.key[node], self.nodes.value[node],
-                                                self.nodes.way[node])
+            node = self.child_of(node, &self.asked)
 
     cdef double share(self, View* v, int label) noexcept nogil:
         """Parts of the label's score by slot, in part_of; slot 0 has what splits that ask no more add. Its score."""
-        cdef int t, trees = <int> min(self.grown, <int64_t> self.trees)
+        cdef int t, trees = self.standing()
         cdef Py_ssize_t i
         cdef double base = 0.0, added = 0.0, scale
         memset(self.part_of, 0, self.space.size * sizeof(double))
@@ -283,24 +198,8 @@ cdef class WindowForestModel(Growing):
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        counters = [self.grown, self.length, self.since, self.judged, self.rising]
-        return {**Model.dump(self, size), **self.window.dump(), **self.nodes.dump(self.classes),
-                **self.dump_growth(),
-                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
+        return {**Model.dump(self, size), **self.dump_trees()}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         Model.fill(self, arrays, capacity)
-        self.window.fill(arrays, capacity, self.classes)
-        counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
-        self.grown, self.length, self.since, self.judged, self.rising = counters
-        if self.length > min(self.window.taken, <int64_t> min(self.most, self.window.most)):
-            raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
-        self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
-        self.fill_growth(arrays)
-        roots = [*arrays["roots"][:min(self.grown, self.trees)], *([self.root_growing] if self.root_growing else [])]
-        self.nodes.fill(arrays, capacity, self.classes, roots)
-        self.check_pending()
-        self.nodes.reserve_pairs(self.length_growing // self.fewest() + 1)
-
-    def nbytes(self):
-        return Model.nbytes(self) + self.window.nbytes() + self.nodes.nbytes()
+        self.fill_trees(arrays, capacity)

@@ -1,0 +1,33 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.view cimport View
+from varifold.forest._growing cimport Growing
+from varifold.forest._window cimport Row
+
+cdef class WindowTrees(Growing):
+    cdef readonly int trees
+    cdef readonly double smoothing     # of what a node says towards what its parent says, in instances
+    cdef int32_t* root                 # [tree]
+    cdef readonly int64_t grown        # trees grown so far
+    cdef readonly Py_ssize_t most      # rows of the window that a tree may be grown on
+    cdef readonly Py_ssize_t length    # rows of the window that the next tree is grown on
+    cdef Py_ssize_t since              # rows put in since a tree was begun
+    cdef double usual                  # loss, averaged over about 500 instances
+    cdef int64_t judged                # instances since the average began
+    cdef double excess                 # sum of the losses beyond the usual, since it was last 0
+    cdef int64_t rising                # instances since then
+    cdef Row asked                     # scratch: the instance by column, in the two arrays below
+    cdef int32_t* asked_key            # scratch [slot]
+    cdef double* asked_value           # scratch [slot]
+    cdef double* part_of               # scratch [slot]: what a feature adds to an answer
+
+    cdef int standing(self) noexcept nogil
+    cdef void read(self, View* v) noexcept nogil
+    cdef int32_t child_of(self, int32_t node, Row* r) noexcept nogil
+    cdef void advance(self, bint prepared) noexcept nogil
+    cdef void watch(self, double loss) noexcept nogil
+    cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil
+    cdef Py_ssize_t next_length(self) noexcept nogil
+    cdef void plant(self) noexcept nogil
+    cdef int32_t blamed(self, int32_t key) noexcept nogil
+    cdef void forget_nodes(self, int32_t key, double level) noexcept nogil

@@ -1,0 +1,210 @@
+"""Trees over the last instances, one grown again at a time, whatever they predict: labels or numbers."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from varifold._engine.model cimport Model
+from varifold._engine.names cimport COLUMN, INDICATOR
+from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
+from varifold._engine.view cimport View
+from varifold.forest._growing cimport MOST_CUTS, Growing
+from varifold.forest._nodes cimport Nodes
+from varifold.forest._window cimport Row, Window, place, read_view, side
+
+from varifold._engine.state import checked_array
+
+cdef double USUAL = 0.002      # rate at which the usual loss is averaged
+cdef double SLACK = 0.1        # by which losses may exceed it
+cdef double DRIFT = 2.0        # what the sum of the excess must pass to be a drift,
+cdef double SPREAD = 60.0      # and how much more by the variance of a loss
+cdef int64_t TRUSTED = 100     # instances before the usual loss is known
+cdef Py_ssize_t FEWEST = 20    # rows to learn from after a drift, at the least
+cdef Py_ssize_t SHARE = 20     # rows looked at per instance and tree: trees of this mean depth are grown in time
+cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
+
+
+cdef class WindowTrees(Growing):
+    """Trees whose nodes go on counting, and the window that they are grown on.
+
+    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows. A subclass reads an
+    instance, answers it, tells watch() a loss from 0 to 1, writes label or target and weight into `asked` and calls
+    advance().
+    """
+
+    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
+                  uint64_t seed, Py_ssize_t numbers=0, bint numeric=False):
+        self.most = window
+        # a tree that grows needs its rows a while longer
+        self.window = Window(window + window // trees + 1, numbers, numeric)
+        self.nodes = Nodes(-1e150 if numeric else 0.0)
+        self.trees = trees
+        self.columns = columns
+        self.cuts = cuts
+        self.min_leaf = min_leaf
+        self.smoothing = smoothing
+        self.seed = seed
+        self.sees_empty = True
+        self.prepares = True
+        self.arrays.declare("roots", <void**> &self.root, FIXED, 1, INT32, True, trees)
+        self.arrays.declare("importance", <void**> &self.importance, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
+        self.arrays.scratch(<void**> &self.asked_key, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.asked_value, SLOT)
+        self.arrays.scratch(<void**> &self.part_of, SLOT)
+        self.arrays.scratch(<void**> &self.table, CLASS, MOST_CUTS + 2)
+        self.arrays.scratch(<void**> &self.total, CLASS)
+        self.arrays.scratch(<void**> &self.present, CLASS)
+        self.arrays.scratch(<void**> &self.below, CLASS)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int reserve_class(self) except -1:
+        Model.reserve_class(self)
+        self.nodes.arrays.reserve_classes(self.classes + 1)
+        return 0
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        """Room for the row, and for all nodes of a tree when one may begin."""
+        cdef Py_ssize_t pairs = self.next_length() // self.fewest() + 1
+        self.window.reserve(n + n_new)
+        if self.root_growing == 0 and self.nodes.room_left() < pairs:
+            with gil:
+                self.nodes.reserve_pairs(pairs)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """Take a feature out of rows and splits; a level that goes leaves its column present."""
+        self.arrays.forget(slot)
+        if self.space.kind[slot] & INDICATOR:
+            self.window.forget(2 * self.space.column[slot] + 1, slot)
+            self.forget_nodes(2 * self.space.column[slot] + 1, slot)
+            return
+        self.window.forget(2 * slot, 0.0)
+        self.forget_nodes(2 * slot, 0.0)
+        if not self.space.kind[slot] & COLUMN:
+            self.window.forget(2 * slot + 1, 0.0)
+            self.forget_nodes(2 * slot + 1, 0.0)
+
+    cdef void forget_nodes(self, int32_t key, double level) noexcept nogil:
+        """Splits with this key (and level, unless 0) ask no more: every instance goes the way of absent values."""
+        cdef Py_ssize_t i
+        for i in range(2, self.nodes.used):
+            if self.nodes.key[i] == key and (level == 0.0 or self.nodes.value[i] == level):
+                self.nodes.key[i] = 0
+                self.nodes.value[i] = 0.0
+
+    # ---------------------------------------------------------------- walking the trees
+
+    cdef int standing(self) noexcept nogil:
+        """Trees that answer."""
+        return <int> min(self.grown, <int64_t> self.trees)
+
+    cdef void read(self, View* v) noexcept nogil:
+        """Lay the instance out by column."""
+        self.asked.key = self.asked_key
+        self.asked.value = self.asked_value
+        read_view(v, self.space, &self.asked)
+
+    cdef int32_t child_of(self, int32_t node, Row* r) noexcept nogil:
+        """Where a row goes from a node that is split."""
+        return self.nodes.left[node] + side(r, self.nodes.key[node], self.nodes.value[node], self.nodes.way[node])
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void advance(self, bint prepared) noexcept nogil:
+        """Put the instance into the window and work on the tree that grows.
+
+        `prepared` says whether no tree was growing before this instance, so that prepare() made room for one to begin.
+        """
+        if self.root_growing and self.window.taken - self.window.most >= self.end - self.length_growing:
+            self.work(ALL, self.trees)    # its oldest row is about to be overwritten
+            self.plant()
+        self.window.put(&self.asked)
+        self.length = self.next_length()
+        self.since += 1
+        if prepared and self.since * (self.trees + 1) >= self.length:
+            self.begin(self.length, self.trees)
+            self.since = 0
+        if self.root_growing and self.work(SHARE * self.trees, self.trees):
+            self.plant()
+
+    cdef Py_ssize_t next_length(self) noexcept nogil:
+        """Rows to learn from after one more instance: the window grows by one up to its bound."""
+        return min(self.length + 1, min(self.most, self.window.most - self.window.most // (self.trees + 1)))
+
+    cdef void watch(self, double loss) noexcept nogil:
+        """Sum up by how much losses exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
+        cdef double rate, spread
+        self.judged += 1
+        rate = max(USUAL, 1.0 / self.judged)
+        self.excess += loss - self.usual - SLACK
+        self.rising += 1
+        if self.excess <= 0.0:
+            self.excess = 0.0
+            self.rising = 0
+        self.usual += rate * (loss - self.usual)
+        spread = self.times_variance(SPREAD, loss, rate)
+        if self.judged > TRUSTED and self.excess > DRIFT + spread:
+            self.length = min(self.length, max(self.rising, FEWEST) - 1)
+            self.abandon()
+            self.judged = 0
+            self.rising = 0
+            self.excess = 0.0
+
+    cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
+        """The factor times the variance of the losses, this one (which `usual` has taken in) included at this rate."""
+        return 0.0
+
+    cdef void plant(self) noexcept nogil:
+        """The tree is grown: count what came meanwhile, then put it in place of the oldest."""
+        cdef int t = <int> (self.grown % self.trees)
+        cdef int64_t i
+        cdef Row* r
+        cdef int32_t node
+        for i in range(self.end, self.window.taken):
+            r = &self.window.row[i % self.window.most]
+            node = self.root_growing
+            self.count_row(node, r)
+            while self.nodes.left[node]:
+                node = self.child_of(node, r)
+                self.count_row(node, r)
+        if self.grown >= self.trees:
+            self.nodes.release_tree(self.root[t])
+        self.root[t] = self.root_growing
+        self.root_growing = 0
+        self.grown += 1
+
+    # ---------------------------------------------------------------- explaining
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.importance[slot]
+
+    cdef int32_t blamed(self, int32_t key) noexcept nogil:
+        """The slot that answers for a split: the instance's level or number of its column, or the absent column."""
+        cdef Py_ssize_t i = place(&self.asked, key | 1)
+        return <int32_t> self.asked.value[i] if i >= 0 and self.asked.value[i] > 0.0 else key >> 1
+
+    # ---------------------------------------------------------------- files
+
+    def dump_trees(self):
+        """Window, nodes, the tree that grows, and counters."""
+        counters = [self.grown, self.length, self.since, self.judged, self.rising]
+        return {**self.window.dump(), **self.nodes.dump(self.classes), **self.dump_growth(),
+                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
+
+    def fill_trees(self, dict arrays, Py_ssize_t capacity):
+        """Take what dump_trees() gave, checked, after the declared arrays."""
+        self.window.fill(arrays, capacity, self.classes)
+        counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
+        self.grown, self.length, self.since, self.judged, self.rising = counters
+        if self.length > min(self.window.taken, <int64_t> min(self.most, self.window.most)):
+            raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
+        self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
+        self.fill_growth(arrays)
+        roots = [*arrays["roots"][:min(self.grown, self.trees)], *([self.root_growing] if self.root_growing else [])]
+        self.nodes.fill(arrays, capacity, self.classes, roots)
+        self.check_pending()
+        self.nodes.reserve_pairs(self.length_growing // self.fewest() + 1)
+
+    def nbytes(self):
+        return Model.nbytes(self) + self.window.nbytes() + self.nodes.nbytes()

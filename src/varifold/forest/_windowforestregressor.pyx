@@ -1,0 +1,272 @@
+"""A forest over the last instances for numbers: nodes that average targets, splits by the decrease of their variance.
+
+A node holds the weight and the mean of the targets that came by. To choose a split its targets are counted in units of the
+largest deviation from their mean, z = (y - mean) / unit, so that neither the size nor the level of targets costs digits: the
+decrease of the squared error is S_l^2 / W_l + S_r^2 / W_r - S^2 / W, with W the weights and S the weighted sums of z.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport memset
+
+from varifold._engine.regression_model cimport RegressionModel, Target
+from varifold._engine.space cimport Space
+from varifold._engine.view cimport View
+from varifold.forest._growing cimport Split
+from varifold.forest._window cimport Row
+from varifold.forest._window_trees cimport WindowTrees
+
+from varifold._engine.state import checked_array
+
+cdef double TIE = 1e-9       # gains that differ by less, as a share of the node's squared deviations, are equal
+cdef double WORST = 4.0      # typical errors at which a loss reaches its largest value
+cdef double LARGEST = 10.0   # typical errors that an error counts as, at the most, when the typical one is averaged
+cdef double USUAL = 0.002    # rate of that average
+
+
+cdef enum:
+    WEIGHT = 0    # the numbers of a node, and of a bin, stand where a classifier has its labels' weights
+    MEAN = 1      # of a node
+    SUM = 1       # of a bin
+
+
+cdef class NumberTrees(WindowTrees):
+    """Trees whose nodes go on averaging targets; the answer is the mean of the leaves', each smoothed by its parents'."""
+
+    def __cinit__(self):
+        self.reserve_class()
+        self.add_class()
+        self.reserve_class()
+        self.add_class()
+
+    # ---------------------------------------------------------------- answering
+
+    cdef double descend(self, int32_t node, double y, double w) noexcept nogil:
+        """What the leaf says, smoothed at every node by its parent; takes in the target y if w > 0."""
+        cdef double said = self.target.mean
+        cdef double* held
+        while True:
+            held = self.nodes.counts_of(node)
+            said += (held[MEAN] - said) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
+            if w > 0.0:
+                held[WEIGHT] += w
+                held[MEAN] += (y - held[MEAN]) * (w / held[WEIGHT])
+            if self.nodes.left[node] == 0:
+                return said
+            node = self.child_of(node, &self.asked)
+
+    cdef double answer(self, double y, double w) noexcept nogil:
+        """The trees' mean for the instance that was read; they take in the target y if w > 0."""
+        cdef int t, trees = self.standing()
+        cdef double said = 0.0
+        for t in range(trees):
+            said += self.descend(self.root[t], y, w) - self.target.mean
+        return self.target.mean + said / trees if trees else self.target.mean
+
+    cdef double predict(self, View* v) noexcept nogil:
+        self.read(v)
+        return self.answer(0.0, 0.0)
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        """Answer the instance, average its target in every tree, put it into the window, work on the tree that grows."""
+        cdef bint prepared = self.root_growing == 0
+        cdef double said
+        self.read(v)
+        said = self.answer(y, w)
+        if self.grown:
+            self.judge_answer(fabs(y - said))
+        self.asked.target = y
+        self.asked.w = w
+        self.advance(prepared)
+
+    cdef void judge_answer(self, double error) noexcept nogil:
+        """Watch the error in typical ones, which are averaged without much regard to the largest."""
+        cdef double loss = min(error / (WORST * self.typical), 1.0) if self.typical > 0.0 else error > 0.0
+        self.watch(loss)
+        if self.judged > 1 and self.typical > 0.0:
+            error = min(error, LARGEST * self.typical)
+        self.typical += max(USUAL, 1.0 / max(self.judged, 1)) * (error - self.typical)
+
+    cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
+        self.squares += rate * (loss * loss - self.squares)
+        return factor * max(self.squares - self.usual * self.usual, 0.0)
+
+    # ---------------------------------------------------------------- growing
+
+    cdef void add_row(self, double* sums, Row* r) noexcept nogil:
+        sums[WEIGHT] += r.w
+        sums[SUM] += r.w * ((r.target - self.centre) / self.unit)
+
+    cdef void count_row(self, int32_t node, Row* r) noexcept nogil:
+        cdef double* held = self.nodes.counts_of(node)
+        held[WEIGHT] += r.w
+        held[MEAN] += (r.target - held[MEAN]) * (r.w / held[WEIGHT])
+
+    cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
+        """Average the targets of a node's rows and take their unit; whether they differ and are enough to split."""
+        cdef Py_ssize_t i
+        cdef Row* r
+        cdef double z, squares = 0.0
+        cdef double* held = self.nodes.counts_of(node)
+        for i in range(n):
+            self.count_row(node, &self.window.row[order[i]])
+        self.centre = held[MEAN]
+        self.unit = 0.0
+        for i in range(n):
+            self.unit = max(self.unit, fabs(self.window.row[order[i]].target - self.centre))
+        if self.unit <= 0.0 or n < 2 * self.fewest():
+            return False
+        memset(self.total, 0, self.classes * sizeof(double))
+        for i in range(n):
+            r = &self.window.row[order[i]]
+            self.add_row(self.total, r)
+            z = (r.target - self.centre) / self.unit
+            squares += r.w * z * z
+        self.mean_square = squares / held[WEIGHT]
+        if node == self.root_growing:
+            self.root_unit = self.unit
+            self.root_squares = squares
+        return squares > 0.0
+
+    cdef double importance_of(self, double gain) noexcept nogil:
+        """Share of the squared deviations at the root that the split explains."""
+        cdef double ratio = self.unit / self.root_unit
+        return gain * ratio * ratio / self.root_squares
+
+    cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
+                    Split* best) noexcept nogil:
+        cdef double weight = left[WEIGHT], total = left[SUM], rest, others
+        if rows < self.enough or n - rows < self.enough:
+            return False
+        if more != NULL:
+            weight += more[WEIGHT]
+            total += more[SUM]
+        rest = self.total[WEIGHT] - weight
+        others = self.total[SUM] - total
+        if weight <= 0.0 or rest <= 0.0:
+            return False
+        tried.gain = (total * total / weight + others * others / rest
+                      - self.total[SUM] * self.total[SUM] / self.total[WEIGHT])
+        if tried.gain > best.gain + TIE * self.mean_square * self.total[WEIGHT]:
+            best[0] = tried[0]
+        return True
+
+    # ---------------------------------------------------------------- explaining
+
+    cdef void follow(self, int32_t node) noexcept nogil:
+        """Note in part_of what each split on the path adds to the tree's answer."""
+        cdef int32_t slot = -1
+        cdef double before, said = self.target.mean
+        cdef double* held
+        while True:
+            held = self.nodes.counts_of(node)
+            before = said
+            said += (held[MEAN] - said) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
+            if slot >= 0:
+                self.part_of[slot] += said - before
+            if self.nodes.left[node] == 0:
+                return
+            slot = self.blamed(self.nodes.key[node])
+            node = self.child_of(node, &self.asked)
+
+    cdef void share(self, View* v) noexcept nogil:
+        """Parts of the answer by slot, in part_of; slot 0 has what is left of its deviation from the targets' mean."""
+        cdef int t, trees = self.standing()
+        cdef Py_ssize_t i
+        memset(self.part_of, 0, self.space.size * sizeof(double))
+        self.read(v)
+        for t in range(trees):
+            self.follow(self.root[t])
+        self.part_of[0] = self.answer(0.0, 0.0) - self.target.mean
+        for i in range(1, self.space.size):
+            self.part_of[i] /= max(trees, 1)
+            self.part_of[0] -= self.part_of[i]
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        self.share(v)
+        for i in range(v.n):
+            out[i] = self.part_of[v.slot[i]]
+
+    cdef dict absent_contributions(self, View* v, int label):
+        cdef Py_ssize_t i
+        self.share(v)
+        here = {v.slot[i] for i in range(v.n)}
+        return {f"{self.space.name_of(i)} (absent)": self.part_of[i]
+                for i in range(1, self.space.size) if self.part_of[i] != 0.0 and i not in here}
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        scale = [self.typical, self.squares, self.root_unit, self.root_squares]
+        return {**self.arrays.dump(size, self.classes), **self.dump_trees(), "scale": np.array(scale)}
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        self.arrays.fill(arrays, -1, capacity, self.classes)
+        self.fill_trees(arrays, capacity)
+        self.typical, self.squares, self.root_unit, self.root_squares = checked_array(
+            arrays, "scale", "f", (4,), 0).tolist()
+        if (arrays["node.counts"][:, WEIGHT] < 0.0).any():
+            raise ValueError("node.counts holds weights below 0")
+        if self.root_growing and self.n_pending and self.root_growing != self.pending[0].node and not (
+                self.root_unit > 0.0 and self.root_squares > 0.0):
+            raise ValueError("the tree that grows has no unit")
+        self.grow(capacity)
+
+
+cdef class WindowForestRegression(RegressionModel):
+    """The forest as a regression model."""
+
+    def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
+                  uint64_t seed, Py_ssize_t numbers=0):
+        self.forest = NumberTrees(trees, window, columns, cuts, min_leaf, smoothing, seed, numbers, True)
+        self.sees_empty = True
+        self.prepares = True
+
+    cdef int attach(self, Space space) except -1:
+        self.forest.attach(space)
+        return RegressionModel.attach(self, space)
+
+    cdef int attach_target(self, Target target) except -1:
+        self.forest.target = target
+        return RegressionModel.attach_target(self, target)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        if self.forest.capacity < capacity:
+            self.forest.grow(capacity)
+        return RegressionModel.grow(self, capacity)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        return self.forest.prepare(slots, n, n_new, 0)
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.forest.forget(slot)
+
+    cdef double predict(self, View* v) noexcept nogil:
+        return self.forest.predict(v)
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        self.forest.learn_target(v, y, w)
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.forest.magnitude(slot)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        self.forest.contributions(v, label, out)
+
+    cdef dict absent_contributions(self, View* v, int label):
+        return self.forest.absent_contributions(v, label)
+
+    def dump(self, Py_ssize_t size):
+        return self.forest.dump(size)
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        self.forest.fill(arrays, capacity)
+        self.grow(capacity)
+
+    def nbytes(self):
+        return self.forest.nbytes()

@@ -1,0 +1,122 @@
+"""WindowForestRegressor: randomised trees over the last instances, for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from varifold.base.params import Constraint, Integer, Real
+from varifold.base.regressor import VaryingRegressor
+from varifold.forest._windowforestregressor import WindowForestRegression
+
+
+class WindowForestRegressor(VaryingRegressor):
+    """Randomised regression trees over the last instances, one grown again at a time.
+
+    Choose it when the target depends on several features together (a threshold that depends on another value, a pair
+    of categories), when absence itself may say something, and when the rule may change: it forgets what has left its
+    window. It sees values only through thresholds: units and outliers of features do not matter.
+
+    Parameters
+    ----------
+    trees
+        Trees that answer, by the mean of what they say.
+    window
+        Instances that a tree is grown on at the most. A longer window costs memory, hardly any time.
+    columns
+        Columns tried at each split, one more than this many square roots of those present.
+    cuts
+        Values drawn for each column tried: thresholds are the midpoints between them, levels are tried themselves.
+    min_leaf
+        Instances on either side of a split, at the least.
+    smoothing
+        Instances' worth of the parent's answer mixed into every node's; of the mean of all targets into a root's.
+    seed
+        Of the columns and values drawn.
+    max_features, evict
+        See `varifold.VaryingRegressor`.
+
+    Notes
+    -----
+    *No paper.* `varifold.WindowForest` for numbers: the same trees, window and handling of absence. A split is the one
+    that decreases the squared error most, of the thresholds and levels drawn,
+
+        S_l^2 / W_l + S_r^2 / W_r - S^2 / W,
+
+    with W the weight of the instances on the left, on the right and of both, and S the weighted sum of their targets. A
+    node says (W m + s p) / (W + s), where m is the mean of the targets that came by, also since the tree was grown, p
+    what its parent says and s the smoothing.
+
+    The rule has changed when errors exceed the usual for too long to be chance (CUSUM). They are counted in four times
+    the typical error, as 1 at the most. An enormous target spoils the means of its nodes, and is forgotten this way.
+
+    `explain_one` follows the paths: every split adds the change of what the nodes say to its column, present or
+    ``"name (absent)"``. Values are used as they come: there is no scaler. The weight of a feature, by which
+    ``evict="lightest"`` goes, is the share of the squared deviations that its splits explain, recent trees counting
+    most.
+
+    *Cost.* O(trees depth log present) to predict; to learn, O(trees depth √present log present) more. A tree grows node
+    by node: a single instance may take O(window + 250 √present log present). Memory O(window (present + trees /
+    min_leaf)).
+
+    Examples
+    --------
+    >>> from varifold import WindowForestRegressor
+    >>> model = WindowForestRegressor()
+    >>> for step in range(600):
+    ...     x = {"shape": ["round", "square"][step % 2], "colour": ["red", "blue"][step // 2 % 2], "size": step % 7}
+    ...     model.learn_one(x, 80.0 if (x["shape"] == "round") == (x["colour"] == "red") else 20.0)
+    >>> [model.predict_one({"shape": "round", "colour": colour, "size": 3}) > 60 for colour in ("red", "blue")]
+    [True, False]
+
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "trees": Integer(1, 1000),
+        "window": Integer(10, 1_000_000),
+        "columns": Real(0, 64),
+        "cuts": Integer(1, 64),
+        "min_leaf": Integer(1, 1_000_000),
+        "smoothing": Real(0, 1e6, open_low=True),
+        "seed": Integer(0, 2**63 - 1),
+    }
+    _cost = "O(trees depth √present)"
+    _uses_absence = True
+
+    def __init__(
+        self,
+        trees: int = 10,
+        window: int = 10_000,
+        columns: float = 2.0,
+        cuts: int = 16,
+        min_leaf: int = 2,
+        smoothing: float = 1.0,
+        seed: int = 0,
+        *,
+        max_features: int | None = None,
+        evict: str = "oldest",
+    ) -> None:
+        self.trees = trees
+        self.window = window
+        self.columns = columns
+        self.cuts = cuts
+        self.min_leaf = min_leaf
+        self.smoothing = smoothing
+        self.seed = seed
+        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"window": 200}  # full within a check's stream
+        yield {"window": 30, "trees": 3, "min_leaf": 1}
+
+    def _model(self) -> WindowForestRegression:
+        return WindowForestRegression(
+            trees=self.trees,
+            window=self.window,
+            columns=self.columns,
+            cuts=self.cuts,
+            min_leaf=self.min_leaf,
+            smoothing=self.smoothing,
+            seed=self.seed,
+        )

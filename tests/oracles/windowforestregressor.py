@@ -1,0 +1,124 @@
+"""The forest over a window for numbers, in plain Python: that of labels with means at the nodes and squared errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from tests.oracles.windowforest import RIGHT, USUAL, Node, Row, WindowForestOracle, side
+
+Rows = list[tuple[Row, float, float]]
+
+
+def squares(rows: Rows) -> float:
+    """Weighted sum of squared deviations of the targets from their mean."""
+    y, w = np.array([(y, w) for _, y, w in rows]).T
+    return float(np.sum(w * (y - np.average(y, weights=w)) ** 2))
+
+
+class WindowForestRegressorOracle(WindowForestOracle):
+    """Nodes hold the targets that came by, and their weights."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.targets: list[tuple[float, float]] = []
+        self.typical = self.squared = 0.0
+
+    def mean(self) -> float:
+        y, w = np.array(self.targets).T
+        return float(np.average(y, weights=w))
+
+    # ---------------------------------------------------------------- answering
+
+    def said(self, x: Row) -> list[list[tuple[int | None, float]]]:
+        """For each tree the nodes on the way down: key of the split above, and what the node says."""
+        found = []
+        for node in self.forest:
+            said, key, path = self.mean(), None, []
+            while True:
+                y, w = np.array(node.counts).T
+                said = (w @ y + self.smoothing * said) / (w.sum() + self.smoothing)
+                path.append((key, float(said)))
+                if not node.children:
+                    break
+                key = node.split[0] if node.split else 0
+                node = node.children[side(x, node.split)]
+            found.append(path)
+        return found
+
+    def predict(self, x: Row) -> float:
+        if not self.targets:
+            return 0.0
+        return float(np.mean([path[-1][1] for path in self.said(x)])) if self.forest else self.mean()
+
+    def scores(self, x: Row) -> list[float]:
+        return [self.predict(x)]
+
+    def parts(self, x: Row) -> dict[int, float]:
+        """What the splits on each column (by its slot) add; the rest of the prediction stands under 0."""
+        paths = self.said(x)
+        found: dict[int, float] = {}
+        for path in paths:
+            for (_, before), (key, after) in itertools.pairwise(path):
+                found[key // 2] = found.get(key // 2, 0.0) + (after - before) / len(paths)
+        found.pop(0, None)
+        return {0: self.predict(x) - math.fsum(found.values()), **found}
+
+    # ---------------------------------------------------------------- learning
+
+    def code(self, label: float) -> float:
+        return label
+
+    def judge(self, x: Row, y: float) -> None:
+        error = abs(y - self.predict(x)) if self.forest else 0.0
+        if not self.forest:
+            return
+        self.watch(min(error / (4 * self.typical), 1.0) if self.typical else float(error > 0))
+        if self.judged > 1 and self.typical:
+            error = min(error, 10 * self.typical)
+        self.typical += max(USUAL, 1 / max(self.judged, 1)) * (error - self.typical)
+
+    def variance(self, loss: float, rate: float) -> float:
+        self.squared += rate * (loss * loss - self.squared)
+        return max(self.squared - self.usual**2, 0.0)
+
+    def learn(self, x: Row, label: float, w: float) -> None:
+        self.targets.append((label, w))
+        super().learn(x, label, w)
+
+    def join(self, node: Node, y: float, w: float) -> None:
+        node.counts.append((y, w))  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------- growing
+
+    def fewest(self) -> int:
+        return self.min_leaf
+
+    def new_node(self) -> Node:
+        return Node([])
+
+    def counted(self, rows: Rows) -> Any:
+        return [(y, w) for _, y, w in rows]
+
+    def begin(self) -> None:
+        super().begin()
+        self.at_root = squares(self.pending[0][1])
+
+    def differ(self, rows: Rows, counts: Any) -> bool:
+        self.of_node = squares(rows) / sum(w for _, _, w in rows)
+        return len({y for _, y, _ in rows}) > 1
+
+    def tie(self, rows: Rows, total: Any) -> float:
+        return self.of_node * sum(w for _, w in total)
+
+    def worth(self, gain: float) -> float:
+        return gain / self.at_root
+
+    def gain(self, rows: Rows, split: Any, total: Any) -> float:
+        """Decrease of the squared error."""
+        right = [row for row in rows if side(row[0], split) == RIGHT]
+        left = [row for row in rows if side(row[0], split) != RIGHT]
+        return squares(rows) - squares(left) - squares(right)
