@@ -4,7 +4,9 @@
 
 Predict, then learn, one instance at a time; mean absolute error of every instance but the first. Prints a Markdown
 table, the average rank, and how far `AutoRegressor` is behind the best peer. With `--cells` errors are kept in a JSON
-file, one per learner, stream and seed, and only those that it does not hold are measured. Streams: abalone (rings as a number; needs
+file, one per learner, stream and seed, and only those that it does not hold are measured.
+
+Streams: abalone (rings as a number; needs
 VARIFOLD_DATA), scikit-learn's diabetes, river's TrumpApproval, ChickWeights, Friedman and FriedmanDrift, and the plant
 of the demo with a number to predict; each as it is and under five scenarios. LightGBM is fitted again every 500 rows,
 river's learners get strings as numbers.

@@ -43,6 +43,7 @@ from varifold.evolving.fesl import FESL as FESL
 from varifold.evolving.fesl import NOGD as NOGD
 from varifold.evolving.fesl import ROGDf as ROGDf
 from varifold.evolving.fesl import ROGDu as ROGDu
+from varifold.evolving.feslregressor import FESLRegressor as FESLRegressor
 from varifold.evolving.pafe import PAFE as PAFE
 from varifold.evolving.pafe import NPAd as NPAd
 from varifold.evolving.pafe import RPAf as RPAf

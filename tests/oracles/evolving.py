@@ -258,3 +258,40 @@ class Evolving:
             self.settled |= self.joined
         elif self.part in ("c", "s"):
             self.new = fresh
+
+
+class SquareOGD(Linear):
+    """Gradient descent on (y - f)^2, no further than to where the error vanishes."""
+
+    def __init__(self, c=1.0):
+        super().__init__()
+        self.c = c
+
+    def learn(self, x, y, w):
+        self.t += 1
+        norm = sum(v * v for v in x.values())
+        rate = 2.0 * w / (self.c * math.sqrt(self.t))
+        self.move(x, (min(rate, 1.0 / norm) if norm else rate) * (y - self.score(x)))
+
+
+class EvolvingNumbers(Evolving):
+    """FESL for numbers: the models learn deviations from the mean of the targets so far."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.labels, self.targets = ["below", "above"], []
+
+    def moments(self):
+        y, w = np.array(self.targets).T
+        mean = np.average(y, weights=w)
+        return float(mean), math.sqrt(np.average((y - mean) ** 2, weights=w))
+
+    def predict(self, x, raw):
+        return self.moments()[0] + self.scores(x, raw)["above"]
+
+    def signs(self, y):
+        return [y - self.moments()[0]]
+
+    def mean_loss(self, models, x, y):
+        mean, deviation = self.moments()
+        return min(((y - mean - models[0].score(x)) / (2.0 * deviation)) ** 2, 1.0) if deviation else 0.0

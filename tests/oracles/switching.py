@@ -51,3 +51,27 @@ def follow(learner, twin, instances, rtol=1e-8, atol=1e-8):
         known |= set(x)
     assert learner.switches == [twin.T1]
     return after
+
+
+def follow_numbers(learner, twin, instances, rtol=1e-9, atol=1e-9):
+    """`follow` for a regressor: every prediction and explanation before it is learned."""
+    scaler = Scaler(learner.scale, learner.clip)
+    intercept = {ONE: 1.0} if learner.fit_intercept else {}
+    known, after = set(), 0
+    for step, (x, y, w) in enumerate(instances):
+        old = {name: value for name, value in x.items() if name in known}
+        if old and twin.targets:
+            expected = twin.predict({**intercept, **scaler.scaled(old, 1.0, commit=False)}, old)
+            found = learner.predict_one(x)
+            np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=f"step {step}")
+            np.testing.assert_allclose(sum(learner.explain_one(x).values()), found, rtol=1e-9, atol=1e-9)
+            after += step >= twin.T1
+        learner.learn_one(x, y, w)
+        twin.targets.append((y, w))
+        if x:
+            twin.learn({**intercept, **scaler.scaled(x, w, commit=True)}, x, y, w)
+        else:
+            twin.step += 1
+        known |= set(x)
+    assert learner.switches == [twin.T1]
+    return after

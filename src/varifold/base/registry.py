@@ -57,6 +57,7 @@ _WHERE: dict[str, str] = {
     "rcwf": "varifold.evolving.cwfe:RCWf",
     "rcwu": "varifold.evolving.cwfe:RCWu",
     "fesl": "varifold.evolving.fesl:FESL",
+    "feslregressor": "varifold.evolving.feslregressor:FESLRegressor",
     "nogd": "varifold.evolving.fesl:NOGD",
     "rogdf": "varifold.evolving.fesl:ROGDf",
     "rogdu": "varifold.evolving.fesl:ROGDu",

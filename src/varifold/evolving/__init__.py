@@ -2,6 +2,21 @@
 
 from varifold.evolving.cwfe import CWFE, NCW, RCWf, RCWu
 from varifold.evolving.fesl import FESL, NOGD, ROGDf, ROGDu
+from varifold.evolving.feslregressor import FESLRegressor
 from varifold.evolving.pafe import PAFE, NPAd, RPAf, RPAu
 
-__all__ = ["CWFE", "FESL", "NCW", "NOGD", "PAFE", "NPAd", "RCWf", "RCWu", "ROGDf", "ROGDu", "RPAf", "RPAu"]
+__all__ = [
+    "CWFE",
+    "FESL",
+    "NCW",
+    "NOGD",
+    "PAFE",
+    "FESLRegressor",
+    "NPAd",
+    "RCWf",
+    "RCWu",
+    "ROGDf",
+    "ROGDu",
+    "RPAf",
+    "RPAu",
+]

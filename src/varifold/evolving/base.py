@@ -15,8 +15,103 @@ from varifold.evolving._evolving import EvolvingModel
 from varifold.evolving._switch_detector import SwitchDetector
 
 
+class Switching:
+    """What classifiers and regressors of the family share: how they are told of switches, and what they say of them.
+
+    A subclass declares these parameters as fields.
+    """
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "switch": AnyOf(Integer(1), None),
+        "overlap": Integer(0),
+        "ridge": Real(0),
+        "settle": Integer(1),
+        "patience": Integer(2),
+        "max_dense": Integer(1, 8192),
+    }
+    _cost = "O(old x new features); covariance='full': also O(old^2 + new^2)"
+    _uses_absence = True
+    _part: ClassVar[str] = "mean"
+
+    switch: int | None
+    overlap: int
+    ridge: float
+    settle: int
+    patience: int
+    max_dense: int
+    scale: str
+    fit_intercept: bool
+    clip: float
+
+    def _runs(self) -> tuple[str, int | None, int]:
+        """What runs after a switch, the horizon of its weights, and the seed of its draws."""
+        return self._part, None, 0
+
+    def _settings(self) -> dict[str, Any]:
+        """The arguments of an `EvolvingModel` but for its rules."""
+        if self.switch is not None and self.overlap > self.switch:
+            raise ParameterError(
+                f"The 'overlap' parameter of {type(self).__name__} must be at most switch={self.switch}. "
+                f"Got {self.overlap!r} instead."
+            )
+        part, horizon, seed = self._runs()
+        return {
+            "parts": part,
+            "detector": SwitchDetector(self.switch, self.overlap, self.settle, self.patience),
+            "centred": self.fit_intercept,
+            "spread": self.scale != "none",
+            "ridge": self.ridge,
+            "bound": self.clip if self.scale in ("standard", "robust") else 0.0,
+            "horizon": horizon,
+            "max_dense": self.max_dense,
+            "seed": seed,
+        }
+
+    @property
+    def _evolving(self) -> EvolvingModel:
+        """The model that switches."""
+        raise NotImplementedError
+
+    @property
+    @undisturbed
+    def switches(self) -> list[int]:
+        """Steps (learns, counted from 1) at which old features had gone, detected or as given by `switch`."""
+        return self._evolving.switches()
+
+    @property
+    @undisturbed
+    def mix(self) -> tuple[float, float] | None:
+        """Weights of the old and the new model in the answer; None while one runs alone."""
+        return self._evolving.mix()
+
+
+class Mixing(Switching):
+    """Both models after a switch; a subclass declares these parameters as fields."""
+
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "combine": OneOf("c", "s"),
+        "select": OneOf("draw", "argmax"),
+        "horizon": AnyOf(Integer(1), None),
+        "seed": Integer(0, 2**63 - 1),
+    }
+
+    combine: str
+    select: str
+    horizon: int | None
+    seed: int
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+        yield {"combine": "s", "switch": 40, "overlap": 15}
+
+    def _runs(self) -> tuple[str, int | None, int]:
+        one = "heavier" if self.select == "argmax" else "drawn"
+        return "mean" if self.combine == "c" else one, self.horizon, self.seed
+
+
 @declared(kw_only=True)
-class EvolvingClassifier(DeclaredClassifier):
+class EvolvingClassifier(Switching, DeclaredClassifier):
     """A learner for streams whose whole feature space is replaced, after an overlap in which old and new are both seen.
 
     An update supplies ``_rule``, its parameters and the ``_loss`` by which a mixture weighs it; a method of it says by
@@ -60,18 +155,7 @@ class EvolvingClassifier(DeclaredClassifier):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "switch": AnyOf(Integer(1), None),
-        "overlap": Integer(0),
-        "ridge": Real(0),
-        "settle": Integer(1),
-        "patience": Integer(2),
-        "max_dense": Integer(1, 8192),
-    }
     _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
-    _cost = "O(old x new features); covariance='full': also O(old^2 + new^2)"
-    _uses_absence = True
-    _part: ClassVar[str] = "mean"
     _loss: ClassVar[str] = "hinge"
     _transfer: ClassVar[bool] = False
 
@@ -86,31 +170,13 @@ class EvolvingClassifier(DeclaredClassifier):
         """A new compiled rule of the method's update."""
         raise NotImplementedError(f"{type(self).__name__} must define _rule()")
 
-    def _runs(self) -> tuple[str, int | None, int]:
-        """What runs after a switch, the horizon of its weights, and the seed of its draws."""
-        return self._part, None, 0
-
     def _model(self) -> EvolvingModel:
-        if self.switch is not None and self.overlap > self.switch:
-            raise ParameterError(
-                f"The 'overlap' parameter of {type(self).__name__} must be at most switch={self.switch}. "
-                f"Got {self.overlap!r} instead."
-            )
-        part, horizon, seed = self._runs()
         return EvolvingModel(
             self._rule(),
             self._rule(),
-            part,
-            detector=SwitchDetector(self.switch, self.overlap, self.settle, self.patience),
             logistic=self._loss == "logistic",
             transfer=self._transfer,
-            centred=self.fit_intercept,
-            spread=self.scale != "none",
-            ridge=self.ridge,
-            bound=self.clip if self.scale in ("standard", "robust") else 0.0,
-            horizon=horizon,
-            max_dense=self.max_dense,
-            seed=seed,
+            **self._settings(),
         )
 
     @property
@@ -119,21 +185,9 @@ class EvolvingClassifier(DeclaredClassifier):
         assert isinstance(model, EvolvingModel)
         return model
 
-    @property
-    @undisturbed
-    def switches(self) -> list[int]:
-        """Steps (learns, counted from 1) at which old features had gone, detected or as given by `switch`."""
-        return self._evolving.switches()
-
-    @property
-    @undisturbed
-    def mix(self) -> tuple[float, float] | None:
-        """Weights of the old and the new model in the answer; None while one runs alone."""
-        return self._evolving.mix()
-
 
 @declared
-class Mixture(EvolvingClassifier):
+class Mixture(Mixing, EvolvingClassifier):
     """Both models after a switch, the old one on recovered features and the new one, and a weight for each.
 
     Parameters
@@ -151,24 +205,8 @@ class Mixture(EvolvingClassifier):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "combine": OneOf("c", "s"),
-        "select": OneOf("draw", "argmax"),
-        "horizon": AnyOf(Integer(1), None),
-        "seed": Integer(0, 2**63 - 1),
-    }
-
     combine: str = "c"
     select: str = "draw"
     _: KW_ONLY
     horizon: int | None = None
     seed: int = 0
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
-        yield {"combine": "s", "switch": 40, "overlap": 15}
-
-    def _runs(self) -> tuple[str, int | None, int]:
-        one = "heavier" if self.select == "argmax" else "drawn"
-        return "mean" if self.combine == "c" else one, self.horizon, self.seed

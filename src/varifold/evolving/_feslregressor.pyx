@@ -1,0 +1,104 @@
+"""FESL for numbers: gradient descent on the square loss through a switch of the feature space.
+
+Both models score the deviation from the mean of the targets, in the target's units. The weights of the mixture are moved by
+squared errors over (2 deviations)^2, at most 1.
+"""
+
+from libc.stdint cimport int32_t
+
+from varifold._engine.regression_model cimport RegressionModel, Target, scaled_error
+from varifold._engine.space cimport Space
+from varifold._engine.view cimport View
+from varifold.evolving._evolving cimport EvolvingModel
+from varifold.linear._ogd cimport OGDRule
+
+from varifold._engine.state import checked_array
+
+cdef double WORST = 2.0    # deviations of the targets at which a loss reaches its largest value
+
+
+cdef class EvolvingNumbers(EvolvingModel):
+    """The pair of rules, which are OGD's, and their map for the one problem that numbers are."""
+
+    def __cinit__(self):
+        if not isinstance(self.first, OGDRule) or not isinstance(self.second, OGDRule):
+            raise TypeError(f"FESL for numbers needs rules of OGD. Got a {type(self.first).__name__} instead.")
+        self.reserve_class()
+        self.add_class()
+        self.reserve_class()
+        self.add_class()    # two classes are one problem
+
+    cdef double rule_loss(self, int e, int y) noexcept nogil:
+        cdef double error = scaled_error(self.target, self.wanted - self.rule_score(e, 0)) / WORST
+        return min(error * error, 1.0)
+
+    cdef void rule_learn(self, int e, int y, double w) noexcept nogil:
+        cdef double error = scaled_error(self.target, self.wanted - self.rule_score(e, 0)) * self.target.deviation
+        if e == 0:
+            (<OGDRule> self.first).descend(&self.inner, 0, error, w)
+        else:
+            (<OGDRule> self.second).descend(&self.inner, 0, error, w)
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        for name in ("classes", "rule0.classes", "rule1.classes"):
+            checked_array(arrays, name, "i", (1,), 2, 2)
+        EvolvingModel.fill(self, arrays, capacity)
+
+
+cdef class FESLRegression(RegressionModel):
+    """The pair as a regression model."""
+
+    def __cinit__(self, EvolvingNumbers evolving not None):
+        self.evolving = evolving
+        self.prepares = self.evolving.prepares
+        self.wants_columns = self.evolving.wants_columns
+
+    cdef int attach(self, Space space) except -1:
+        self.evolving.attach(space)
+        return RegressionModel.attach(self, space)
+
+    cdef int attach_target(self, Target target) except -1:
+        self.evolving.target = target
+        return RegressionModel.attach_target(self, target)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        if self.evolving.capacity < capacity:
+            self.evolving.grow(capacity)
+        return RegressionModel.grow(self, capacity)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        return self.evolving.prepare(slots, n, n_new, y)
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.evolving.forget(slot)
+
+    cdef double predict(self, View* v) noexcept nogil:
+        cdef double[2] score
+        self.evolving.scores(v, score)
+        return self.target.mean + score[1]
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        self.evolving.wanted = y - self.target.mean
+        self.evolving.learn(v, 1, w)
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.evolving.magnitude(slot)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        self.evolving.contributions(v, 1, out)
+
+    def dump(self, Py_ssize_t size):
+        return self.evolving.dump(size)
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        self.evolving.fill(arrays, capacity)
+        self.grow(capacity)
+
+    def notes(self):
+        return self.evolving.notes()
+
+    def role(self, Py_ssize_t slot):
+        return self.evolving.role(slot)
+
+    def nbytes(self):
+        return self.evolving.nbytes()
