@@ -33,6 +33,7 @@ from varifold.base import VaryingRegressor as VaryingRegressor
 from varifold.base import Vocabulary as Vocabulary
 from varifold.base import models as models
 from varifold.base import to_block as to_block
+from varifold.copula.copularegressor import CopulaRegressor as CopulaRegressor
 from varifold.copula.imputer import CopulaImputer as CopulaImputer
 from varifold.copula.ovfm import OVFM as OVFM
 from varifold.evolving.cwfe import CWFE as CWFE

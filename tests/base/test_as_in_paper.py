@@ -13,6 +13,7 @@ NO_PAPER = {
     "arowregressor",
     "auto",
     "autoregressor",
+    "copularegressor",
     "gaussiannb",
     "meanregressor",
     "neighbours",

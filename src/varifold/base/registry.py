@@ -29,6 +29,7 @@ _WHERE: dict[str, str] = {
     "autoregressor": "varifold.auto.regressor:AutoRegressor",
     "arow": "varifold.linear.arow:AROW",
     "arowregressor": "varifold.linear.arowregressor:AROWRegressor",
+    "copularegressor": "varifold.copula.copularegressor:CopulaRegressor",
     "dynfo": "varifold.forest.dynfo:DynFo",
     "fae": "varifold.naive_bayes.fae:FAE",
     "fobos": "varifold.linear.fobos:FOBOS",

@@ -1,7 +1,8 @@
 """Copula learners: absent features are regressed on those present, in latent normal scores."""
 
+from varifold.copula.copularegressor import CopulaRegressor, Distribution
 from varifold.copula.delayed import DelayedOVFM
 from varifold.copula.imputer import CopulaImputer
 from varifold.copula.ovfm import OVFM
 
-__all__ = ["OVFM", "CopulaImputer", "DelayedOVFM"]
+__all__ = ["OVFM", "CopulaImputer", "CopulaRegressor", "DelayedOVFM", "Distribution"]

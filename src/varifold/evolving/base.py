@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.estimator import undisturbed
+from varifold.base.learner import VaryingLearner
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError
 from varifold.evolving._evolving import EvolvingModel
 from varifold.evolving._switch_detector import SwitchDetector
 
 
-class Switching:
+class Switching(VaryingLearner):
     """What classifiers and regressors of the family share: how they are told of switches, and what they say of them.
 
     A subclass declares these parameters as fields.

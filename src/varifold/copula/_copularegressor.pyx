@@ -1,0 +1,193 @@
+"""Regression in the Gaussian copula: the target is one more column, and is imputed from what is present.
+
+The copula learns instances with their targets. To predict, the target's normal score given the scores of the observed
+features is normal with mean Sigma_yo Sigma_oo^-1 z_o and the conditional variance; the values of the target's window between
+whose ranks such a score falls have their probabilities by it, and the prediction is their mean.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from varifold._engine.names cimport NUMERIC
+from varifold._engine.regression_model cimport RegressionModel
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport FIXED, FLOAT64, INT32, SLOT
+from varifold._engine.view cimport View
+from varifold.copula._latent cimport Copula
+from varifold.copula._marginals cimport Window, normal_cdf
+
+cdef enum:
+    TARGET = 1    # its slot in the copula's space
+
+cdef double LEAST_SCORE = 1e-9    # conditional means of less are explained by no feature
+
+
+cdef class CopulaRegression(RegressionModel):
+    """The copula over the features and the target."""
+
+    def __cinit__(self, Copula copula not None):
+        self.copula = copula
+        self.shifted = Space()
+        self.sees_empty = True
+        self.arrays.scratch(<void**> &self.inner_slot, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.inner_raw, SLOT)
+        self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32)
+        self.arrays.scratch(<void**> &self.chance, FIXED, 1, FLOAT64, copula.marginals.size)
+
+    # ---------------------------------------------------------------- the copula's space
+
+    cdef int attach(self, Space space) except -1:
+        self.copula.attach(self.shifted)
+        return RegressionModel.attach(self, space)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        self.shifted.grow(capacity + 1)
+        self.copula.grow(capacity + 1)
+        self.shifted.kind[TARGET] = NUMERIC
+        self.shifted.column[TARGET] = TARGET
+        return RegressionModel.grow(self, capacity)
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.copula.forget(slot + 1)
+
+    cdef void copy_kind(self, int32_t slot) noexcept nogil:
+        """Let the copula's space know what a feature is."""
+        cdef int32_t column = self.space.column[slot]
+        self.shifted.kind[slot + 1] = self.space.kind[slot]
+        self.shifted.column[slot + 1] = column + 1
+        self.shifted.seen[column + 1] = self.space.seen[column]
+
+    cdef void lay_out(self, View* v) noexcept nogil:
+        """The instance in the copula's space, with room for the target before it; the intercept is left out."""
+        cdef Py_ssize_t i, n = 1
+        for i in range(v.n):
+            if v.slot[i]:
+                self.inner_slot[n] = v.slot[i] + 1
+                self.inner_raw[n] = v.raw[i]
+                n += 1
+        self.inner = v[0]
+        self.inner.slot = self.inner_slot + 1
+        self.inner.raw = self.inner_raw + 1
+        self.inner.n = n - 1
+
+    cdef Py_ssize_t target_node(self) noexcept nogil:
+        """The target's node, -1 before any target."""
+        return self.copula.by_slot[TARGET].node - 1
+
+    # ---------------------------------------------------------------- learning and predicting
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            if v.slot[i]:
+                self.copy_kind(v.slot[i])
+        self.lay_out(v)
+        self.inner_slot[0] = TARGET
+        self.inner_raw[0] = y
+        self.inner.slot = self.inner_slot
+        self.inner.raw = self.inner_raw
+        self.inner.n += 1
+        self.copula.learn(&self.inner, w)
+
+    cdef double conditional(self, View* v, double* sd) noexcept nogil:
+        """Mean and deviation of the target's score given the instance."""
+        cdef Py_ssize_t node = self.target_node()
+        self.lay_out(v)
+        self.copula.observe(&self.inner)
+        sd[0] = sqrt(self.copula.absent_variance(node, self.copula.invert()))
+        return self.copula.score[node]
+
+    cdef double expected(self, double z, double sd) noexcept nogil:
+        """Mean of the target whose score is N(z, sd^2); `chance` has the probabilities of the window's values.
+
+        A value stands for the scores nearer to its rank than to others'; with few levels, for those of its interval.
+        """
+        cdef Py_ssize_t node = self.target_node(), i
+        cdef Window* w = &self.copula.marginals.window[node]
+        cdef int half = 0 if self.copula.marginals.ordinal(node) else 1
+        cdef double low = 0.0, high, mean = 0.0, middle = w.sorted[w.n // 2]
+        self.known = w.n
+        for i in range(w.n):
+            high = 1.0
+            if i + 1 < w.n:
+                high = normal_cdf((self.copula.marginals.normal_quantile(2 * (i + 1) + half, w.n) - z) / sd)
+            self.chance[i] = high - low
+            mean += self.chance[i] * (w.sorted[i] - middle)
+            low = high
+        return middle + mean
+
+    cdef double predict(self, View* v) noexcept nogil:
+        cdef double z, sd
+        cdef Py_ssize_t node = self.target_node()
+        self.known = 0
+        if node < 0 or self.copula.marginals.window[node].n == 0:
+            return self.target.mean
+        z = self.conditional(v, &sd)
+        return self.expected(z, sd)
+
+    def distribution(self):
+        """Values of the target and their probabilities, as of the prediction made last."""
+        cdef Py_ssize_t i, node = self.target_node()
+        if self.known == 0:
+            return np.array([self.target.mean]), np.ones(1)
+        values = np.array([self.copula.marginals.window[node].sorted[i] for i in range(self.known)])
+        return values, np.array([self.chance[i] for i in range(self.known)])
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """Correlation of the feature's score with the target's, whatever its sign."""
+        cdef Py_ssize_t node = self.copula.by_slot[slot + 1].node - 1, target = self.target_node()
+        return fabs(self.copula.sigma[target * self.copula.stride + node]) if node >= 0 and target >= 0 else 0.0
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        """The terms of the conditional mean, by column, stretched to what it moves the prediction."""
+        cdef Py_ssize_t i, j, o, node = self.target_node()
+        cdef double z, sd, base, scale, slope, rest
+        cdef double* inverse
+        cdef double* row
+        memset(out, 0, v.n * sizeof(double))
+        if v.n == 0 or node < 0 or self.copula.marginals.window[node].n == 0:
+            return
+        z = self.conditional(v, &sd)
+        base = self.expected(0.0, sd)
+        rest = self.expected(z, sd) - self.target.mean
+        scale = (rest + self.target.mean - base) / z if fabs(z) > LEAST_SCORE else 0.0
+        for i in range(v.n):
+            self.place[self.space.column[v.slot[i]]] = <int32_t> (i + 1)
+        o = self.copula.n
+        inverse = self.copula.invert()
+        row = self.copula.sigma + node * self.copula.stride
+        for i in range(o):
+            slope = 0.0
+            for j in range(o):
+                slope += inverse[i * o + j] * row[self.copula.node[j]]
+            j = self.place[self.shifted.column[self.copula.by_node[self.copula.node[i]].slot] - 1] - 1
+            out[j] += scale * slope * self.copula.z[i]
+        for i in range(v.n):
+            self.place[self.space.column[v.slot[i]]] = 0
+            rest -= out[i]
+        out[0] += rest
+
+    def role(self, Py_ssize_t slot):
+        return self.copula.role(slot + 1) or "outside"
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        return self.copula.dump(size + 1)
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef int32_t slot
+        self.grow(capacity)
+        for slot in range(1, <int32_t> self.space.size):
+            self.copy_kind(slot)
+        if self.alone and len(arrays["active"]) != self.space.size + 1:
+            raise ValueError(f"{len(arrays['active'])} features of the copula for {self.space.size} slots")
+        self.copula.fill(arrays, capacity + 1)
+
+    def nbytes(self):
+        return self.arrays.nbytes() + self.copula.nbytes()

@@ -1,0 +1,123 @@
+"""CopulaRegressor follows its equations step by step and tells how sure it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles.copularegressor import PlainCopulaRegressor
+from varifold import AROWRegressor, CopulaRegressor, from_bytes, to_block
+from varifold.errors import ParameterError
+from varifold.evaluate import prequential
+
+Rows = list[tuple[dict[str, Any], float, float]]
+
+
+def machine(n: int, seed: int = 0, grades: bool = False) -> Rows:
+    """Heat decides the rest: numbers, a Boolean, a grade and a word, each often absent; the target goes with it."""
+    rng = np.random.default_rng(seed)
+    rows: Rows = []
+    for t in range(n):
+        heat = float(rng.normal())
+        full: dict[str, Any] = {
+            "alarm": float(heat > 0.8),
+            "grade": float(np.clip(np.round(heat + 0.2 * rng.normal()), -2, 2)),
+            "power": float(np.exp(heat + 0.2 * rng.normal())),
+            "state": "cold" if heat < -0.5 else "hot" if heat > 0.5 else "mild",
+            "heat": heat + 0.1 * float(rng.normal()),
+        }
+        x = {name: v for name, v in full.items() if rng.random() > 0.4 and (name != "heat" or t > n // 3)}
+        y = 50.0 + 10.0 * heat + float(rng.normal())
+        rows.append((x if t % 29 else {}, float(round(y / 10)) if grades else y, float(rng.choice([1.0, 0.5, 2.0]))))
+    return rows
+
+
+def ordered(model: CopulaRegressor, x: dict[str, Any]) -> dict[str, float]:
+    """The known features of an instance in the order of their slots, strings as indicators."""
+    named = {f"{n}={v}" if isinstance(v, str) else n: 1.0 if isinstance(v, str) else v for n, v in x.items()}
+    slot = model._engine.space.id_of
+    return {n: v for n, v in sorted(named.items(), key=lambda item: slot(item[0])) if slot(n) > 0}
+
+
+@pytest.mark.parametrize("grades", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"window": 50, "batch": 7, "max_dense": 4}])
+def test_every_step_is_that_of_the_equations(settings: dict[str, Any], grades: bool) -> None:
+    model = CopulaRegressor(**settings)
+    renamed = {"W": settings.get("window", 200), "b": settings.get("batch", 20)}
+    plain = PlainCopulaRegressor(**renamed, max_dense=settings.get("max_dense", 512) + 1)
+    for step, (x, y, w) in enumerate(machine(260, grades=grades)):
+        if step > 2:
+            found = model.predict_distribution_one(x)
+            expected = plain.distribution(ordered(model, x))
+            assert found[:2] == pytest.approx(expected, rel=1e-9, abs=1e-9), f"step {step}"
+            assert model.predict_one(x) == found.mean
+        model.learn_one(x, y, w)
+        plain.learn(ordered(model, x), y, w)
+
+
+def test_explanations_are_the_terms_of_the_conditional_mean() -> None:
+    model, plain = CopulaRegressor(), PlainCopulaRegressor()
+    rows = machine(300, seed=3)
+    for x, y, w in rows:
+        model.learn_one(x, y, w)
+        plain.learn(ordered(model, x), y, w)
+    for x, _, _ in rows[-30:]:
+        if not x:
+            continue
+        expected = plain.parts(ordered(model, x))
+        found = model.explain_one(x, by_column=True)
+        assert sum(found.values()) == pytest.approx(model.predict_one(x), rel=1e-9)
+        assert found.pop("(intercept)") == pytest.approx(expected.pop(""), rel=1e-7)
+        assert found == pytest.approx({column: expected.get(column, 0.0) for column in found}, abs=1e-7)
+
+
+def test_the_deviation_says_how_much_is_known() -> None:
+    model = CopulaRegressor()
+    rows = machine(1500, seed=5)
+    model.learn_many([x for x, _, _ in rows], [y for _, y, _ in rows])
+    sure, unsure = model.predict_distribution_many([{"heat": 0.5}, {"alarm": 0.0}])
+    assert sure.deviation < 0.5 * unsure.deviation
+    assert sure.mean == pytest.approx(55.0, abs=4.0)
+    inside = wide = 0
+    for x, y, _ in machine(400, seed=6):
+        found = model.predict_distribution_one(x)
+        inside += found.quantile(0.05) <= y <= found.quantile(0.95)
+        wide += 1
+    assert 0.84 < inside / wide < 0.96
+    assert sure.quantile(0.0) < sure.quantile(0.5) < sure.quantile(1.0)
+    with pytest.raises(ParameterError, match="probability from 0 to 1"):
+        sure.quantile(1.5)
+
+
+def test_nothing_is_known_before_any_target() -> None:
+    model = CopulaRegressor()
+    assert model.predict_distribution_one({"a": 1.0})[:2] == (0.0, 0.0)
+    model.learn_one({}, 7.0)
+    assert model.predict_distribution_one({"a": 1.0})[:2] == (7.0, 0.0)
+    assert model.predict_distribution_one({}).quantile(0.5) == 7.0
+
+
+def test_it_is_ahead_of_a_linear_regressor_where_absent_features_follow_from_others() -> None:
+    rng = np.random.default_rng(7)
+    rows = []
+    for _ in range(1500):
+        level = float(rng.normal())
+        full = {f"f{j}": level + 0.3 * float(rng.normal()) for j in range(6)}
+        rows.append(({n: v for n, v in full.items() if rng.random() < 0.4}, 10.0 * level))
+    found = {cls.__name__: prequential(cls(), rows).mae for cls in (CopulaRegressor, AROWRegressor)}
+    assert found["CopulaRegressor"] < 0.8 * found["AROWRegressor"]
+
+
+def test_a_restored_learner_goes_on_to_the_bit() -> None:
+    model = CopulaRegressor(batch=7, max_features=6)
+    twin = model.clone()
+    for t, (x, y, w) in enumerate(machine(200, seed=8)):
+        assert model.predict_one(x) == twin.predict_one(x)
+        model.learn_one(x, y, w)
+        twin.learn_many(to_block([x], [y], [w], numeric=True))
+        if t % 5 == 0:
+            twin = from_bytes(twin.to_bytes())
+    assert model.to_bytes() == twin.to_bytes()
+    assert {f.role for f in model.features.values()} <= {"latent", "reference", "outside"}

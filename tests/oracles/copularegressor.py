@@ -1,0 +1,61 @@
+"""CopulaRegressor from its equations: `PlainCopula` with the target as a column, and the mean over its window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from tests.oracles.copula import PlainCopula
+
+TARGET = "the target"
+
+
+class PlainCopulaRegressor:
+    """Instances map feature names (`column=level` for strings, in the order of their slots) to numbers."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.copula = PlainCopula(**settings)
+
+    def learn(self, x: dict[str, float], y: float, w: float) -> None:
+        self.copula.learn({TARGET: y, **x}, w)
+
+    def score(self, x: dict[str, float]) -> tuple[float, float]:
+        """Conditional mean and deviation of the target's score."""
+        z, C, _ = self.copula.e_step(x)
+        j = self.copula.names.index(TARGET)
+        return float(z[j]), float(np.sqrt(max(C[j, j], 1e-9)))
+
+    def chances(self, z: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
+        """Values of the target's window and their probabilities under a score of N(z, sd^2)."""
+        marginal = self.copula.marginals[TARGET]
+        values = np.sort(marginal.values)
+        n = len(values)
+        half = 0.0 if len(set(values.tolist())) <= marginal.levels else 0.5
+        ends = (ndtri((np.arange(1, n) + half) / (n + 1)) - z) / sd
+        return values, np.diff(np.concatenate([[0.0], ndtr(ends), [1.0]]))
+
+    def distribution(self, x: dict[str, float]) -> tuple[float, float]:
+        """Mean and deviation of the target."""
+        values, chances = self.chances(*self.score(x))
+        mean = chances @ values
+        return float(mean), float(np.sqrt(chances @ (values - mean) ** 2))
+
+    def parts(self, x: dict[str, float]) -> dict[str, float]:
+        """What each column adds, by the terms of the conditional mean; the rest stands under ''."""
+        copula = self.copula
+        z, sd = self.score(x)
+        scores, _, given = copula.e_step(x)
+        names = [name for name in copula.names if name in given]
+        there = [copula.names.index(name) for name in names]
+        P = np.linalg.inv(copula.sigma[np.ix_(there, there)] + 1e-6 * np.eye(len(there)))
+        terms = (P @ copula.sigma[there, copula.names.index(TARGET)]) * scores[there]
+        mean = self.distribution(x)[0]
+        values, chances = self.chances(0.0, sd)
+        found: dict[str, float] = {"": 0.0}
+        for name, term in zip(names, terms.tolist(), strict=True):
+            column = name.split("=")[0]
+            found[column] = found.get(column, 0.0) + term * (mean - chances @ values) / z
+        found[""] = mean - sum(found.values())
+        return found
