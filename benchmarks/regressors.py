@@ -6,10 +6,9 @@ Predict, then learn, one instance at a time; mean absolute error of every instan
 table, the average rank, and how far `AutoRegressor` is behind the best peer. With `--cells` errors are kept in a JSON
 file, one per learner, stream and seed, and only those that it does not hold are measured.
 
-Streams: abalone (rings as a number; needs
-VARIFOLD_DATA), scikit-learn's diabetes, river's TrumpApproval, ChickWeights, Friedman and FriedmanDrift, and the plant
-of the demo with a number to predict; each as it is and under five scenarios. LightGBM is fitted again every 500 rows,
-river's learners get strings as numbers.
+Streams: abalone (rings as a number; needs VARIFOLD_DATA), scikit-learn's diabetes, river's TrumpApproval, ChickWeights,
+Friedman and FriedmanDrift, and the plant of the demo with a number to predict; each as it is and under five scenarios.
+LightGBM is fitted again every 500 rows, river's learners get strings as numbers.
 """
 
 from __future__ import annotations
@@ -120,6 +119,9 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "additive": varifold.AdditiveRegressor,
     "olvf": varifold.OLVFRegressor,
     "neighbours": varifold.NeighboursRegressor,
+    "forest": varifold.WindowForestRegressor,
+    "copula": varifold.CopulaRegressor,
+    "fesl": varifold.FESLRegressor,
     "LR": lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
     "KNN": lambda: preprocessing.StandardScaler() | neighbors.KNNRegressor(),
     "HTR": tree.HoeffdingTreeRegressor,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from tests.oracles.autoregressor import PlainAutoRegressor
 from tests.oracles.harness import Scaler
 from varifold import AROWRegressor, AutoRegressor, MeanRegressor, from_bytes, to_block
+from varifold.errors import ModelFileError
 from varifold.evaluate import prequential
 
 Rows = list[tuple[dict[str, float], float, float]]
@@ -100,3 +104,47 @@ def test_a_new_level_is_followed_however_precise_the_answers_were(noise: float) 
         errors.append(abs(model.predict_one(x) - y))
         model.learn_one(x, y)
     assert np.mean(errors[430:460]) < 1.5
+
+
+def test_the_copula_stands_aside_in_a_wide_space_and_files_keep_that() -> None:
+    model = AutoRegressor()
+    rows = [{f"f{13 * step % 1100 + j}": 1.0 for j in range(20)} for step in range(120)]
+    model.learn_many(to_block(rows, [float(len(x) + step % 5) for step, x in enumerate(rows)], numeric=True))
+    assert "copula: stands aside, there are more than 1,024 features" in model.report().notes
+    again = from_bytes(model.to_bytes())
+    for step, x in enumerate(rows):
+        assert again.predict_one(x) == model.predict_one(x)
+        assert math.fsum(again.explain_one(x).values()) == pytest.approx(again.predict_one(x), rel=1e-9)
+        again.learn_one(x, float(step % 5))
+        model.learn_one(x, float(step % 5))
+    assert again.to_bytes() == model.to_bytes()
+
+
+def test_a_file_of_fewer_experts_goes_on_with_them() -> None:
+    path = Path(__file__).parents[1] / "data" / "models" / "autoregressor.safetensors"
+    model = AutoRegressor.load(path)
+    assert "window forest" not in model.report().experts
+    assert "window forest" in AutoRegressor().report().experts
+    again = pickle.loads(pickle.dumps(from_bytes(model.to_bytes())))
+    assert list(again.report().experts) == list(model.report().experts)
+    assert again.predict_one({"p": 1.0}) == model.predict_one({"p": 1.0})
+    assert "window forest" in model.clone().report().experts
+
+
+def test_experts_that_nobody_knows_are_refused() -> None:
+    model = AutoRegressor()
+    model._header = lambda: {"method": "autoregressor", "params": {}, "experts": ["oracle"]}  # type: ignore[method-assign]
+    with pytest.raises(ModelFileError, match="experts that this version does not have"):
+        model.to_bytes()
+
+
+def test_it_follows_products_of_features() -> None:
+    rng = np.random.default_rng(4)
+    rows = []
+    for _ in range(2500):
+        x = {f"f{j}": float(rng.normal()) for j in range(6)}
+        rows.append((x, 10.0 * float((x["f0"] > 0) != (x["f1"] > 0)) + 0.3 * float(rng.normal())))
+    model = AutoRegressor()
+    errors = [abs(p - y) for p, (_, y) in zip(model.predict_learn_many(*zip(*rows, strict=True)), rows, strict=True)]
+    assert np.mean(errors[-800:]) < 2.0, "5 without them"
+    assert max(model.report().experts, key=model.report().experts.get) in ("window forest", "stack")  # type: ignore[arg-type]

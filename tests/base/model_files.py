@@ -25,6 +25,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "orf3v-pairs": {"method": "orf3v", "pairs": 3},
     "auto-fast": {"method": "auto", "budget": "fast"},
     "auto-second": {"method": "auto"},
+    "autoregressor-second": {"method": "autoregressor"},
     "auto-second-fast": {"method": "auto", "budget": "fast"},
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from varifold import AdditiveRegressor, AROWRegressor, MeanRegressor, NeighboursRegressor
+from varifold import (
+    AdditiveRegressor,
+    AROWRegressor,
+    CopulaRegressor,
+    MeanRegressor,
+    NeighboursRegressor,
+    WindowForestRegressor,
+)
 
 
 class PlainTracking:
@@ -45,6 +52,8 @@ class PlainAutoRegressor:
             PlainTracking(0.03, 0.1),
             AROWRegressor(scale="none"),
             NeighboursRegressor(),
+            WindowForestRegressor(min_leaf=1),
+            CopulaRegressor(window=500, max_dense=64),
             MeanRegressor(),
         ]
         self.k = len(self.learners)

@@ -18,6 +18,8 @@ cdef class AutoRegression(RegressionModel):
     cdef bint absolute             # experts are judged by the absolute error, not by its square
     cdef Target own                # statistics of the targets without their outliers, for the experts
     cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
+    cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
+    cdef int64_t* disabled         # [expert]: for good
     cdef Experts weights           # of the experts and, last, the stack
     cdef double* numbers           # [4]: rounds, typical error of the answers, mean square of the stack's error, outliers in a row
     cdef double* mean              # [k + 1]: the stack's weight of every expert, and its constant
@@ -32,6 +34,7 @@ cdef class AutoRegression(RegressionModel):
 
     cdef View* seen_by(self, int e, View* v) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil
+    cdef void teach(self, View* v, double y, double w) noexcept nogil
     cdef double stacked(self) noexcept nogil
     cdef double mixed(self) noexcept nogil
     cdef void judge(self, double z, double w) noexcept nogil

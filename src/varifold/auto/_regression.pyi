@@ -9,7 +9,7 @@ class AutoRegression(RegressionModel):
     names: list[str]
     def __init__(
         self,
-        experts: Sequence[tuple[str, RegressionModel, bool]],
+        experts: Sequence[tuple[str, RegressionModel, bool, int]],
         absolute: bool = False,
         share: float = 0.01,
         eta: float = 3.0,

@@ -55,7 +55,7 @@ cdef enum:
 
 
 cdef class AutoRegression(RegressionModel):
-    """Experts given as (name, model, sees columns only), and what combines them."""
+    """Experts given as (name, model, sees columns only, most slots or 0), and what combines them."""
 
     def __cinit__(self, experts, bint absolute=False, double share=0.01, double eta=3.0, double trust=4.0,
                   double doubt=1.0):
@@ -74,6 +74,8 @@ cdef class AutoRegression(RegressionModel):
         if self.inner == NULL:
             raise MemoryError
         self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
+        self.arrays.scratch(<void**> &self.disabled, FIXED, 1, INT64, k)
         self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 4)
         self.arrays.declare("stack", <void**> &self.mean, FIXED, 1, FLOAT64, True, k + 1)
         self.arrays.declare("covariance", <void**> &self.cov, FIXED, k + 1, FLOAT64, False, k + 1)
@@ -84,9 +86,10 @@ cdef class AutoRegression(RegressionModel):
         self.arrays.scratch(<void**> &self.share, SLOT)
         if history_make(&self.history, k + 1) < 0 or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0:
             raise MemoryError
-        for e, (_, model, on_columns) in enumerate(experts):
+        for e, (_, model, on_columns, most) in enumerate(experts):
             self.inner[e] = <void*> (<RegressionModel?> model)
             self.on_columns[e] = on_columns
+            self.most[e] = most
             self.mean[e] = 1.0 / k
             self.cov[e * (k + 1) + e] = doubt
             self.weights.held[e] = -log(trust)
@@ -115,19 +118,22 @@ cdef class AutoRegression(RegressionModel):
         if views_reserve(&self.views, capacity + 1) < 0:
             raise MemoryError
         for e in range(self.k):
-            (<RegressionModel> self.models[e]).grow(capacity)
+            if not self.disabled[e]:
+                (<RegressionModel> self.models[e]).grow(capacity)
         return RegressionModel.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         cdef int e
         for e in range(self.k):
-            self.calls.prepare(self.inner[e], slots, n, n_new, y)
+            if not self.disabled[e]:
+                self.calls.prepare(self.inner[e], slots, n, n_new, y)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef int e
         for e in range(self.k):
-            self.calls.forget(self.inner[e], slot)
+            if not self.disabled[e]:
+                self.calls.forget(self.inner[e], slot)
 
     # ---------------------------------------------------------------- predicting
 
@@ -135,10 +141,13 @@ cdef class AutoRegression(RegressionModel):
         return as_columns(&self.views, v) if self.on_columns[e] else v
 
     cdef void ask(self, View* v) noexcept nogil:
-        """What every expert and the stack say, and how much each counts."""
+        """What every expert and the stack say, and how much each counts; one that is disabled says the mean."""
         cdef int e
         cdef double z
         for e in range(self.k):
+            self.answer_of[e] = 0.0
+            if self.disabled[e]:
+                continue
             z = (self.regress.predict(self.inner[e], self.seen_by(e, v)) - self.own.mean) / self.own.deviation
             self.answer_of[e] = within(z) if isfinite(z) else 0.0
         self.answer_of[self.k] = self.stacked()
@@ -238,11 +247,19 @@ cdef class AutoRegression(RegressionModel):
             self.judge(z, min(w, 1.0))
             self.learn_stack(z, w)
         self.own.absorb(kept, w)
-        for e in range(self.k):
-            self.regress.learn(self.inner[e], self.seen_by(e, v), kept, w)
+        self.teach(v, kept, w)
         row = history_row(&self.history, v.step)
         if row != NULL:
             experts_weights(&self.weights, row)
+
+    cdef void teach(self, View* v, double y, double w) noexcept nogil:
+        """Let the experts learn; the number of features may disable some."""
+        cdef int e
+        for e in range(self.k):
+            if self.most[e] and self.space.size > self.most[e]:
+                self.disabled[e] = 1
+            if not self.disabled[e]:
+                self.regress.learn(self.inner[e], self.seen_by(e, v), y, w)
 
     # ---------------------------------------------------------------- looking inside
 
@@ -252,7 +269,7 @@ cdef class AutoRegression(RegressionModel):
         cdef double total = 0.0
         experts_weights(&self.weights, self.portion)
         for e in range(self.k):
-            if not self.on_columns[e]:
+            if not self.on_columns[e] and not self.disabled[e]:
                 total += (self.portion[e] + self.portion[self.k] / self.k) * self.calls.magnitude(self.inner[e], slot)
         return total
 
@@ -268,7 +285,7 @@ cdef class AutoRegression(RegressionModel):
             return
         self.ask(v)
         for e in range(self.k):
-            if self.on_columns[e]:
+            if self.on_columns[e] or self.disabled[e]:
                 continue
             memset(self.share, 0, v.n * sizeof(double))
             self.calls.contributions(self.inner[e], v, 0, self.share)
@@ -293,7 +310,7 @@ cdef class AutoRegression(RegressionModel):
         found = {}
         if self.own.deviation > 0.0:
             for e in range(self.k):
-                if not self.on_columns[e]:
+                if not self.on_columns[e] and not self.disabled[e]:
                     for key, part in (<Model> self.models[e]).absent_contributions(v, 0).items():
                         if abs(part) <= FAR * self.own.deviation:
                             found[key] = found.get(key, 0.0) + self.counts_for(e) * part
@@ -325,7 +342,14 @@ cdef class AutoRegression(RegressionModel):
         return self.numbers[TYPICAL] * self.own.deviation
 
     def notes(self):
-        return [f"{name}: {note}" for name, model in zip(self.names, self.models) for note in model.notes()]
+        cdef int e
+        found = []
+        for e in range(self.k):
+            if self.disabled[e]:
+                found.append(f"{self.names[e]}: stands aside, there are more than {self.most[e]:,} features")
+            else:
+                found.extend(f"{self.names[e]}: {note}" for note in self.models[e].notes())
+        return found
 
     # ---------------------------------------------------------------- files
 
@@ -337,7 +361,8 @@ cdef class AutoRegression(RegressionModel):
                   "history.step": steps, "history.weights": rows,
                   "history.every": np.array([self.history.every], dtype=np.int64)}
         for e in range(self.k):
-            arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
+            if not self.disabled[e]:
+                arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -350,7 +375,10 @@ cdef class AutoRegression(RegressionModel):
         self.fill_history(arrays)
         for e in range(self.k):
             prefix = f"{e}."
-            self.models[e].fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+            parts = {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}
+            self.disabled[e] = self.most[e] > 0 and not parts    # what is disabled is not saved
+            if not self.disabled[e]:
+                self.models[e].fill(parts, capacity)
         self.grow(capacity)
 
     def fill_history(self, dict arrays):

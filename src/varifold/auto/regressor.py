@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from varifold._engine.regression_model import RegressionModel
@@ -11,6 +12,9 @@ from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
+from varifold.copula._copularegressor import CopulaRegression
+from varifold.copula._latent import Copula
+from varifold.forest._windowforestregressor import WindowForestRegression
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._additiveregressor import AdditiveRegression
 from varifold.linear._arow import AROWRule
@@ -18,15 +22,18 @@ from varifold.linear._arowregressor import AROWRegression
 from varifold.linear._tracking import TrackingRegression
 from varifold.neighbours._neighboursregressor import NeighboursRegression
 
-Expert = tuple[str, RegressionModel, bool]
+Expert = tuple[str, RegressionModel, bool, int]
+FIRST = ["linear", "linear, full", "additive", "tracking", "tracking, slow", "presence", "neighbours", "mean"]
+"""The experts of files that name none."""
 
 
 class AutoRegressor(VaryingRegressor):
     """The default regressor: several kinds of regressor at once, each trusted as far as it has earned.
 
     No tuning, any varying stream. Linear and additive regressors, lines that follow a target that wanders, one that
-    only looks at which features are there, and one that remembers recent instances all learn the same stream; their
-    answers are stacked and mixed by their losses. Ask `report()` what it found.
+    only looks at which features are there, one that remembers recent instances, a forest over them and a copula that
+    infers from what is present all learn the same stream; their answers are stacked and mixed by their losses. Ask
+    `report()` what it found.
 
     Parameters
     ----------
@@ -39,7 +46,10 @@ class AutoRegressor(VaryingRegressor):
     -----
     *No paper.* Experts: `AROWRegressor`, diagonal and with full covariance up to 128 features; `AdditiveRegressor`
     (r = 10); two lines that follow the target by steps of a fixed rate, one quick and one slow; a line on the mere
-    presence of columns; the 5 nearest of the last 500 instances; the mean.
+    presence of columns; the 5 nearest of the last 500 instances; `WindowForestRegressor` with 10 trees whose leaves may
+    hold one instance, over at most 10,000 instances or 100,000 numbers; `CopulaRegressor` with windows of 500 values
+    over the 64 most active features, up to 1,024 known ones; the mean. Model files name their experts: those of builds
+    that had fewer go on with theirs.
 
     The *stack* is a linear combination of their answers, learned by recursive least squares; errors beyond three times
     the typical one count as that much, and it answers no further outside of the experts' answers than the typical
@@ -51,7 +61,7 @@ class AutoRegressor(VaryingRegressor):
     *Outliers.* After 30 instances a target more than twelve typical errors from the answer is moved to that distance
     before anything learns it. After five in a row on the same side the level has changed: they are learned as they are.
 
-    *Cost.* O(500 present + min(known, 128)^2).
+    *Cost.* O(500 present + min(known, 128)^2 + 64^3), and that of `WindowForestRegressor`.
 
     Examples
     --------
@@ -68,8 +78,10 @@ class AutoRegressor(VaryingRegressor):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"loss": OneOf("squared", "absolute")}
-    _cost = "O(500 present + min(known, 128)^2)"
+    _cost = "O(500 present + min(known, 128)^2 + 64^3)"
     _uses_absence = True
+    _window: int = 10_000
+    _names: list[str] | None = None
 
     def __init__(
         self,
@@ -84,7 +96,25 @@ class AutoRegressor(VaryingRegressor):
         super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
 
     def _model(self) -> AutoRegression:
-        return AutoRegression(_experts(), self.loss == "absolute")
+        known = _experts(self._window)
+        chosen = [expert for expert in known if self._names is None or expert[0] in self._names]
+        return AutoRegression(chosen, self.loss == "absolute")
+
+    def _fill_early(self) -> None:
+        """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
+        self._window = 200
+        self._engine = self._make_engine()
+
+    def _header(self) -> dict[str, Any]:
+        return {**super()._header(), "experts": cast(AutoRegression, self._engine.model).names}
+
+    def _apply_header(self, header: Mapping[str, Any]) -> None:
+        """The experts of a file."""
+        super()._apply_header(header)
+        self._names = header.get("experts", FIRST)
+        self._engine = self._make_engine()
+        if self._names != cast(AutoRegression, self._engine.model).names:
+            raise ValueError(f"experts that this version does not have: {self._names!r}")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> NumberReport:
@@ -110,15 +140,20 @@ class AutoRegressor(VaryingRegressor):
         )
 
 
-def _experts() -> list[Expert]:
-    """(name, model, looks at presence only)."""
+def _experts(window: int) -> list[Expert]:
+    """(name, model, looks at presence only, most slots or 0)."""
+    forest = WindowForestRegression(
+        trees=10, window=window, columns=2.0, cuts=16, min_leaf=1, smoothing=1.0, seed=0, numbers=100_000
+    )
     return [
-        ("linear", AROWRegression(AROWRule(1.0)), False),
-        ("linear, full", AROWRegression(AROWRule(1.0, 128)), False),
-        ("additive", AdditiveRegression(AdditiveRule(10.0, 20_000)), False),
-        ("tracking", TrackingRegression(0.2, 0.2), False),
-        ("tracking, slow", TrackingRegression(0.03, 0.1), False),
-        ("presence", AROWRegression(AROWRule(1.0)), True),
-        ("neighbours", NeighboursRegression(5, 500), False),
-        ("mean", RegressionModel(), False),
+        ("linear", AROWRegression(AROWRule(1.0)), False, 0),
+        ("linear, full", AROWRegression(AROWRule(1.0, 128)), False, 0),
+        ("additive", AdditiveRegression(AdditiveRule(10.0, 20_000)), False, 0),
+        ("tracking", TrackingRegression(0.2, 0.2), False, 0),
+        ("tracking, slow", TrackingRegression(0.03, 0.1), False, 0),
+        ("presence", AROWRegression(AROWRule(1.0)), True, 0),
+        ("neighbours", NeighboursRegression(5, 500), False, 0),
+        ("window forest", forest, False, 0),
+        ("copula", CopulaRegression(Copula(window=500, max_dense=65)), False, 1_024),
+        ("mean", RegressionModel(), False, 0),
     ]

@@ -36,9 +36,9 @@ class Distribution(NamedTuple):
 class CopulaRegressor(VaryingRegressor):
     """The target given whatever is present, in a Gaussian copula of features and target.
 
-    Features that are absent need no stand-in: the conditional distribution of the target is that given the others. Choose
-    it when features say much about one another, when their units and shapes are odd (only ranks count), and when the
-    whole distribution of the target is wanted: `predict_distribution_one`.
+    Features that are absent need no stand-in: the target is predicted given the others. Choose it when features say
+    much about one another, when their units and shapes are odd (only ranks count), and when the whole distribution of
+    the target is wanted: `predict_distribution_one`.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ class CopulaRegressor(VaryingRegressor):
 
     Notes
     -----
-    *No paper.* The copula is that of `OVFM` and `CopulaImputer`, with the target as a column that every learned instance
-    has. With z_o the scores of what is present, the target's score is normal with mean m = S_yo S_oo^-1 z_o and
-    variance s^2 = 1 - S_yo S_oo^-1 S_oy (and what ordinal features leave open). The i-th of the n values in the target's
-    window stands for the scores between the normal quantiles of (i - 1/2) / (n + 1) and (i + 1/2) / (n + 1), or, when
-    they have at most `levels` different values, of (i - 1) / (n + 1) and i / (n + 1); the first and the last for all
-    beyond. The prediction is the mean of the window's values by these probabilities. So it lies within the targets of
-    the window: it cannot extrapolate.
+    *No paper.* The copula is that of `OVFM` and `CopulaImputer`, with the target as a column that every learned
+    instance has. With z_o the scores of what is present, the target's score is normal with mean m = S_yo S_oo^-1 z_o
+    and variance s^2 = 1 - S_yo S_oo^-1 S_oy (and what ordinal features leave open). The i-th of the n values in the
+    target's window stands for the scores between the normal quantiles of (i - 1/2) / (n + 1) and (i + 1/2) / (n + 1),
+    or, when they have at most `levels` different values, of (i - 1) / (n + 1) and i / (n + 1); the first and the last
+    for all beyond. The prediction is the mean of the window's values by these probabilities. So it lies within the
+    targets of the window: it cannot extrapolate.
 
-    `explain_one` gives every column its terms of m, stretched by what m moves the prediction. The weight of a feature is
-    the size of its score's correlation with the target's.
+    `explain_one` gives every column its terms of m, stretched by what m moves the prediction. The weight of a feature
+    is the size of its score's correlation with the target's.
 
     *Cost.* O(present³ + present² absent + present absent² + window); instances with the same features present share
     the inverse. O(max_dense²) memory.
