@@ -150,6 +150,7 @@ USES = {
     "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": ".[bench]",
     "from varifold.serve import server; server.serve(server.Settings(None))": ".[serve]",
     "varifold.client.RemoteClassifier('http://127.0.0.1:9', 'm')": ".[serve]",
+    "varifold.client.RemoteRegressor('http://127.0.0.1:9', 'm')": ".[serve]",
     "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": ".[serve]",
     "varifold.sklearn.VarifoldClassifier('arow')": ".[sklearn]",
     "varifold.mlflow.save_model(varifold.OLVF(), 'model')": ".[mlflow]",
@@ -173,7 +174,7 @@ def test_every_module_is_imported_without_the_extras() -> None:
 @pytest.mark.parametrize(
     ("use", "line"),
     USES.items(),
-    ids=["report", "evaluate", "bench", "serve", "client", "journal", "sklearn", "mlflow"],
+    ids=["report", "evaluate", "bench", "serve", "client", "client of a regressor", "journal", "sklearn", "mlflow"],
 )
 def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
     done = without_extras(use)

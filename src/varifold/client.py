@@ -32,24 +32,8 @@ class ServerError(VarifoldError, ConnectionError):
     """The server cannot be reached, does not let us in, or takes no changes."""
 
 
-class RemoteClassifier(river_base.Classifier):
-    """A model of a server, used as a local learner is.
-
-    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
-    again under the same id, which the server learns once. Feature names are strings, labels what JSON has.
-
-    Parameters
-    ----------
-    url
-        Address of the server, such as ``http://127.0.0.1:8080``.
-    model
-        Name of the model.
-    method, params
-        Make the model with them if it does not exist; None never makes one.
-    token
-        Token of the server, if it asks for one.
-
-    """
+class _RemoteLearner:
+    """What classifiers and regressors on a server share."""
 
     def __init__(
         self,
@@ -70,7 +54,6 @@ class RemoteClassifier(river_base.Classifier):
         self._httpx = _httpx()
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
-        self._labels: dict[str, Any] = {}
         if method is not None:
             self._make(method, params or {})
 
@@ -83,34 +66,21 @@ class RemoteClassifier(river_base.Classifier):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
-        """Learn one labelled instance; it is on the server's disk when this returns."""
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one instance with its label or target; it is on the server's disk when this returns."""
         self._post("learn", {"x": _features(x), "y": y, "w": w, "id": uuid.uuid4().hex})
 
-    def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
-        """The label of an instance; None before any label was learned."""
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:
+        """The label or number of an instance; None or 0 before anything was learned."""
         return self._post("predict", {"x": _features(x)})["label"]
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
-        """Probability by label; empty before any label was learned."""
-        found: dict[str, float] = self._post("predict", {"x": _features(x)}).get("probabilities", {})
-        if not found.keys() <= self._labels.keys():
-            self._labels = {_key(label): label for label in self.classes}
-        return {self._labels.get(text, text): p for text, p in found.items()}
-
-    def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
-        """What each feature present adds to a label's score, largest first."""
-        body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
-        parts: dict[str, float] = self._post("explain", body)["contributions"]
-        return parts
-
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
-        """Predict an instance whose label comes later: its id and the label predicted."""
+        """Predict an instance whose label or target comes later: its id and what is predicted."""
         found = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
         return found["id"], found["label"]
 
-    def label(self, id: str, y: Hashable) -> None:
-        """The label of an instance that was kept."""
+    def label(self, id: str, y: Any) -> None:
+        """The label or target of an instance that was kept."""
         found = self._request("POST", f"/labels/{id}", {"y": y}, accepted=(409,), again=(409,))
         if found.status_code == 409:
             raise DataError(_reason(found))
@@ -144,18 +114,9 @@ class RemoteClassifier(river_base.Classifier):
         return found
 
     @property
-    def classes(self) -> list[Any]:
-        """Labels in the order in which they came."""
-        return list(self.info()["labels"])
-
-    @property
     def steps(self) -> int:
         """Instances learned so far."""
         return int(self.info()["steps"])
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
 
     # ------------------------------------------------------------------ the connection
 
@@ -201,6 +162,75 @@ class RemoteClassifier(river_base.Classifier):
             time.sleep(pause)
             pause *= 2
         raise AssertionError("the last attempt returns or raises")
+
+
+class RemoteClassifier(_RemoteLearner, river_base.Classifier):
+    """A model of a server, used as a local classifier is.
+
+    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
+    again under the same id, which the server learns once. Feature names are strings, labels what JSON has.
+
+    Parameters
+    ----------
+    url
+        Address of the server, such as ``http://127.0.0.1:8080``.
+    model
+        Name of the model.
+    method, params
+        Make the model with them if it does not exist; None never makes one.
+    token
+        Token of the server, if it asks for one.
+
+    """
+
+    _labels: Mapping[str, Any] = {}
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
+        """Probability by label; empty before any label was learned."""
+        found: dict[str, float] = self._post("predict", {"x": _features(x)}).get("probabilities", {})
+        if not found.keys() <= self._labels.keys():
+            self._labels = {_key(label): label for label in self.classes}
+        return {self._labels.get(text, text): p for text, p in found.items()}
+
+    def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
+        """What each feature present adds to a label's score, largest first."""
+        body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
+        parts: dict[str, float] = self._post("explain", body)["contributions"]
+        return parts
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels in the order in which they came."""
+        return list(self.info()["labels"])
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+
+class RemoteRegressor(_RemoteLearner, river_base.Regressor):
+    """A regressor of a server, used as a local one is.
+
+    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
+    again under the same id, which the server learns once. Feature names are strings.
+
+    Parameters
+    ----------
+    url
+        Address of the server, such as ``http://127.0.0.1:8080``.
+    model
+        Name of the model.
+    method, params
+        Make the model with them if it does not exist; None never makes one.
+    token
+        Token of the server, if it asks for one.
+
+    """
+
+    def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
+        """What each feature adds to the prediction, largest first; they sum to it."""
+        parts: dict[str, float] = self._post("explain", {"x": _features(x)})["contributions"]
+        return parts
 
 
 def _checked(found: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:

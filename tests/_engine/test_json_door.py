@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests._engine.json_lines import line, loaded
-from varifold import AROW, OLVF, ORF3V, AutoClassifier, GaussianNB
+from varifold import AROW, OLVF, ORF3V, AROWRegressor, AutoClassifier, AutoRegressor, GaussianNB
 from varifold._numeric.memory import fail_at
-from varifold.checks.material import state
+from varifold.checks.material import is_regressor, state
 from varifold.errors import (
     DataError,
     FeatureNameError,
@@ -30,6 +30,8 @@ LEARNERS = {
     "gaussiannb": lambda: GaussianNB(scale="none"),
     "forest": lambda: ORF3V(seed=1),
     "auto": lambda: AutoClassifier(),
+    "arowregressor": lambda: AROWRegressor(max_features=12),
+    "autoregressor": lambda: AutoRegressor(),
 }
 
 
@@ -52,7 +54,7 @@ def by_dicts(learner: Any, data: Any, target: str | None, y: Any = None, w: floa
 
     return (
         outcome(lambda: learner.predict_one(found()[0])),
-        outcome(lambda: learner.predict_proba_one(found()[0])),
+        None if is_regressor(learner) else outcome(lambda: learner.predict_proba_one(found()[0])),
         outcome(lambda: learner.learn_one(*found(), w)),
     )
 
@@ -61,7 +63,7 @@ def by_json(learner: Any, data: Any, target: str | None, y: Any = None, w: float
     """The same through the door for JSON."""
     return (
         outcome(learner.predict_json, data, target=target),
-        outcome(learner.predict_proba_json, data, target=target),
+        None if is_regressor(learner) else outcome(learner.predict_proba_json, data, target=target),
         outcome(learner.learn_json, data, y, w, target=target),
     )
 

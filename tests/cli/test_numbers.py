@@ -149,3 +149,12 @@ def test_labels_that_occur_once_each_are_remarked_on(tmp_path: Path, capsys: pyt
     file.write_text("area,price\n" + "".join(f'{i},"{i},{100 + i}.5"\n' for i in range(1, 21)))
     assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 0
     assert "every one of the 20 instances has a label of its own, such as '1,101.5'" in capsys.readouterr().err
+
+
+def test_options_of_the_other_task_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("run", path, "--target", "output", "--positive", "open") == 2
+    assert "--positive open names a label; the target is a number" in capsys.readouterr().err
+    assert run("run", path, "--target", "valve", "--quantile", "0.9") == 2
+    assert "--quantile 0.9 is for numbers, and the target is a class" in capsys.readouterr().err
+    assert run("run", path, "--target", "output", "--quantile", "0.9", "--format", "json") == 0
+    assert found(capsys)["quantile"] == 0.9

@@ -138,3 +138,22 @@ def test_a_stream_of_eighty_rows_has_importances_too() -> None:
     found = prequential(varifold.AROW(), list(zip(rows, labels, strict=True)), track="permutation").importances
     assert set(found) == {"load", "heat", "plan", "city", "noise"}
     assert next(iter(found)) == "load"
+
+
+def test_a_regressors_columns_are_worth_what_errors_grow_by() -> None:
+    rng = random.Random(4)
+    rows, targets = [], []
+    for _ in range(1500):
+        x = {"load": rng.gauss(0, 1), "plan": rng.choice("ab"), "noise": rng.gauss(0, 1)}
+        rows.append(x)
+        targets.append(100.0 + 20.0 * x["load"] + (8.0 if x["plan"] == "a" else 0.0) + rng.gauss(0, 1))
+    learner = varifold.AROWRegressor()
+    learner.learn_many(rows[:1000], targets[:1000])
+    before = learner.to_bytes()
+    found = learner.column_importances(rows[1000:], targets[1000:])
+    assert list(found) == ["load", "plan", "noise"]
+    assert [each.matters for each in found.values()] == [True, True, False]
+    assert found["load"].loss == pytest.approx(20.0 * 2.0 / np.sqrt(np.pi), rel=0.15), "mean difference of two draws"
+    assert learner.to_bytes() == before
+    with pytest.raises(DataError, match="none of the 3 has one: pass y"):
+        learner.column_importances(rows[:3])

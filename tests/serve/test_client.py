@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.serve.server import Server, instance
-from varifold import AROW
-from varifold.client import RemoteClassifier, ServerError
+from varifold import AROW, AROWRegressor
+from varifold.base.learner import is_regressor
+from varifold.client import RemoteClassifier, RemoteRegressor, ServerError
 from varifold.errors import DataError, FeatureValueError, UnknownNameError
 from varifold.evaluate import prequential
 
@@ -112,3 +113,36 @@ def test_an_infinity_is_refused_as_a_local_learner_refuses_it(remote: RemoteClas
         with pytest.raises(FeatureValueError, match="'a' is inf"):
             call({"a": float("inf")})
     assert remote.steps == 1
+
+
+def test_a_regressor_as_a_local_one(shared: Server) -> None:
+    local = AROWRegressor()
+    with RemoteRegressor(shared.url, f"c{next(_numbers)}", method="arowregressor") as remote:
+        rows = [(instance(i)["x"], 10.0 + i % 7) for i in range(60)]
+        for x, y in rows[:30]:
+            assert remote.predict_one(x) == local.predict_one(x)
+            for learner in (remote, local):
+                learner.learn_one(x, y, 0.5)
+        assert remote.explain_one({"f0": 1.0}) == local.explain_one({"f0": 1.0})
+        remote.learn_many([x for x, _ in rows[30:]], [y for _, y in rows[30:]])
+        local.learn_many([x for x, _ in rows[30:]], [y for _, y in rows[30:]])
+        assert remote.predict_many([x for x, _ in rows]) == local.predict_many([x for x, _ in rows])
+        assert is_regressor(remote)
+        assert prequential(remote, rows).mae == prequential(local, rows).mae
+        steps, given = remote.steps, remote.keep_one({"f0": 1.0})[0]
+        with pytest.raises(DataError, match=r"the target at step .* is 'up'"):
+            remote.learn_one({"f0": 1.0}, "up")
+        with pytest.raises(DataError, match=r"instance 1: the target at step .* is 'up'"):
+            remote.learn_many([{"f0": 1.0}, {"f0": 2.0}], [1.0, "up"])
+        assert remote.steps == steps + 1, "the row before the one refused was learned"
+        remote.label(given, 3.0)
+        assert remote.steps == steps + 2
+
+
+def test_what_is_refused_takes_no_sequence_number(shared: Server) -> None:
+    with RemoteRegressor(shared.url, f"c{next(_numbers)}", method="autoregressor") as remote:
+        remote.learn_one({"a": 1.0}, 2.0)
+        first = remote._post("learn", {"x": {"a": 1.0}, "y": 3.0})["seq"]
+        with pytest.raises(DataError, match="target"):
+            remote.learn_one({"a": 1.0}, "text")
+        assert remote._post("learn", {"x": {"a": 1.0}, "y": 3.0})["seq"] == first + 1

@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_refused() -> None:
     reg = VarifoldRegressor().fit(frame, y)
     before = reg.model_.to_bytes()
     with pytest.raises(ParameterError, match="AROW is for classification; VarifoldRegressor is for regression"):
-        VarifoldRegressor("arow").fit(frame, y)
+        VarifoldRegressor(varifold.AROW()).fit(frame, y)
     with pytest.raises(ParameterError, match="is for regression; VarifoldClassifier is for classification"):
         VarifoldClassifier("arowregressor").fit(frame, ["a"] * len(y))
     with pytest.raises(ValueError, match="NaN"):
@@ -68,3 +68,13 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(LabelError, match="requires y"):
         reg.fit(frame, None)
     assert reg.model_.to_bytes() == before
+
+
+def test_a_classifiers_name_means_its_regressor() -> None:
+    frame, y = table(60)
+    assert isinstance(VarifoldRegressor("auto").fit(frame, y).model_, varifold.AutoRegressor)
+    made = VarifoldRegressor("arow:r=0.5").fit(frame, y).model_
+    assert isinstance(made, varifold.AROWRegressor)
+    assert made.r == 0.5
+    with pytest.raises(ParameterError, match="OGD is for classification; VarifoldRegressor is for regression"):
+        VarifoldRegressor("ogd").fit(frame, y)

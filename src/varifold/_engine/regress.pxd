@@ -11,9 +11,13 @@ cdef class RegressionEngine(Core):
 
     cdef double number_of(self, object y) except? -1.0
     cdef int learn(self, object x, object y, double w) except -1
+    cdef int learn_gathered(self, list pending, double number, double w) except -1
     cdef void learn_view(self, double y, double w) noexcept nogil
     cdef double answer(self) noexcept nogil
     cdef double ask(self, object x) except? -1.0
+    cdef double ask_gathered(self) except? -1.0
+    cdef double ask_json(self, object data, object target) except? -1.0
+    cdef object walk_json(self, object data, object y, double w, object target, bint predict)
     cdef dict explain(self, object x)
     cdef int step_row(self, int64_t code, const int32_t* idx, const double* val, Py_ssize_t m, double y, double w,
                       bint learns, double* out) except -1 nogil

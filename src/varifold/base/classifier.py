@@ -17,13 +17,12 @@ from varifold.base.blocks import to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
-from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.learner import INTERCEPT, Instance, JsonText, Task, VaryingLearner, checked_schedule, one_target
 from varifold.base.params import AnyOf, Constraint, OneOf
-from varifold.errors import DataError, ParameterError, UnknownNameError
+from varifold.errors import DataError, UnknownNameError
 
 __all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
 
-JsonText = bytes | bytearray | str
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that stand for no feature."""
 
@@ -195,7 +194,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         'alarm'
 
         """
-        self._engine.learn_json(line, y, w, _one_label(y, target))
+        self._engine.learn_json(line, y, w, one_target(y, target))
 
     def predict_json(self, line: JsonText, *, target: str | None = None) -> Any:
         """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
@@ -212,7 +211,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         The line is read once. A line that is refused is neither predicted nor learned.
         """
-        return self._engine.learn_json(line, y, w, _one_label(y, target), predict=True)
+        return self._engine.learn_json(line, y, w, one_target(y, target), predict=True)
 
     # ------------------------------------------------------------------ many instances
 
@@ -283,10 +282,3 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
-
-
-def _one_label(y: Hashable, target: str | None) -> str | None:
-    """The target, unless the label is given twice."""
-    if target is not None and y is not None:
-        raise ParameterError(f"the label is given as y ({y!r}) and by target ({target!r}); give one of the two")
-    return target

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from varifold._engine.block import Block
 from varifold.base.blocks import to_block
+from varifold.base.learner import is_regressor
 from varifold.base.params import Integer, validate
 from varifold.errors import DataError
 
@@ -32,10 +33,10 @@ CLEAR = 2.0
 
 @dataclass(frozen=True)
 class Importance:
-    """What answers lose, in mean log loss, when a column's cells are permuted."""
+    """What answers lose, in mean log loss or a regressor's in absolute error, when a column's cells are permuted."""
 
     loss: float
-    """Mean increase of the log loss (natural logarithm); about 0 for a column that says nothing."""
+    """Mean increase of the log loss (natural logarithm) or error; about 0 for a column that says nothing."""
     error: float
     """Standard error of that mean over the instances."""
     present: float
@@ -50,7 +51,30 @@ class Importance:
 def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int = 0) -> dict[Name, Importance]:
     """The importance of every column of X, largest first; see `VaryingClassifier.column_importances`."""
     validate("column_importances", {"repeats": Integer(1), "seed": Integer(0)}, {"repeats": repeats, "seed": seed})
-    block = to_block(X, y)
+    block = (
+        _with_targets(to_block(X, y, numeric=True)) if is_regressor(learner) else _with_labels(learner, to_block(X, y))
+    )
+    rng = np.random.default_rng(seed)
+    found: dict[Name, Importance] = {}
+    for column in columns_of(block):
+        extra, present = extra_losses(learner, block, column, [rng.permutation(len(block)) for _ in range(repeats)])
+        found[column_name(block, column)] = summary(extra, present)
+    return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+
+
+def _with_targets(block: Block) -> Block:
+    """The instances that have a number; refuses a block in which none has."""
+    held = np.zeros(len(block), dtype=bool) if block.targets is None else ~np.isnan(block.targets)
+    if not held.any():
+        raise DataError(
+            f"importances are measured on instances with their targets; none of the {len(block):,} has one: pass y, or "
+            "a Block that holds numbers"
+        )
+    return block.take(np.flatnonzero(held))
+
+
+def _with_labels(learner: Any, block: Block) -> Block:
+    """The labelled instances; refuses a block in which none has a label that the learner knows."""
     if not (block.codes >= 0).any():
         raise DataError(
             f"importances are measured on labelled instances; none of the {len(block):,} has a label: pass y, or a "
@@ -62,12 +86,7 @@ def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int
             f"importances are measured on instances whose label the learner knows; it knows {list(learner.classes)}, "
             f"and the instances have {sorted(set(block.y), key=str)[:5]}"
         )
-    rng = np.random.default_rng(seed)
-    found: dict[Name, Importance] = {}
-    for column in columns_of(block):
-        extra, present = extra_losses(learner, block, column, [rng.permutation(len(block)) for _ in range(repeats)])
-        found[column_name(block, column)] = summary(extra, present)
-    return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+    return block
 
 
 def summary(extra: Floats, present: float) -> Importance:
@@ -103,7 +122,14 @@ def extra_losses(
 
 
 def losses(learner: Any, block: Block) -> tuple[Floats, NDArray[np.bool_]]:
-    """Log loss of each instance, and whether the learner knows its label; nothing is learned."""
+    """Log loss of each instance, and whether the learner knows its label; nothing is learned.
+
+    Of a regressor the absolute errors, all of them known.
+    """
+    if is_regressor(learner):
+        assert block.targets is not None
+        predictions = learner.run_block(block, np.arange(1, len(block) + 1))
+        return np.abs(predictions - block.targets), np.ones(len(block), dtype=bool)
     _, probabilities = learner.run_block(block, np.arange(1, len(block) + 1))
     place = {label: i for i, label in enumerate(learner.classes)}
     places = np.array([place.get(label, -1) for label in block.labels.values] or [-1], dtype=np.int64)[block.codes]
@@ -121,9 +147,10 @@ def permuted(block: Block, mask: NDArray[np.bool_], permutation: NDArray[np.int6
     new_rows = np.where(mask, target[rows], rows)
     order = np.argsort(new_rows, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=len(block)))])
-    return Block(
+    made = Block(
         block.vocabulary, indptr, block.indices[order], block.values[order], block.codes, block.labels, block.weights
     )
+    return made if block.targets is None else made.with_targets(block.targets)
 
 
 def _rows(block: Block) -> NDArray[np.int64]:

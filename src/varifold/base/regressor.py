@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from river import base as river_base
@@ -13,7 +13,8 @@ from varifold._engine.regress import RegressionEngine
 from varifold.base import frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.estimator import Name
-from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.importances import Importance, measured
+from varifold.base.learner import Instance, JsonText, Task, VaryingLearner, checked_schedule, one_target
 from varifold.errors import DataError
 
 __all__ = ["VaryingRegressor"]
@@ -82,6 +83,51 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         if by_column:
             parts = self._by_column(parts)
         return dict(sorted(parts.items(), key=lambda part: (part[0] == "(intercept)", -abs(part[1]))))
+
+    def column_importances(
+        self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
+    ) -> dict[Name, Importance]:
+        """How much larger the absolute errors on these instances are when the cells of one column change places.
+
+        By column, largest first: an `Importance` with `loss` (in the target's units), its standard `error` and
+        `matters`. Pass a few hundred instances with targets that have *not* been learned, such as the next ones of the
+        stream: on learned ones a column that was only memorised looks important. `repeats` is how often each column is
+        permuted. Nothing is learned.
+        """
+        return measured(self, X, y, repeats=repeats, seed=seed)
+
+    # ------------------------------------------------------------------ one line of JSON
+
+    def learn_json(self, line: JsonText, y: float | None = None, w: float = 1.0, *, target: str | None = None) -> None:
+        """Learn the object in a line of JSON, read straight into the learner: no dict is made.
+
+        The number is `y`, or the value of the field `target`, which is then no feature. State and errors are those of
+        ``learn_one(json.loads(line), y, w)``; what is not JSON raises json.JSONDecodeError.
+
+        Examples
+        --------
+        >>> from varifold import AROWRegressor
+        >>> model = AROWRegressor()
+        >>> for step in range(200):
+        ...     model.learn_json(f'{{"load": {step % 10}, "price": {5 + 3 * (step % 10)}}}', target="price")
+        >>> round(model.predict_json(b'{"load": 4}'))
+        17
+
+        """
+        self._engine.learn_json(line, y, w, one_target(y, target))
+
+    def predict_json(self, line: JsonText, *, target: str | None = None) -> float:
+        """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
+        return self._engine.predict_json(line, target)
+
+    def predict_learn_json(
+        self, line: JsonText, y: float | None = None, w: float = 1.0, *, target: str | None = None
+    ) -> float:
+        """Predict the object in a line of JSON, then learn it as `learn_json` does; returns the prediction.
+
+        The line is read once. A line that is refused is neither predicted nor learned.
+        """
+        return cast(float, self._engine.learn_json(line, y, w, one_target(y, target), predict=True))
 
     # ------------------------------------------------------------------ many instances
 

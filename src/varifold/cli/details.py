@@ -66,7 +66,13 @@ def check(args: argparse.Namespace) -> None:
 
 
 def check_task(args: argparse.Namespace, cls: type[Any]) -> None:
-    """Refuse what a regressor does not have."""
+    """Refuse what the task of the learner does not have."""
+    if is_regressor(cls) and args.positive is not None:
+        raise ParameterError(f"--positive {args.positive} names a label; the target is a number, and has none")
+    if not is_regressor(cls) and args.quantile is not None:
+        raise ParameterError(
+            f"--quantile {args.quantile:g} is for numbers, and the target is a class; --target-type number predicts it"
+        )
     if is_regressor(cls) and args.confusion:
         raise ParameterError("--confusion is for classifiers; the target is a number")
     if is_regressor(cls) and args.importances is not None:

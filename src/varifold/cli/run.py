@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     costs.add_options(how)
     how.add_argument(
-        "--quantile", type=share, default=0.5, metavar="Q", help="quantile whose pinball loss is shown (default 0.5)"
+        "--quantile", type=share, metavar="Q", help="of a number: quantile whose pinball loss is shown (default 0.5)"
     )
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
     out = parser.add_argument_group("what comes out")
@@ -225,7 +225,7 @@ def _passes(
             scale="paper" if args.scale == "paper" else None,
             delay=_delay(args.delay),
             positive=args.positive,
-            quantile=args.quantile,
+            quantile=0.5 if args.quantile is None else args.quantile,
             by=args.by,
             track=None if args.importances is None else "permutation",
             predictions=predictions,
@@ -260,7 +260,7 @@ def _one_pass(
             stream,
             delay=_delay(args.delay),
             positive=args.positive,
-            quantile=args.quantile,
+            quantile=0.5 if args.quantile is None else args.quantile,
             by=args.by,
             track=None if args.importances is None else "permutation",
             predictions=predictions,

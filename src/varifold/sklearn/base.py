@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from varifold.base import Block, to_block
 from varifold.base.nearest import nearest
-from varifold.base.spec import parse_model
+from varifold.base.registry import models
+from varifold.base.spec import ModelSpec, parse_model, regressor_for
 from varifold.errors import ParameterError, VarifoldError
 from varifold.sklearn.extra import BaseEstimator, check_is_fitted, check_sample_weight
 from varifold.sklearn.inputs import Names, named_columns
@@ -71,13 +72,19 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_learner(self) -> Any:
         """A learner of the kind that `model` names, without state."""
         if isinstance(self.model, str):
-            return self._of_task(parse_model(self.model)())
+            return self._of_task(self._named(parse_model(self.model))())
         if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
             raise ParameterError(
                 "The 'model' parameter must be a learner of varifold or the text of one, such as 'auto' or "
                 f"'arow:r=1'. Got {self.model!r} instead."
             )
         return self._of_task(self.model.clone())
+
+    def _named(self, spec: ModelSpec) -> ModelSpec:
+        """The learner that a text names; where numbers are asked for, ``"arow"`` means its regressor."""
+        if self._task == "regression" and f"{spec.name}regressor" in models:
+            return regressor_for(spec)
+        return spec
 
     def _of_task(self, learner: Any) -> Any:
         """The learner, refused where it answers labels and numbers are asked for, or the other way round."""

@@ -28,8 +28,9 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model
-        What learns: a text such as ``"arowregressor:r=1"`` (`varifold models` lists them), or a learner, which is
-        copied without what it has learned. Its parameters are set and searched as ``model__r``.
+        What learns: a text such as ``"auto"`` or ``"arow:r=1"``, which mean the regressors of these methods,
+        ``"autoregressor"`` and ``"arowregressor"`` (`varifold models` lists them), or a learner, which is copied
+        without what it has learned. Its parameters are set and searched as ``model__r``.
     omitted
         What the cells are that a sparse matrix does not store: ``"absent"`` or ``"zero"``.
 

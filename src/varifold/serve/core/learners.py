@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from varifold import perkey
+from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.errors import ModelFileError
@@ -80,14 +81,16 @@ def as_dict(x: Instance) -> Mapping[str, Any]:
 def check(learner: Any, x: Instance, y: Any = None) -> None:
     """Raise what learning this instance would raise; changes nothing. None: the label is not known yet.
 
-    What comes as text comes to a classifier, which takes any label of JSON, and any numbers: that is not read here.
+    A classifier takes any label of JSON, and any numbers: such text is not read here.
     """
-    if not isinstance(x, bytes) or may_be_refused(x):
+    if not isinstance(x, bytes) or may_be_refused(x) or is_regressor(learner):
         learner._check_one(as_dict(x), y)
 
 
 def answer(learner: Any, x: Instance) -> dict[str, Any]:
     """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them."""
+    if isinstance(x, bytes) and is_regressor(learner):
+        return {"label": learner.predict_json(x)}
     if isinstance(x, bytes):
         label, probabilities = learner._engine.answer_json(x)
         return {"label": label, "probabilities": probabilities}
