@@ -81,7 +81,8 @@ class KeyedLearner:
             del self._here[oldest]
 
     def _decoded(self, data: bytes) -> VaryingLearner:
-        return type(self._blank).from_bytes(data)
+        found: VaryingLearner = type(self._blank).from_bytes(data)
+        return found
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
         if not isinstance(x, Mapping) and not hasattr(x, "keys"):

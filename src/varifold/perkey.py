@@ -19,7 +19,7 @@ from varifold.base.learner import VaryingLearner, is_regressor
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key", "from_bytes", "load"]
 
 
-class PerKey(KeyedLearner, river_base.Classifier):
+class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     """One classifier per value of a field; each sees only the instances of its key, without the field.
 
     A learner is made when its key is first learned. Beyond a bound the least recently used ones are kept on disk, in

@@ -106,8 +106,9 @@ def _some(names: set[Any]) -> str:
 def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
     """One record per row: id or number, true label if there, answer, probabilities, explanation."""
     block = batch.block
-    dicts = list(block.rows()) if args.explain or isinstance(learner, KeyedLearner) else []
-    if isinstance(learner, KeyedLearner):
+    keyed = isinstance(learner, KeyedLearner)
+    dicts = list(block.rows()) if args.explain or keyed else []
+    if keyed:
         labels = [learner.predict_one(x) for x in dicts]
         shares = [learner.predict_proba_one(x) for x in dicts] if args.probabilities else []
     else:
