@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import varifold
-from varifold import AROW, PerKey
-from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError
-from varifold.perkey import _Shelf
+from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
+from varifold._shelf import Shelf
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError
 
 
 def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
@@ -165,7 +165,7 @@ def test_a_learner_that_cannot_be_read_back_stays_on_disk(monkeypatch: pytest.Mo
 
 
 def test_a_copied_file_holds_the_same_learners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Shelf, "_SLACK", 0)
+    monkeypatch.setattr(Shelf, "_SLACK", 0)
     model, twin = trained(most=1, n=400), trained(most=1_000, n=400)
     assert [one.to_bytes() for _, one in model.items()] == [one.to_bytes() for _, one in twin.items()]
     assert os.fstat(model.open_files()[0]).st_size <= 4 * sum(len(one.to_bytes()) for _, one in twin.items())
@@ -211,9 +211,47 @@ def test_a_learner_of_no_registry_comes_back_from_disk() -> None:
         assert model.predict_proba_one(x) == twin.predict_proba_one(x)
 
 
-def test_a_regressor_is_refused() -> None:
-    with pytest.raises(ParameterError, match="PerKey holds classifiers; AROWRegressor is a regressor"):
+def test_learners_of_the_other_task_are_refused() -> None:
+    with pytest.raises(ParameterError, match="PerKey holds classifiers; AROWRegressor is a regressor: take PerKeyRegr"):
         PerKey("arowregressor", key="device")
+    with pytest.raises(ParameterError, match="PerKeyRegressor holds regressors; AROW is a classifier: take PerKey"):
+        PerKeyRegressor("arow", key="device")
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
+def test_each_key_has_a_regressor_of_its_own(most: int, tmp_path: Path) -> None:
+    model, plain = PerKeyRegressor(AROWRegressor(), key="device", most=most), {}
+    for x, y in stream():
+        target = 5.0 * len(x) + (y == "up")
+        alone = plain.setdefault(x["device"], AROWRegressor())
+        assert model.predict_one(x) == alone.predict_one(without(x))
+        model.learn_one(x, target)
+        alone.learn_one(without(x), target)
+    assert model.steps == 400
+    x = stream()[0][0]
+    assert model.explain_one(x) == plain[x["device"]].explain_one(without(x))
+    model.save(tmp_path / "m")
+    loaded = varifold.load(tmp_path / "m")
+    assert isinstance(loaded, PerKeyRegressor)
+    assert [loaded.predict_one(x) for x, _ in stream()] == [model.predict_one(x) for x, _ in stream()]
+    with pytest.raises(TargetError, match="finite numbers"):
+        model.learn_one(x, "dear")
+    assert model.steps == 400
+    with pytest.raises(ModelFileError, match="not one learner per key"):
+        PerKey.load(tmp_path / "m")
+
+
+def test_regressors_by_key_are_evaluated_and_take_late_targets() -> None:
+    rows = [(x, 5.0 * len(x) + (x["device"] < "d3")) for x, _ in stream()]
+    found = varifold.evaluate.prequential(PerKeyRegressor(AROWRegressor(), key="device"), rows)
+    model, errors = PerKeyRegressor(AROWRegressor(), key="device"), []
+    for step, (x, y) in enumerate(rows):
+        if step:  # nothing can be said before any target
+            errors.append(abs(model.predict_one(x) - y))
+        model.learn_one(x, y)
+    assert found.mae == pytest.approx(sum(errors) / len(errors))
+    late = varifold.evaluate.prequential(PerKeyRegressor(AROWRegressor(), key="device"), rows, delay=20)
+    assert late.mae != found.mae
 
 
 @pytest.mark.parametrize("call", ["predict_one", "predict_proba_one", "explain_one"])

@@ -21,7 +21,7 @@ CLASSES = {
     registry[name].__name__: registry[name]
     for registry in (models, transformers)
     for name in registry.class_names().values()
-} | {"PerKey": varifold.PerKey, "Vote": varifold.Vote}
+} | {"PerKey": varifold.PerKey, "PerKeyRegressor": varifold.PerKeyRegressor, "Vote": varifold.Vote}
 HIDDEN = {"base", "cli"}
 MODULES = sorted(
     name

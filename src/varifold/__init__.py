@@ -53,6 +53,7 @@ _MODULES = (
 )
 _OTHERS = {
     "PerKey": "varifold.perkey",
+    "PerKeyRegressor": "varifold.perkey",
     "Vote": "varifold.vote",
     "from_bytes": "varifold.perkey",
     "learn_parallel": "varifold.parallel",

@@ -76,6 +76,7 @@ from varifold.neighbours.neighbours import Neighbours as Neighbours
 from varifold.neighbours.neighboursregressor import NeighboursRegressor as NeighboursRegressor
 from varifold.parallel import learn_parallel as learn_parallel
 from varifold.perkey import PerKey as PerKey
+from varifold.perkey import PerKeyRegressor as PerKeyRegressor
 from varifold.perkey import from_bytes as from_bytes
 from varifold.perkey import load as load
 from varifold.variation.ovfiv import OVFIV as OVFIV

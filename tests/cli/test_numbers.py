@@ -88,9 +88,20 @@ def test_a_data_set_of_numbers_is_predicted_if_asked(capsys: pytest.CaptureFixtu
     assert "targets from 1 to 2" in capsys.readouterr().out
 
 
-def test_one_regressor_per_key_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("run", path, "--target", "output", "--model", "arow", "--key", "valve") == 2
-    assert "leave it out for a regressor" in capsys.readouterr().err
+def test_one_regressor_per_key(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "model")
+    options = ["--target", "output", "--model", "arow", "--key", "valve", "--save", file, "--format", "json"]
+    assert run("run", path, *options) == 0
+    facts = found(capsys)
+    assert facts["mae"]["mean"] < 0.7 * facts["mean_mae"]
+    assert run("inspect", file, "--format", "json") == 0
+    shown = found(capsys)
+    assert (shown["method"], shown["of"], shown["labels"]) == ("perkeyregressor", "arowregressor", [])
+    assert {row["key"] for row in shown["keys"]} == {"open", "shut"}
+    assert run("predict", file, path, "--explain", "2", "--format", "jsonl") == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert isinstance(first["prediction"], float)
+    assert "heat" in first["explanation"] or "load" in first["explanation"]
 
 
 def test_saved_continued_asked_and_looked_at(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,6 @@ from tests.serve.server import instance
 from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
-from varifold.perkey import PerKey
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
@@ -333,18 +332,21 @@ def test_a_state_keeps_the_type_of_its_target(tmp_path: Path, capfd: pytest.Capt
     assert "--target-type class: the learner is a regressor, which predicts numbers" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--key", "size"], "one classifier per value of a field; leave it out for a regressor"),
-        (["--model", "nb3"], "nb3 is a classifier; take a regressor"),
-    ],
-)
-def test_a_number_that_the_learner_cannot_predict(options: list[str], said: str) -> None:
-    process = follow("--target", "price", *options)
+def test_a_number_that_the_learner_cannot_predict() -> None:
+    process = follow("--target", "price", "--model", "nb3")
     assert process.stdin is not None
     _, errors = process.communicate(b'{"size": 2, "price": 21.5}\n')
-    assert (process.returncode, said in errors.decode()) == (2, True), errors
+    assert (process.returncode, "nb3 is a classifier; take a regressor" in errors.decode()) == (2, True), errors
+
+
+def test_numbers_are_followed_by_one_regressor_per_key() -> None:
+    process = follow("--target", "price", "--key", "shop")
+    for price in (20.0, 40.5):
+        ask(process, b'{"shop": "%d", "size": 2, "price": %.1f}\n' % (price, price))
+    assert ask(process, b'{"shop": "20", "size": 2, "price": 21}\n')["label"] == 20.0
+    assert ask(process, b'{"shop": "40", "size": 2, "price": 41}\n')["label"] == 40.5
+    _, errors = process.communicate()
+    assert b"4 learned in all" in errors
 
 
 DATE = b'{"when": "2026-03-04T12:30:00", "load": 1.0, "state": "up"}'

@@ -135,13 +135,9 @@ def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | 
 
 
 def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
-    from varifold.perkey import PerKey
+    from varifold.perkey import by_key
 
-    if args.key is None:
-        return spec()
-    if is_regressor(spec.cls):
-        raise ParameterError("--key makes one classifier per value of a field; leave it out for a regressor")
-    return PerKey(spec(), key=args.key)
+    return spec() if args.key is None else by_key(spec(), args.key)
 
 
 def _check_type(args: argparse.Namespace, learner: Any) -> None:

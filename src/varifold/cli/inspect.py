@@ -17,7 +17,7 @@ from varifold.cli.output import print_json, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.copula.ovfm import OVFM
 from varifold.errors import ParameterError
-from varifold.perkey import PerKey
+from varifold.perkey import KeyedLearner
 from varifold.vote import Vote
 
 
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is inside."""
     learner = keyed.open_model(args.file, args.key_value)
-    if isinstance(learner, PerKey):
+    if isinstance(learner, KeyedLearner):
         return _keys(learner, args)
     if isinstance(learner, Vote):
         raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; inspect them one by one")
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _keys(learner: PerKey, args: argparse.Namespace) -> int:
+def _keys(learner: KeyedLearner, args: argparse.Namespace) -> int:
     """Print what one learner per key holds: the keys, those that learned most first."""
     if args.plot:
         raise ParameterError(f"--plot draws one learner; name one of the {len(learner.keys):,} with --key-value")
@@ -86,7 +86,7 @@ def _keys(learner: PerKey, args: argparse.Namespace) -> int:
         "of": inner["method"],
         "params": {**inner["params"], **header["params"]},
         "steps": learner.steps,
-        "labels": learner.classes,
+        "labels": getattr(learner, "classes", []),
         "keys": len(found),
     }
     if args.format == "json":

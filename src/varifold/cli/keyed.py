@@ -7,7 +7,7 @@ from typing import Any
 from varifold import perkey
 from varifold.base.nearest import nearest
 from varifold.errors import ParameterError
-from varifold.perkey import PerKey
+from varifold.perkey import KeyedLearner
 
 _MOST_SHOWN = 10
 
@@ -24,14 +24,14 @@ def open_model(path: str, wanted: str | None) -> Any:
     found = perkey.load(path)
     if wanted is None:
         return found
-    if not isinstance(found, PerKey):
+    if not isinstance(found, KeyedLearner):
         raise ParameterError(f"--key-value {wanted}: {path} holds one learner for all, not one per key")
     return _of_key(found, wanted, path)
 
 
 def learner_for(learner: Any, x: dict[Any, Any], wanted: str | None, path: str) -> Any:
     """The learner that answers an instance: of the key wanted, or of the key in the instance, which is taken out."""
-    if not isinstance(learner, PerKey):
+    if not isinstance(learner, KeyedLearner):
         if wanted is not None:
             raise ParameterError(f"--key-value {wanted}: {path} holds one learner for all, not one per key")
         return learner
@@ -47,7 +47,7 @@ def learner_for(learner: Any, x: dict[Any, Any], wanted: str | None, path: str) 
     return _of_key(learner, str(int(key)) if isinstance(key, float) and key.is_integer() else str(key), path)
 
 
-def _of_key(learner: PerKey, text: str, path: str) -> Any:
+def _of_key(learner: KeyedLearner, text: str, path: str) -> Any:
     """The learner of the key that a text spells."""
     key = next((key for key in learner.keys if str(key) == text), None)
     if key is None:

@@ -14,7 +14,7 @@ from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
 from varifold.errors import DataError, ParameterError
-from varifold.perkey import PerKey
+from varifold.perkey import KeyedLearner
 from varifold.streams import Batch
 
 
@@ -76,7 +76,7 @@ class _Features:
     """Whether any column of the files is a feature that the model knows; without one all answers are alike."""
 
     def __init__(self, learner: Any) -> None:
-        learners = [each for _, each in learner.items()] if isinstance(learner, PerKey) else [learner]
+        learners = [each for _, each in learner.items()] if isinstance(learner, KeyedLearner) else [learner]
         self.known = {name for each in learners for name in each.features}
         self.columns: set[Any] = set()
         self.matched = False
@@ -106,8 +106,9 @@ def _some(names: set[Any]) -> str:
 def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
     """One record per row: id or number, true label if there, answer, probabilities, explanation."""
     block = batch.block
-    dicts = list(block.rows()) if args.explain or isinstance(learner, PerKey) else []
-    if isinstance(learner, PerKey):
+    keyed = isinstance(learner, KeyedLearner)
+    dicts = list(block.rows()) if args.explain or keyed else []
+    if keyed:
         labels = [learner.predict_one(x) for x in dicts]
         shares = [learner.predict_proba_one(x) for x in dicts] if args.probabilities else []
     else:

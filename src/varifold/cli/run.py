@@ -19,7 +19,6 @@ from varifold.cli.targets import check_picture, check_target
 from varifold.cli.tasks import for_target, say_if_numbers
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
-from varifold.perkey import PerKey
 from varifold.streams import vary
 
 
@@ -267,7 +266,7 @@ def _one_pass(
     """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
     learner = spec() if loaded is None else loaded
     if args.key:
-        learner = PerKey(learner, key=args.key)
+        learner = perkey.by_key(learner, args.key)
     saved = 0
     with (
         progress(f"{spec.name} on {given.name}", None, "instances") as report,

@@ -41,8 +41,6 @@ def for_target(
             spec,
             "asked for by --target-type" if args.target_type else "--target-type class takes every number as a class",
         )
-    if args.key and is_regressor(spec.cls):
-        raise ParameterError("--key makes one classifier per value of a column; leave it out for a regressor")
     return spec
 
 

@@ -12,7 +12,6 @@ from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.errors import ModelFileError
-from varifold.perkey import PerKey
 from varifold.serve.core._rows import may_be_refused
 from varifold.serve.core.errors import RefusedError
 from varifold.serve.extra import orjson
@@ -46,7 +45,7 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
         if name not in accepted:
             raise RefusedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
     learner = models[method](**params)
-    return learner if key is None else PerKey(learner, key=key)
+    return learner if key is None else perkey.by_key(learner, key)
 
 
 def from_bytes(data: bytes) -> Any:

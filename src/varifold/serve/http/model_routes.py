@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
 from varifold.errors import VarifoldError
-from varifold.perkey import PerKey
+from varifold.perkey import KeyedLearner
 from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import ConflictError, ExpiredError, ForbiddenError, NotFoundError, RefusedError
 from varifold.serve.core.group_commit import Writer
@@ -104,11 +104,11 @@ def summary(writer: Writer) -> dict[str, Any]:
     """A model in a line."""
     state = writer.store.state
     learner = state.learner
-    inner = learner.model if isinstance(learner, PerKey) else learner
+    inner = learner.model if isinstance(learner, KeyedLearner) else learner
     return {
         "name": state.name,
         "method": inner._header()["method"],
-        "key": learner.key if isinstance(learner, PerKey) else None,
+        "key": learner.key if isinstance(learner, KeyedLearner) else None,
         "steps": learner.steps,
         "seq": state.seq,
         "waiting": len(state.waiting),
@@ -178,7 +178,7 @@ async def features(app: App, request: Request) -> Response:
     """Every feature the learner knows, and which are here, silent, new or gone."""
     state = app.models[request.argument].store.state
     learner: Any = state.learner
-    if isinstance(learner, PerKey):
+    if isinstance(learner, KeyedLearner):
         given = request.query("key")
         learner = None if given is None else learner.learner(given)
         if given is not None and learner is None:

@@ -1,0 +1,267 @@
+"""One learner per value of a field, in bounded memory: what classifiers and regressors by key share."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from varifold._engine.vocabulary import plain_label
+from varifold._shelf import Key, Shelf
+from varifold.base import Block, files
+from varifold.base.learner import VaryingLearner, is_regressor
+from varifold.base.nested import make_learner, unpack_params
+from varifold.base.registry import models
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, UnknownNameError
+
+
+class KeyedLearner:
+    """What `PerKey` and `PerKeyRegressor` share: the learners, in memory and on disk, and their keys."""
+
+    _method: ClassVar[str]
+    _numeric: ClassVar[bool]
+
+    def __init__(self, model: Any, key: Key = "key", most: int = 1_000) -> None:
+        if not (isinstance(key, str | int) and not isinstance(key, bool)):
+            raise ParameterError(
+                f"The 'key' parameter of {type(self).__name__} must be the name of a field. Got {key!r} instead."
+            )
+        if not (isinstance(most, int) and most >= 1):
+            raise ParameterError(
+                f"The 'most' parameter of {type(self).__name__} must be an int >= 1. Got {most!r} instead."
+            )
+        self.model = model
+        self.key = key
+        self.most = most
+        self._blank: Any = make_learner(model)
+        if is_regressor(self._blank) != self._numeric:
+            held, given, other = "classifiers", "regressor", "PerKeyRegressor"
+            if self._numeric:
+                held, given, other = "regressors", "classifier", "PerKey"
+            raise ParameterError(
+                f"{type(self).__name__} holds {held}; {type(self._blank).__name__} is a {given}: take {other}"
+            )
+        self._known: dict[Key, None] = {}
+        self._here: OrderedDict[Key, VaryingLearner] = OrderedDict()
+        self._shelf = Shelf()
+        self.reading: Mapping[str, Any] = {}
+        self._labels: dict[Any, None] = {}
+        self._steps = 0
+
+    # ------------------------------------------------------------------ keys
+
+    @property
+    def keys(self) -> list[Key]:
+        """Every key learned, in order of first sight."""
+        return list(self._known)
+
+    def learner(self, key: Key) -> VaryingLearner | None:
+        """The learner of a key, None before the key was learned."""
+        found = self._here.get(key)
+        if found is not None:
+            self._here.move_to_end(key)
+            return found
+        if key not in self._known:
+            return None
+        back = self._decoded(self._shelf.read(key))
+        self._make_room()
+        self._here[key] = back
+        self._shelf.forget(key)
+        return back
+
+    def _make_room(self) -> None:
+        """Room in memory for one more learner; a learner leaves memory only once it is on disk."""
+        while len(self._here) >= self.most:
+            oldest, learner = next(iter(self._here.items()))
+            self._shelf.put(oldest, learner.to_bytes())
+            del self._here[oldest]
+
+    def _decoded(self, data: bytes) -> VaryingLearner:
+        found: VaryingLearner = type(self._blank).from_bytes(data)
+        return found
+
+    def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
+        if not isinstance(x, Mapping) and not hasattr(x, "keys"):
+            raise DataError(
+                f"the instance for one learner per {self.key!r} is of type {type(x).__name__}; pass a mapping of "
+                f"feature names to values with the key among them, such as {{{self.key!r}: 'a', 'load': 1.5}}"
+            )
+        key = x.get(self.key)
+        if isinstance(key, float) and key.is_integer():
+            key = int(key)
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise FeatureValueError(
+                f"the key {self.key!r} is {key!r} in an instance for one learner per key; give a str or an int"
+            )
+        return key, {name: value for name, value in x.items() if name != self.key}
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one instance and its label or target with the learner of its key; a new key's is made now."""
+        key, rest = self._split(x)
+        known = self.learner(key)
+        if known is None:
+            self._make_room()
+        learner: Any = self._blank.clone() if known is None else known
+        before = learner.steps
+        learner.learn_one(rest, y, w)
+        self._steps += learner.steps - before
+        if learner.steps != before and not self._numeric:
+            self._labels.setdefault(plain_label(y))
+        if known is None:
+            self._known[key] = None
+            self._here[key] = learner
+
+    def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
+        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        learner, rest = self._for(x)
+        learner._check_one(rest, y)
+
+    def _for(self, x: Mapping[Any, Any]) -> tuple[Any, dict[Any, Any]]:
+        """The learner of an instance's key, a new one before the key was learned, and the instance without the key."""
+        key, rest = self._split(x)
+        return self.learner(key) or self._blank, rest
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:
+        """What the learner of the key says; None or 0 before the key was learned. Changes nothing."""
+        learner, rest = self._for(x)
+        return learner.predict_one(rest)
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
+        """Learn instances in order."""
+        for x, label in zip(X, y, strict=True):
+            self.learn_one(x, label)
+
+    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """What `predict_one` gives for each instance."""
+        return [self.predict_one(x) for x in X]
+
+    def _walk(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]
+    ) -> None:
+        """Learn and ask the rows of a block as the schedule says; without one every row is asked, then learned."""
+        rows, n = list(block.rows()), len(block)
+        if schedule is None:
+            schedule = np.repeat(np.arange(1, n + 1), 2)
+            schedule[1::2] *= -1
+        for event in schedule.tolist():
+            i = abs(event) - 1
+            if event > 0:
+                ask(i)
+            else:
+                self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
+
+    def rename(self, names: Mapping[Key, Key]) -> None:
+        """Let features go on under new names in every learner that knows them, as `VaryingLearner.rename` does.
+
+        Names that no learner knows, and the field of the key, are refused, and nothing changes.
+        """
+        if not isinstance(names, Mapping):
+            raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
+        if self.key in names or self.key in names.values():
+            raise DataError(f"{self.key!r} holds the key of each instance; it is no feature that can be renamed")
+        unknown = set(names)
+        for _, learner in self.items():
+            space = learner._engine.space
+            space.renaming(dict(names), True)
+            unknown -= {name for name in unknown if space.id_of(name) >= 0}
+        if unknown:
+            raise UnknownNameError(f"no learner knows a feature {sorted(unknown, key=str)[0]!r}")
+        for key in self._known:
+            if key in self._here:
+                self._here[key]._rename(dict(names), partial=True)
+                continue
+            learner = self._decoded(self._shelf.read(key))
+            if learner._rename(dict(names), partial=True):
+                self._shelf.replace(key, learner.to_bytes())
+
+    # ------------------------------------------------------------------ looking inside
+
+    @property
+    def steps(self) -> int:
+        """Instances learned so far, by all learners."""
+        return self._steps
+
+    def items(self) -> Iterator[tuple[Key, VaryingLearner]]:
+        """Every key with its learner, in order of first sight; what is on disk stays there."""
+        for key in self._known:
+            here = self._here.get(key)
+            yield key, here if here is not None else self._decoded(self._shelf.read(key))
+
+    def open_files(self) -> list[int]:
+        """File descriptors that a forked copy of this learner needs."""
+        return self._shelf.open_files()
+
+    # ------------------------------------------------------------------ keeping
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing with its original, or each would move the other's learners."""
+        return copy.deepcopy(self)
+
+    def _header(self) -> dict[str, Any]:
+        params = {"model": self._blank._header(), "key": self.key, "most": self.most}
+        labels = [files.pack_label(y) for y in self._labels]
+        header = {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
+        return {**header, "reading": dict(self.reading)} if self.reading else header
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
+        parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        state = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        arrays = {**files.pack_names(list(self._known)), "learners": state, "learners.offsets": offsets}
+        return files.encode(self._header(), arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
+        return cls._restored(*files.decode_bytes(data))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all learners to exactly this path; on any error the file that was there stays."""
+        files.write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
+        return cls._restored(*files.read(path), path)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
+        if header["method"] != cls._method:
+            raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
+        try:
+            return cls._filled(header, arrays)
+        except files.MISFITS as error:
+            raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
+
+    @classmethod
+    def _filled(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        params = header["params"]
+        found = cls(
+            models[params["model"]["method"]](**unpack_params(params["model"]["params"])),
+            key=params["key"],
+            most=params["most"],
+        )
+        found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
+        found._steps = int(header["steps"])
+        found.reading = dict(header.get("reading", {}))
+        data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
+        for i, key in enumerate(files.unpack_names(arrays)):
+            if key is None:
+                raise ValueError("a key is missing")
+            part = data[ends[i] : ends[i + 1]]
+            found._known[key] = None
+            if len(found._here) < found.most:
+                found._here[key] = found._decoded(part)
+            else:
+                found._shelf.put(key, part)
+        return found
