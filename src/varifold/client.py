@@ -164,7 +164,7 @@ class _RemoteLearner:
         raise AssertionError("the last attempt returns or raises")
 
 
-class RemoteClassifier(_RemoteLearner, river_base.Classifier):
+class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[misc]
     """A model of a server, used as a local classifier is.
 
     What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent

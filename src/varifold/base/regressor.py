@@ -208,7 +208,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
         """
         check_block(block)
-        return self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        found: np.ndarray[Any, Any] = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        return found
 
 
 def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:

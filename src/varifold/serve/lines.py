@@ -118,7 +118,11 @@ class Fields:
     def names(self, found: dict[str, Any]) -> dict[str, Any]:
         """What an answer repeats of its line: the id and the key, as they were given."""
         fields = {"id": self.id, "key": self.key}
-        return {name: found[field] for name, field in fields.items() if not is_missing(found.get(field))}
+        return {
+            name: found[field]
+            for name, field in fields.items()
+            if field is not None and not is_missing(found.get(field))
+        }
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
         """The id as a field of a row, empty without one; it is taken out of the features."""
