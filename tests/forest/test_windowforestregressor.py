@@ -114,16 +114,6 @@ def test_recovers_after_a_sudden_change() -> None:
     assert model._engine.model.forest.length < 600
 
 
-def test_an_enormous_target_is_forgotten_soon() -> None:
-    """It spoils every node that it came by, which is noticed as a change of the rule."""
-    rng = random.Random(6)
-    rows = []
-    for t in range(800):
-        x = {name: rng.random() for name in "abcd"}
-        rows.append((x, 1e12 if t == 500 else 5.0 * x["a"] + rng.gauss(0.0, 0.1)))
-    assert error(WindowForestRegressor(), rows) < 0.5
-
-
 def test_neither_size_nor_level_of_the_targets_costs_digits() -> None:
     """Targets that differ by 1 around a billion are told apart as those around 0 are."""
     rng = random.Random(7)
