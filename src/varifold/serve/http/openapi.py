@@ -48,6 +48,8 @@ _ANSWER = _object(
         "additionalProperties": {"type": "number"},
         "description": 'By label; pairs [label, probability] where two labels, such as 1 and "1", have one name.',
     },
+    intervals={"type": "object", "description": "Low and high of a regressor by coverage, of a model with coverages."},
+    sets={"type": "object", "description": "Labels of a classifier by coverage, of a model with coverages."},
     seq=_SEQ,
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
