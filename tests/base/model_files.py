@@ -26,6 +26,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "auto-fast": {"method": "auto", "budget": "fast"},
     "auto-second": {"method": "auto"},
     "auto-second-fast": {"method": "auto", "budget": "fast"},
+    "auto-third": {"method": "auto"},
+    "auto-third-fast": {"method": "auto", "budget": "fast"},
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},

@@ -54,6 +54,7 @@ cdef class Window:
     cdef readonly Py_ssize_t most       # rows kept
     cdef readonly int64_t taken         # rows put in so far
     cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
+    cdef double narrow                  # numbers per row up to which that bound does not hold
     cdef Py_ssize_t numbers             # held now
     cdef bint closed                    # the ring stopped growing for that
     cdef Row* row                       # ring: row number t is at t % most
@@ -66,6 +67,7 @@ cdef class Window:
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
                        const int64_t[::1] y, const double[::1] w) except -1
+    cdef bint holds_enough(self) noexcept nogil
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

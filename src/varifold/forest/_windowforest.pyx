@@ -29,13 +29,15 @@ cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
 cdef class WindowForestModel(Growing):
     """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities.
 
-    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows.
+    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows of more than `narrow`
+    values on average.
     """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
-                  uint64_t seed, Py_ssize_t numbers=0):
+                  uint64_t seed, Py_ssize_t numbers=0, double narrow=0.0):
         self.most = window
-        self.window = Window(window + window // trees + 1, numbers)    # a tree that grows needs its rows a while longer
+        # a tree that grows needs its rows a while longer
+        self.window = Window(window + window // trees + 1, numbers, narrow)
         self.trees = trees
         self.columns = columns
         self.cuts = cuts
