@@ -112,7 +112,7 @@ def test_limits_count_columns_and_not_levels():
     report = model.report()
     assert sorted(report.wide_columns) == ["city", "made", "zone"]
     assert [name for name, state in report.states.items() if state.status == "aside"] == []
-    assert not [note for note in report.notes if "stands aside" in note or "presence is not looked at" in note]
+    assert not [note for note in report.notes if "stands aside" in note or "not looked at" in note]
 
 
 def test_columns_beyond_the_limit_put_experts_aside_and_their_weight_is_0():

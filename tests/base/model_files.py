@@ -27,6 +27,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "auto-second": {"method": "auto"},
     "autoregressor-second": {"method": "autoregressor"},
     "auto-second-fast": {"method": "auto", "budget": "fast"},
+    "auto-third": {"method": "auto"},
+    "auto-third-fast": {"method": "auto", "budget": "fast"},
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},

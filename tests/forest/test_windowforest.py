@@ -203,8 +203,8 @@ def test_memory_is_bounded_by_the_window() -> None:
     assert model._engine.model.nbytes() < 121 * (64 + 3 * 12 + 8 * 8) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
 
 
-def bounded(numbers: int) -> Engine:
-    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers), scale="none")
+def bounded(numbers: int, narrow: float = 0.0) -> Engine:
+    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers, narrow), scale="none")
 
 
 def wide(n: int, seed: int = 0) -> Labelled:
@@ -228,6 +228,22 @@ def test_a_window_stops_growing_when_it_holds_as_many_numbers_as_it_may() -> Non
     held = few.dump()[2]
     assert abs(len(held["model.window.values"]) - 24_000) < 500
     assert few.model.nbytes() < 0.7 * free.model.nbytes()
+
+
+def test_narrow_rows_fill_the_whole_window() -> None:
+    """Of about 15 numbers a row: below the bound of 20 they go on, above that of 10 they do not."""
+    under, over, again = bounded(16_000, narrow=20.0), bounded(16_000, narrow=10.0), bounded(16_000, narrow=20.0)
+    rows = wide(1800, seed=2)
+    for x, y, _ in rows[:1500]:
+        under.learn_one(x, y)
+        over.learn_one(x, y)
+    assert len(under.dump()[2]["model.window.y"]) == 1500
+    assert len(over.dump()[2]["model.window.y"]) < 1200
+    again.fill(*under.dump())
+    for x, y, _ in rows[1500:]:
+        under.learn_one(x, y)
+        again.learn_one(x, y)
+    assert all((a == b).all() for a, b in zip(under.dump()[2].values(), again.dump()[2].values(), strict=True))
 
 
 @pytest.mark.parametrize("stop", [999, 1000, 1001, 1003, 1200])

@@ -81,6 +81,29 @@ def test_a_group_of_sensors_falls_silent(shared: Server, client: httpx.Client, c
 
 
 @pytest.mark.browser
+def test_drifts_are_marked_and_listed(shared: Server, client: httpx.Client, chromium: Any) -> None:
+    """The labels are exchanged half-way: experts are replaced, and the page says so."""
+    client.put("/models/turned", json={"method": "auto", "params": {"budget": "fast"}})
+    rows = []
+    for i in range(900):
+        row = reading(i)
+        turned = "ok" if row["y"] == "trip" else "trip"
+        rows.append(orjson.dumps({**row, "y": turned if i >= 600 else row["y"], "predict": True}))
+    client.post("/models/turned/batch", content=b"\n".join(rows)).raise_for_status()
+    found = client.get("/models/turned/report").json()["experts"]
+    assert {"what", "expert", "step", "since", "text"} <= set(found["drifts"][0])
+    steps = [drift["step"] for drift in found["drifts"] if drift["what"] == "restarted"]
+    assert any(600 < step < 700 for step in steps)
+    page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.goto(f"{shared.url}#turned")
+    page.wait_for_selector("#drift-list [data-what=restarted]", timeout=10_000)
+    assert page.locator("#experts-chart line.drift").count() >= len(steps)
+    listed = page.inner_text("#drift-list")
+    assert "Expert restarted at step" in listed
+    assert "linear" in listed
+
+
+@pytest.mark.browser
 def test_a_token_is_asked_for(tmp_path: Path, chromium: Any) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("read readreadreadread\nwrite writewritewritewrite\n")

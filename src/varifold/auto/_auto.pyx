@@ -293,10 +293,6 @@ cdef class AutoModel(ExpertPool):
                          for i in range(self.history.count)]).reshape(len(steps), self.k + 1)
         return steps, rows
 
-    def stack_weights(self):
-        """The stack's weight of each expert."""
-        return {name: self.stack.mean[e] for e, name in enumerate(self.names)}
-
     def recent(self):
         """Error and log loss, averaged over about 50 and about 1,000 rounds."""
         return {"error": self.history.losses[0], "error_long": self.history.losses[1],

@@ -219,10 +219,6 @@ cdef class ExpertPool(Model):
 
     # ---------------------------------------------------------------- looking inside
 
-    def temperatures(self):
-        """The factor on each expert's logits."""
-        return {name: self.temperature[e].a for e, name in enumerate(self.names)}
-
     def disabled_experts(self):
         """Experts that the number of features or labels has put out of the running for good."""
         return [name for e, name in enumerate(self.names) if self.disabled[e]]

@@ -58,9 +58,10 @@ class AutoClassifier(VaryingClassifier):
     to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that
     it becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
     `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation); `WindowForest`
-    with 10 trees; two that recall the 64 columns seen last, linear and additive (150 values): running means of a
-    column's values beside its value and in its place while it is absent, and how long it has been absent. With
-    ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
+    with 10 trees on up to 20,000 rows (fewer beyond 12 values per row, to hold 100,000 values); two that recall the 64
+    columns seen last, linear and additive (150 values): running means of a column's values beside its value and in its
+    place while it is absent, and how long it has been absent. With ``"best"`` 30 trees, the 10 nearest of 1,000 and
+    `Additive` with r = 10.
 
     Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
     extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
@@ -115,7 +116,7 @@ class AutoClassifier(VaryingClassifier):
     _native_multiclass = True
     _uses_absence = True
     _edition = 1
-    _window = 10_000
+    _window = 20_000
     _names: list[str] | None = None
     """The experts held, if not all of the edition's."""
 
@@ -212,7 +213,7 @@ def _of_edition(edition: int, budget: str, window: int) -> list[Expert]:
     """The experts of an edition; in the second, experts see every level of a column and none is for categories."""
     if edition == 1:
         return first_experts(budget)
-    experts = _experts(budget, window)
+    experts = _experts(budget, window, edition)
     if edition == EDITION:
         return experts
     return [
@@ -222,7 +223,7 @@ def _of_edition(edition: int, budget: str, window: int) -> list[Expert]:
     ]
 
 
-def _experts(budget: str, window: int = 10_000) -> list[Expert]:
+def _experts(budget: str, window: int = 20_000, edition: int = EDITION) -> list[Expert]:
     """(name, model, what it sees, may be paused, most columns or 0; to start with: temperature, part in the stack,
     variance of that part). Parts and variances are those of the stacks of the development streams.
     """
@@ -243,6 +244,7 @@ def _experts(budget: str, window: int = 10_000) -> list[Expert]:
             ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
         ]
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
+    trees = _trees(30 if budget == "best" else 10, window, edition)
     experts: list[Expert] = [
         ("linear", linear, EVERYTHING, False, 0, 2.0, -0.3, 1.0),
         ("linear, recent", recent, EVERYTHING, False, 0, 2.0, 0.0, 0.5),
@@ -255,7 +257,7 @@ def _experts(budget: str, window: int = 10_000) -> list[Expert]:
         ("latent", latent, BOUNDED, True, 1_024, 2.0, 1.3, 2.8),
         ("evolving map", made("cwfe", max_dense=128), BOUNDED, True, 1_024, 2.0, -0.15, 0.5),
         ("Gaussian", GaussianModel(65), BOUNDED, True, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", _trees(30 if budget == "best" else 10, window), BOUNDED, True, 0, 1.0, 0.3, 0.1),
+        ("window forest", trees, BOUNDED, True, 0, 1.0, 0.3, 0.1),
         ("recall", RecallRule(10.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
         ("recall, additive", RecallRule(30.0, True, 150.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
         ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
@@ -266,7 +268,12 @@ def _experts(budget: str, window: int = 10_000) -> list[Expert]:
     return experts
 
 
-def _trees(count: int, window: int) -> WindowForestModel:
-    """A window of at most so many rows that stops growing at 100,000 numbers (1.2 MB), but not below 1,000 rows."""
+def _trees(count: int, window: int, edition: int = EDITION) -> WindowForestModel:
+    """A window of at most so many rows that stops growing at 100,000 numbers (1.2 MB), but not below 1,000 rows.
+
+    Rows of at most 12 values go on to the full window: they take little, and long streams gain most from it. In the
+    second edition the window had 10,000 rows.
+    """
     settings: dict[str, Any] = {"columns": 2.0, "cuts": 16, "min_leaf": 2, "smoothing": 1.0, "seed": 0}
-    return WindowForestModel(trees=count, window=window, numbers=100_000, **settings)
+    most, narrow = (window, 12.0) if edition > 2 else (min(window, 10_000), 0.0)
+    return WindowForestModel(trees=count, window=most, numbers=100_000, narrow=narrow, **settings)

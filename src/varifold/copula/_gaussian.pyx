@@ -15,7 +15,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR
+from varifold._engine.names cimport INDICATOR, NUMERIC
 from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_multiple, subtract_columns, subtract_multiple
@@ -317,7 +317,8 @@ cdef class GaussianModel(Model):
                     self.weight[c * self.room + i] = means[c, i, 1]
 
     def notes(self):
-        if self.space.size > self.most:
+        cdef Py_ssize_t slot
+        if any(self.space.kind[slot] & NUMERIC for slot in range(self.most, self.space.size)):
             return [f"features beyond the first {self.most - 1} are not looked at"]
         return []
 

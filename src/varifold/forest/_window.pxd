@@ -62,6 +62,7 @@ cdef class Window:
     cdef readonly bint numeric          # rows have targets, not labels
     cdef readonly int64_t taken         # rows put in so far
     cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
+    cdef double narrow                  # numbers per row up to which that bound does not hold
     cdef Py_ssize_t numbers             # held now
     cdef bint closed                    # the ring stopped growing for that
     cdef Row* row                       # ring: row number t is at t % most
@@ -78,6 +79,7 @@ cdef class Window:
                        const double[::1] y, const double[::1] w) except -1
     cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil
     cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil
+    cdef bint holds_enough(self) noexcept nogil
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil

@@ -65,10 +65,11 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
 cdef class Window:
     """A ring of rows; memory is taken by reserve() before put()."""
 
-    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0, bint numeric=False):
+    def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0, bint numeric=False, double narrow=0.0):
         self.most = most
         self.numeric = numeric
         self.most_numbers = most_numbers
+        self.narrow = narrow
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -155,9 +156,13 @@ cdef class Window:
         self.taken += 1
         self.close_ring()
 
+    cdef bint holds_enough(self) noexcept nogil:
+        """Whether there are as many numbers as there may be, in rows that are not narrow."""
+        return self.numbers >= self.most_numbers and self.numbers > self.narrow * self.taken
+
     cdef void close_ring(self) noexcept nogil:
         """Let the ring grow no more if it holds as many numbers as it may."""
-        if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.numbers >= self.most_numbers:
+        if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.holds_enough():
             self.most = self.taken
             self.closed = True
 
@@ -195,7 +200,7 @@ cdef class Window:
                 memcpy(&keys[ends[i]], self.row[i].key, self.row[i].n * sizeof(int32_t))
                 memcpy(&values[ends[i]], self.row[i].value, self.row[i].n * sizeof(double))
         # a ring that has just stopped growing, and lost numbers since, is not known by what it holds
-        stopped = self.closed and self.taken == self.most and self.numbers < self.most_numbers
+        stopped = self.closed and self.taken == self.most and not self.holds_enough()
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
                 "window.y": self.answers(held), "window.w": np.asarray(w),
                 "window.taken": np.array([self.taken], dtype=np.int64),

@@ -27,16 +27,16 @@ cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
 cdef class WindowTrees(Growing):
     """Trees whose nodes go on counting, and the window that they are grown on.
 
-    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows. A subclass reads an
-    instance, answers it, tells watch() a loss from 0 to 1, writes label or target and weight into `asked` and calls
+    The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows of more than `narrow`
+    values on average. A subclass reads an instance, answers it, tells watch() a loss from 0 to 1, writes label or target and weight into `asked` and calls
     advance().
     """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
-                  uint64_t seed, Py_ssize_t numbers=0, bint numeric=False):
+                  uint64_t seed, Py_ssize_t numbers=0, bint numeric=False, double narrow=0.0):
         self.most = window
         # a tree that grows needs its rows a while longer
-        self.window = Window(window + window // trees + 1, numbers, numeric)
+        self.window = Window(window + window // trees + 1, numbers, numeric, narrow)
         self.nodes = Nodes(-1e150 if numeric else 0.0)
         self.trees = trees
         self.columns = columns

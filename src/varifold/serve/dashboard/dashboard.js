@@ -162,11 +162,18 @@ function showCharts(report) {
   if (!$("experts").hidden) showExperts(experts);
 }
 
-const SHOWN = 6;
+const SHOWN = 8;
+
+// The latest record of each kind and expert or feature, so that one that comes often does not hide the others.
+function latestOfEach(records) {
+  const found = new Map();
+  for (const r of [...records].sort((a, b) => a.step - b.step)) found.set(`${r.what} ${r.expert ?? ""} ${r.feature ?? ""}`, r);
+  return [...found.values()].sort((a, b) => b.step - a.step);
+}
 
 function showExperts(experts) {
   stacked($("experts-chart"), experts.steps, experts.weights, experts.drifts.map((d) => d.step));
-  const latest = [...experts.drifts, ...experts.changes].sort((a, b) => b.step - a.step).slice(0, SHOWN);
+  const latest = latestOfEach([...experts.drifts, ...experts.changes]).slice(0, SHOWN);
   $("drift-list").replaceChildren(...latest.map((found) => element("li", found.text, { "data-what": found.what })));
   const names = Object.keys(experts.now).filter((name) => experts.now[name] > 0);
   const order = names.map((_, k) => k).sort((a, b) => experts.now[names[b]] - experts.now[names[a]]);
