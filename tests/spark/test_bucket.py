@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import random
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 import varifold
+from varifold.base.files import pack_label
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
@@ -321,7 +324,7 @@ def test_packed_states_go_on_to_the_bit(name: str) -> None:
     again._engine.fill(*found)
     assert more == {"m": 1}
     assert state(again) == state(model)
-    for bad in (b"", b"vfk1", pack(model._engine.dump(), {})[:-3]):
+    for bad in (b"", b"vfk1", b"vfk2", pack(model._engine.dump(), {})[:-3]):
         with pytest.raises(ModelFileError):
             unpack(bad)
 
@@ -350,3 +353,28 @@ def test_one_call_gives_label_and_probabilities(name: str) -> None:
     learn(model, stream(80, labels=("a", "b", "c")))
     for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
         assert model._engine.answer_one(x) == (model.predict_one(x), model.predict_proba_one(x))
+
+
+def test_a_state_whose_arrays_are_not_packed_is_read() -> None:
+    """As they were written before: the arrays stand one after the other behind the text."""
+    model = varifold.AROW()
+    for x, y in (({"f": 1.0, "mode": "on"}, "yes"), ({"f": -1.0, "g": 2.0}, "no")):
+        model.learn_one(x, y)
+    names, labels, arrays = model._engine.dump()
+    shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+    head = {"names": names, "labels": [pack_label(y) for y in labels], "arrays": shapes, "more": {"m": 1}}
+    text = json.dumps(head).encode()
+    body = b"".join([text, *[array.tobytes() for array in arrays.values()]])
+    found, more = unpack(struct.pack("<4sII", b"vfk1", zlib.crc32(body), len(text)) + body)
+    again = varifold.AROW()
+    again._engine.fill(*found)
+    assert again.to_bytes() == model.to_bytes()
+    assert more == {"m": 1}
+
+
+def test_a_state_cannot_ask_for_any_amount_of_memory() -> None:
+    head = {"names": [], "labels": [], "arrays": [["a", "<f8", [1 << 50]]], "more": {}}
+    text = zlib.compress(json.dumps(head).encode())
+    body = text + b"\0" * 8
+    with pytest.raises(ModelFileError, match="says that it holds"):
+        unpack(struct.pack("<4sII", b"vfk2", zlib.crc32(body), len(text)) + body)
