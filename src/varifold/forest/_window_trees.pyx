@@ -28,8 +28,8 @@ cdef class WindowTrees(Growing):
     """Trees whose nodes go on counting, and the window that they are grown on.
 
     The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows of more than `narrow`
-    values on average. A subclass reads an instance, answers it, tells watch() a loss from 0 to 1, writes label or target and weight into `asked` and calls
-    advance().
+    values on average. A subclass reads an instance, answers it, tells watch() a loss from 0 to 1, writes label or target
+    and weight into `asked` and calls advance().
     """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
