@@ -204,7 +204,7 @@ def test_memory_is_bounded_by_the_window() -> None:
 
 
 def bounded(numbers: int, narrow: float = 0.0) -> Engine:
-    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers, narrow), scale="none")
+    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers, narrow=narrow), scale="none")
 
 
 def wide(n: int, seed: int = 0) -> Labelled:
