@@ -19,6 +19,11 @@ def add_option(parser: Any) -> None:
     )
 
 
+def field_of(learner: Any) -> str | None:
+    """The column that holds the key, of one learner per key; None of any other learner."""
+    return str(learner.key) if isinstance(learner, PerKey) else None
+
+
 def open_model(path: str, wanted: str | None) -> Any:
     """The learner in a file, that of the key wanted where there is one per key; all of them if none is wanted."""
     found = perkey.load(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 from varifold import perkey
 from varifold.base.learner import is_regressor
-from varifold.cli import remembered, source
+from varifold.cli import keyed, remembered, source
 from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         args.target_type, args.probabilities = "number", False
     from varifold.streams import read
 
-    stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
+    key = keyed.field_of(learner)
+    stream = read(args.files, target=args.target, unlabelled="keep", key=key, **source.reading_options(args))
     rows = 0
     features = _Features(learner)
     with open_writer(args.out, args.format) as write:

@@ -126,6 +126,7 @@ def read(
     id: str | None = None,
     time: str | None = None,
     weight: str | None = None,
+    key: str | None = None,
     ignore: Iterable[str] = (),
     block_rows: int = 65_536,
     format: str | None = None,
@@ -170,6 +171,8 @@ def read(
         the indices seen so far).
     id, time, weight
         Columns that are not features: kept beside the block, and the sample weight.
+    key
+        A feature that every row must have, such as that of `PerKey`; a row without it cannot be read.
     ignore
         Columns to leave out.
     block_rows
@@ -197,7 +200,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line, unlabelled, Dates(dates or {}, time),
+        decimal, header, max_line, unlabelled, Dates(dates or {}, time), key,
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

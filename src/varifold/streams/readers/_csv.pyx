@@ -59,6 +59,7 @@ cdef class Delimited(Records):
     cdef Py_ssize_t absent_longest
     cdef Py_ssize_t width, row_room, cell_room
     cdef Py_ssize_t time                  # place of the column that holds the rows' time, -1 without one
+    cdef Py_ssize_t key                   # place of the column that must not be empty, -1 without one
     cdef list names, caches               # per column; a cache gives the feature id of a level or word
     cdef uint8_t* role
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
@@ -98,8 +99,8 @@ cdef class Delimited(Records):
         PyMem_Free(self.idx); PyMem_Free(self.val); PyMem_Free(self.ends)
         PyMem_Free(self.codes); PyMem_Free(self.weights)
 
-    def set_columns(self, names, roles, dates=None, time=None):
-        """What the columns are called and what each becomes; which one holds the time of the rows."""
+    def set_columns(self, names, roles, dates=None, time=None, key=None):
+        """What the columns are called and what each becomes; which hold the time and the key of the rows."""
         cdef Py_ssize_t j
         resize(<void**> &self.role, len(names) + 1)
         resize(<void**> &self.fixed, (len(names) + 1) * sizeof(int32_t))
@@ -112,6 +113,7 @@ cdef class Delimited(Records):
         self.has_weights = WEIGHT in roles
         self.dates = dates
         self.time = self.names.index(time) if time in self.names else -1
+        self.key = self.names.index(key) if key in self.names else -1
         self.has_extras = EXTRA in roles or self.time >= 0
 
     def feed(self, bytes data, Py_ssize_t start, bint final, Py_ssize_t most_rows, Py_ssize_t most_cells):
@@ -138,7 +140,8 @@ cdef class Delimited(Records):
             elif count == self.width:
                 self.add_row(s)
             elif count > 0:
-                self.failed(self.line, None, f"{count} cells where the header has {self.width}")
+                self.failed(self.line, None, f"{count} cells where the header has {self.width}; mend the row, or "
+                            "leave such rows out by --on-error skip")
             self.line += lines
         return p
 
@@ -156,7 +159,7 @@ cdef class Delimited(Records):
             self.cells = before
             byte = error.object[error.start]
             self.failed(self.line, self.names[j],
-                        f"byte 0x{byte:02x} is not UTF-8; name the encoding, for example latin-1")
+                        f"byte 0x{byte:02x} is not UTF-8; name the encoding, such as --encoding latin-1")
             return 0
         except (DataError, FeatureNameError) as error:
             self.cells = before
@@ -177,6 +180,8 @@ cdef class Delimited(Records):
         if self.is_absent(s, a, n):
             if role == AS_TARGET and not self.unlabelled:
                 raise DataError("no label here; fill it in, or leave such rows out by --on-error skip")
+            if j == self.key:
+                raise DataError("no key here; fill it in, or leave such rows out by --on-error skip")
             if role == AS_EXTRA or j == self.time:
                 kept.append(None)
         elif role == AS_NUMBER:
