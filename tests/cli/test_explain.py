@@ -240,11 +240,15 @@ def test_no_probability_is_rounded_to_certainty(value, digits, text):
     assert probability(value, digits) == text
 
 
-def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path):
+def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path, monkeypatch):
     model = GaussianNB()
     for step in range(400):
         model.learn_one({"a": step % 2 + 0.1 * (step % 5)}, step % 2)
     share = model.predict_proba_one({"a": 1.5})[1]
     assert 0.99995 < share < 1.0
     model.save(tmp_path / "m")
-    assert "probability  > 0.9999\n" in explained(capsys, str(tmp_path / "m"), "--row", "a=1.5")
+    titles = []
+    monkeypatch.setattr("varifold.report.explanation.plot_explanation", lambda *given: titles.append(given[3]))
+    out = explained(capsys, str(tmp_path / "m"), "--row", "a=1.5", "--plot", str(tmp_path / "why.png"))
+    assert "probability  > 0.9999\n" in out
+    assert titles == ["gaussiannb answers 1 (probability > 0.99)"]

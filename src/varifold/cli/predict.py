@@ -115,17 +115,23 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
         labels = learner.predict_many(block)
         shares = learner.predict_proba_many(block) if args.probabilities else []
     name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
-    targets = block.y
+    columns, targets = _columns(known), block.y
     for i, label in enumerate(labels):
         found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:
             found[args.target] = targets[i]
         found[name] = label
         if args.probabilities:
-            found |= {f"p:{y}": shares[i].get(y, 0.0) for y in known}
+            found |= {column: shares[i].get(y, 0.0) for y, column in columns.items()}
         if args.explain:
             found["explanation"] = _explained(learner, dicts[i], args.explain)
         yield found
+
+
+def _columns(labels: list[Any]) -> dict[Any, str]:
+    """The column of each label's probability; a string that is spelled as another label is stands in quotes."""
+    others = {str(y) for y in labels if not isinstance(y, str)}
+    return {y: f'p:"{y}"' if isinstance(y, str) and y in others else f"p:{y}" for y in labels}
 
 
 def _explained(learner: Any, x: dict[Any, Any], most: int) -> str:
