@@ -21,7 +21,8 @@ def add_option(parser: Any) -> None:
 
 def field_of(learner: Any) -> str | None:
     """The column that holds the key, of one learner per key; None of any other learner."""
-    return str(learner.key) if isinstance(learner, PerKey) else None
+    key = getattr(learner, "key", None)
+    return None if key is None else str(key)
 
 
 def open_model(path: str, wanted: str | None) -> Any:
