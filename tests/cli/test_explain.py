@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from varifold import OLVF, ORF3V, PerKey, Vote
+from varifold import AROW, OLVF, ORF3V, AROWRegressor, GaussianNB, PerKey, Vote
 from varifold.cli import main
+from varifold.cli.output import probability
 
 
 @pytest.fixture
@@ -200,3 +201,54 @@ def test_a_vote_is_not_opened(capsys, tmp_path):
     for command in (["inspect"], ["explain", "--row", "a=1"]):
         assert main([command[0], str(tmp_path / "vote"), *command[1:]]) == 2
         assert "a vote of 2 learners" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", [AROW(), AROWRegressor()])
+def test_a_value_that_is_new_is_no_name_that_is_new(capsys, tmp_path, model):
+    for step in range(40):
+        model.learn_one({"icd": "AB"[step % 2], "größe": step % 7, "": 1.0}, step % 2)
+    path = str(tmp_path / "m")
+    model.save(path)
+    out = explained(
+        capsys, path, "--row", json.dumps({"icd": "new code", "größe": "abc", "blood": "A", "": 1, "q": None})
+    )
+    assert "not known    blood\n" in out
+    assert "not seen     icd = new code, größe = abc (value not seen before, adds nothing)" in out
+    assert [line for line in out.splitlines() if line.startswith('""')]
+    found = json.loads(explained(capsys, path, "--row", "icd=new code", "größe=abc", "blood=A", "--format", "json"))
+    assert (found["unknown"], found["unseen"]) == (["blood"], ["icd", "größe"])
+    found = json.loads(explained(capsys, path, "--row", "icd=A", "größe=3", "--format", "json"))
+    assert (found["unknown"], found["unseen"]) == ([], [])
+    found = json.loads(explained(capsys, path, "--row", "icd=3", "größe=3", "--format", "json"))
+    assert (found["unknown"], found["unseen"]) == ([], ["icd"])
+    assert main(["inspect", path]) == 0
+    assert any(line.startswith('""  ') for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.9988, 2, "> 0.99"),
+        (1.0, 2, "1.00"),
+        (0.994, 2, "0.99"),
+        (0.0, 4, "0.0000"),
+        (1e-9, 4, "< 0.0001"),
+        (0.5, 2, "0.50"),
+    ],
+)
+def test_no_probability_is_rounded_to_certainty(value, digits, text):
+    assert probability(value, digits) == text
+
+
+def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path, monkeypatch):
+    model = GaussianNB()
+    for step in range(400):
+        model.learn_one({"a": step % 2 + 0.1 * (step % 5)}, step % 2)
+    share = model.predict_proba_one({"a": 1.5})[1]
+    assert 0.99995 < share < 1.0
+    model.save(tmp_path / "m")
+    titles = []
+    monkeypatch.setattr("varifold.report.explanation.plot_explanation", lambda *given: titles.append(given[3]))
+    out = explained(capsys, str(tmp_path / "m"), "--row", "a=1.5", "--plot", str(tmp_path / "why.png"))
+    assert "probability  > 0.9999\n" in out
+    assert titles == ["gaussiannb answers 1 (probability > 0.99)"]

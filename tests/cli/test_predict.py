@@ -233,3 +233,16 @@ def test_rows_without_a_label_are_predicted_and_not_learned(tmp_path: Path, caps
     answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [a["state"] for a in answers[:4]] == ["", "up", "down", "up"]
     assert [a["label"] for a in answers[:2]] == ["down", "up"]
+
+
+def test_labels_that_are_spelled_alike_have_a_column_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = AROW()
+    for step in range(30):
+        model.learn_one({"a": step % 3}, [1, "1", "up"][step % 3])
+    model.save(tmp_path / "m")
+    (tmp_path / "rows.csv").write_text("a\n0\n1\n")
+    assert main(["predict", str(tmp_path / "m"), str(tmp_path / "rows.csv")]) == 0
+    found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    shares = [model.predict_proba_one({"a": a}) for a in (0.0, 1.0)]
+    columns = {1: "p:1", "1": 'p:"1"', "up": "p:up"}
+    assert [{y: float(row[name]) for y, name in columns.items()} for row in found] == [pytest.approx(p) for p in shares]

@@ -211,6 +211,7 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
         "types": {"zip": "category"},
         "on_error": "skip",
         "unlabelled": "keep",
+        "key": None,
     }
     assert (found["data"], found["skipped"], found["features"]) == ("a.csv b.csv", 4, 18)
     expected = varifold.evaluate.prequential(varifold.OLVF(), block)

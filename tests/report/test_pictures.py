@@ -129,6 +129,11 @@ def test_bars_of_an_explanation_add_up_and_show_values(canvas: Canvas) -> None:
     assert any("+1.750 in all" in text for text in canvas.texts())
 
 
+def test_a_bar_of_a_feature_without_a_name(canvas: Canvas) -> None:
+    explanation.plot_explanation([("", 2.0), (" ", 1.0)], {"": 1.5}, "a.png", "why")
+    assert [t.get_text() for t in canvas.figure.axes[0].get_yticklabels()] == ['"" = 1.5', '" "']
+
+
 @pytest.mark.parametrize("model", ["auto:budget=fast", "arow", "gaussiannb", "ovfm", "neighbours", "orf3v"])
 def test_explain_draws_every_method(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from varifold.base.spec import parse_model

@@ -10,7 +10,7 @@ from typing import Any
 
 from varifold.base.learner import is_regressor
 from varifold.cli.answers import check_format, open_writer
-from varifold.cli.output import number, shorten, table
+from varifold.cli.output import named, number, shorten, table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError
 from varifold.evaluate import NumberResult, Result, Summary
@@ -135,7 +135,7 @@ def _importance_page(result: Result) -> str:
     rows = []
     for name, each in list(result.importances.items())[:_MOST]:
         verdict = "" if each.matters else "no loss seen"
-        rows.append([shorten(str(name), 40), f"{each.loss:+.4f}", f"{each.error:.4f}", f"{each.present:.0%}", verdict])
+        rows.append([named(name), f"{each.loss:+.4f}", f"{each.error:.4f}", f"{each.present:.0%}", verdict])
     head = ["column", "log loss without it", "± error", "present", ""]
     more = len(result.importances) - _MOST
     note = [f"... and {more:,} columns that matter less (--format json has all)"] if more > 0 else []

@@ -11,7 +11,7 @@ from varifold import perkey
 from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor
 from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural
-from varifold.cli.output import print_json, shorten, table
+from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.errors import DataError, ParameterError
 from varifold.vote import Vote
@@ -26,7 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "explain",
         help="show what each feature adds to a model's answer",
         description="Show a saved model's answer to one instance, and what each feature present adds to every "
-        "label's score, or to the prediction of a regressor.",
+        "label's score, or to the prediction of a regressor. (intercept) is what no single feature adds; of "
+        "auto also what mixing its experts does.",
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
@@ -111,7 +112,7 @@ def _plot_bars(args: argparse.Namespace, learner: VaryingLearner, found: dict[st
     if isinstance(learner, VaryingClassifier):
         share = learner.predict_proba_one(x).get(label, 0.0)
         what = "answers" if label == found["answer"] else "gives"
-        title = f"{found['method']} {what} {label} (probability {share:.2f})"
+        title = f"{found['method']} {what} {label} (probability {probability(share, 2)})"
     else:
         title = f"{found['method']} predicts {found['answer']:.6g}"
     plot_explanation(parts, x, args.plot, title, max(args.top, 1))
@@ -139,7 +140,6 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
     rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
     rows.sort(key=lambda row: (row["feature"] in NO_FEATURES, -max(abs(v) for v in row["parts"])))
     margins = learner.margins_one(x)
-    known = learner.features
     return {
         "method": learner._header()["method"],
         "answer": answer,
@@ -147,31 +147,42 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
         "labels": labels,
         "features": rows,
         "scores": [margins[label] for label in labels],
-        "unknown": [n for n, v in x.items() if n not in known and f"{n}={v}" not in known],
+        **_not_known(learner, x),
     }
 
 
 def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
     """The same for a regressor: the parts add up to the prediction."""
     parts = learner.explain_one(x, by_column=by_column)
-    answer, known = learner.predict_one(x), learner.features
+    answer = learner.predict_one(x)
     return {
         "method": learner._header()["method"],
         "answer": answer,
         "labels": ["prediction"],
         "features": [{"feature": name, "parts": [part]} for name, part in parts.items()],
         "scores": [answer],
-        "unknown": [n for n, v in x.items() if n not in known and f"{n}={v}" not in known],
+        **_not_known(learner, x),
     }
+
+
+def _not_known(learner: VaryingLearner, x: dict[Any, Any]) -> dict[str, list[Any]]:
+    """Names that the model has not learned, and those whose value it has not: a new level, or a text for a number."""
+    known, space = learner.features, learner._engine.space
+    columns = {space.name_of(space.column_of(i)) for i in space.live()}
+    missed = [n for n, v in x.items() if v is not None and (f"{n}={v}" if isinstance(v, str) else n) not in known]
+    return {"unknown": [n for n in missed if n not in columns], "unseen": [n for n in missed if n in columns]}
 
 
 def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
     numeric = "probability" not in found
     print(f"answer       {found['answer']:.6g}" if numeric else f"answer       {found['answer']}")
     if not numeric:
-        print(f"probability  {found['probability']:.4f}")
+        print(f"probability  {probability(found['probability'], 4)}")
     if found["unknown"]:
-        print("not known    " + ", ".join(str(n) for n in found["unknown"]))
+        print("not known    " + ", ".join(named(n) for n in found["unknown"]))
+    if found["unseen"]:
+        values = ", ".join(f"{named(n)} = {shorten(str(x[n]), 40)}" for n in found["unseen"])
+        print(f"not seen     {values} (value not seen before, adds nothing)")
     rows = found["features"]
     held = [row for row in rows if row["feature"] not in NO_FEATURES]
     cells = [_cells(row, x) for row in held[:top]]
@@ -186,7 +197,7 @@ def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
 def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
     value = x.get(row["feature"], "")
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return [shorten(str(row["feature"]), 40), shorten(shown, 16), *(f"{part:+.4f}" for part in row["parts"])]
+    return [named(row["feature"]), shorten(shown, 16), *(f"{part:+.4f}" for part in row["parts"])]
 
 
 # ---------------------------------------------------------------- the instance

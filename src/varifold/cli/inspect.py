@@ -13,7 +13,7 @@ from varifold.auto.regressor import AutoRegressor
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
 from varifold.cli import keyed
 from varifold.cli.numbers import natural
-from varifold.cli.output import print_json, shorten, table
+from varifold.cli.output import named, print_json, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.copula.ovfm import OVFM
 from varifold.errors import ParameterError
@@ -162,7 +162,7 @@ def _param(value: Any) -> str:
 def _feature_table(features: list[tuple[str | int, Feature]]) -> str:
     roles = any(f.role for _, f in features)
     rows = [
-        [shorten(str(n), 40), f"{f.weight:.4g}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]
+        [named(n), f"{f.weight:.4g}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]
         + ([f.role] if roles else [])
         for n, f in features
     ]

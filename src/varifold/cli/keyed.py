@@ -19,6 +19,12 @@ def add_option(parser: Any) -> None:
     )
 
 
+def field_of(learner: Any) -> str | None:
+    """The column that holds the key, of one learner per key; None of any other learner."""
+    key = getattr(learner, "key", None)
+    return None if key is None else str(key)
+
+
 def open_model(path: str, wanted: str | None) -> Any:
     """The learner in a file, that of the key wanted where there is one per key; all of them if none is wanted."""
     found = perkey.load(path)

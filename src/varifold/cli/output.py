@@ -49,6 +49,22 @@ def number(value: float, digits: int = 4) -> str:
     return "-" if math.isnan(value) else f"{value:.{digits}f}"
 
 
+def probability(value: float, digits: int) -> str:
+    """A probability with so many digits; never one that it is not: 0.9988 is ``> 0.99``."""
+    text = f"{value:.{digits}f}"
+    if float(text) == 1.0 and value < 1.0:
+        return f"> {1.0 - 10.0**-digits:.{digits}f}"
+    if float(text) == 0.0 and value > 0.0:
+        return f"< {10.0**-digits:.{digits}f}"
+    return text
+
+
+def named(name: Any, width: int = 40) -> str:
+    """The name of a feature, cut to a width; an empty or blank one in quotes."""
+    text = str(name)
+    return shorten(text, width) if text.strip() else f'"{text}"'
+
+
 def shorten(text: str, width: int) -> str:
     """Text cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -9,7 +9,7 @@ from typing import Any
 
 from varifold import perkey
 from varifold.base.learner import is_regressor
-from varifold.cli import remembered, source, uncertainty
+from varifold.cli import keyed, remembered, source, uncertainty
 from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
         args.target_type, args.probabilities = "number", False
     from varifold.streams import read
 
-    stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
+    key = keyed.field_of(learner)
+    stream = read(args.files, target=args.target, unlabelled="keep", key=key, **source.reading_options(args))
     rows = 0
     features = _Features(learner)
     with open_writer(args.out, args.format) as write:
@@ -116,7 +117,7 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
         labels = learner.predict_many(block)
         shares = learner.predict_proba_many(block) if args.probabilities else []
     name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
-    targets = block.y
+    columns, targets = _columns(known), block.y
     uncertain = uncertainty.answers(learner, block, is_regressor(learner))
     for i, label in enumerate(labels):
         found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
@@ -124,11 +125,17 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
             found[args.target] = targets[i]
         found[name] = label
         if args.probabilities:
-            found |= {f"p:{y}": shares[i].get(y, 0.0) for y in known}
+            found |= {column: shares[i].get(y, 0.0) for y, column in columns.items()}
         found |= uncertain[i]
         if args.explain:
             found["explanation"] = _explained(learner, dicts[i], args.explain)
         yield found
+
+
+def _columns(labels: list[Any]) -> dict[Any, str]:
+    """The column of each label's probability; a string that is spelled as another label is stands in quotes."""
+    others = {str(y) for y in labels if not isinstance(y, str)}
+    return {y: f'p:"{y}"' if isinstance(y, str) and y in others else f"p:{y}" for y in labels}
 
 
 def _explained(learner: Any, x: dict[Any, Any], most: int) -> str:

@@ -10,7 +10,7 @@ from varifold import perkey
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_model, split_pairs
-from varifold.cli import costs, details, remembered, source, uncertainty
+from varifold.cli import costs, details, keyed, remembered, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
     spec = ModelSpec(args.model, args.model) if loaded is not None else parse_model(args.model)
     _check(args, spec if loaded is None else type(loaded))
-    given = source.open_input(args)
+    given = source.open_input(args, args.key or keyed.field_of(loaded))
     spec = for_target(args, given, spec, named, loaded)
     if loaded is None:
         args.model = spec.text

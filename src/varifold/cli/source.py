@@ -179,13 +179,13 @@ def check(args: argparse.Namespace) -> None:
         raise ParameterError(f"--{option} is for files; a data set knows its own")
 
 
-def open_input(args: argparse.Namespace) -> Input:
-    """The input that the options of `add_options` name."""
+def open_input(args: argparse.Namespace, key: str | None = None) -> Input:
+    """The input that the options of `add_options` name; every row of files must have the key."""
     if args.data:
         from varifold.datasets import load
 
         return Input(args.data, whole=load(args.data))
     from varifold.streams import read
 
-    stream = read(args.files, target=args.target, unlabelled="keep", **reading_options(args))
+    stream = read(args.files, target=args.target, unlabelled="keep", key=key, **reading_options(args))
     return Input(" ".join(args.files), stream=stream)

@@ -58,7 +58,8 @@ def plot_explanation(
 
 def _named(name: Any, x: Mapping[Any, Any]) -> str:
     """A feature with the value that the instance has; an indicator says its value itself."""
-    text = str(name) if len(str(name)) <= _LONGEST else f"{str(name)[: _LONGEST - 1]}…"
+    text = str(name) if str(name).strip() else f'"{name}"'
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     if name not in x:
         return text
     value = x[name]

@@ -117,12 +117,8 @@ class Fields:
 
     def names(self, found: dict[str, Any]) -> dict[str, Any]:
         """What an answer repeats of its line: the id and the key, as they were given."""
-        fields = {"id": self.id, "key": self.key}
-        return {
-            name: found[field]
-            for name, field in fields.items()
-            if field is not None and not is_missing(found.get(field))
-        }
+        given = {name: found.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
+        return {name: value for name, value in given.items() if not is_missing(value)}
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
         """The id as a field of a row, empty without one; it is taken out of the features."""

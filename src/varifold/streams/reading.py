@@ -132,6 +132,7 @@ def read(
     id: str | None = None,
     time: str | None = None,
     weight: str | None = None,
+    key: str | None = None,
     ignore: Iterable[str] = (),
     block_rows: int = 65_536,
     format: str | None = None,
@@ -178,6 +179,8 @@ def read(
         the indices seen so far).
     id, time, weight
         Columns that are not features: kept beside the block, and the sample weight.
+    key
+        A feature that every row must have, such as that of `PerKey`; a row without it cannot be read.
     ignore
         Columns to leave out.
     block_rows
@@ -205,7 +208,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line, unlabelled, Dates(dates or {}, time, date_order),
+        decimal, header, max_line, unlabelled, Dates(dates or {}, time, date_order), key,
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

@@ -61,11 +61,13 @@ def test_one_row_blocks_read_the_same(name):
     assert rows(name, block_rows=1) == GOOD[name]
 
 
+SKIP = "mend the row, or leave such rows out by --on-error skip"
+ENCODING = "name the encoding, such as --encoding latin-1"
 BAD = {
-    "ragged.csv": "ragged.csv, line 3: 2 cells where the header has 3",
+    "ragged.csv": f"ragged.csv, line 3: 2 cells where the header has 3; {SKIP}",
     "empty.csv": "empty.csv is empty",
-    "latin1.csv": "latin1.csv, line 2, column 'name': byte 0xe4 is not UTF-8",
-    "latin1_header.csv": "latin1_header.csv, line 1: the name of column 1 is not UTF-8",
+    "latin1.csv": f"latin1.csv, line 2, column 'name': byte 0xe4 is not UTF-8; {ENCODING}",
+    "latin1_header.csv": f"latin1_header.csv, line 1: the name of column 1 is not UTF-8; {ENCODING}",
     "overflow.csv": "overflow.csv, line 3, column 'x': '1e999' is infinite",
     "infinite.csv": "infinite.csv, line 4, column 'x': '-inf' is infinite",
     "open_quote.csv": "open_quote.csv, line 3: a quote is opened here and never closed",

@@ -60,6 +60,7 @@ cdef class Delimited(Records):
     cdef Py_ssize_t absent_longest
     cdef Py_ssize_t width, row_room, cell_room
     cdef Py_ssize_t time                  # place of the column that holds the rows' time, -1 without one
+    cdef Py_ssize_t key                   # place of the column that must not be empty, -1 without one
     cdef list names, caches               # per column; a cache gives the feature id of a level or word
     cdef uint8_t* role
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
@@ -108,8 +109,8 @@ cdef class Delimited(Records):
         PyMem_Free(self.codes); PyMem_Free(self.weights)
         PyMem_Free(self.quick.texts)
 
-    def set_columns(self, names, roles, dates=None, time=None):
-        """What the columns are called and what each becomes; which one holds the time of the rows."""
+    def set_columns(self, names, roles, dates=None, time=None, key=None):
+        """What the columns are called and what each becomes; which hold the time and the key of the rows."""
         cdef Py_ssize_t j
         resize(<void**> &self.role, len(names) + 1)
         resize(<void**> &self.fixed, (len(names) + 1) * sizeof(int32_t))
@@ -122,9 +123,10 @@ cdef class Delimited(Records):
         self.has_weights = WEIGHT in roles
         self.dates = dates
         self.time = self.names.index(time) if time in self.names else -1
+        self.key = self.names.index(key) if key in self.names else -1
         self.has_extras = EXTRA in roles or self.time >= 0
         self.quick.width, self.quick.role, self.quick.fixed = self.width, self.role, self.fixed
-        self.quick.possible = LITTLE and not self.has_extras and not {TEXT, EXTRA, DATE} & set(roles)
+        self.quick.possible = LITTLE and self.key < 0 and not self.has_extras and not {TEXT, EXTRA, DATE} & set(roles)
         for c in b"0123456789-" + bytes([self.decimal]):
             if self.absent_first[<uint8_t> c]:
                 self.quick.possible = False  # a number may mean "not observed"
@@ -203,7 +205,8 @@ cdef class Delimited(Records):
         elif count == self.width:
             self.add_row(s)
         elif count > 0:
-            self.report(None, f"{count} cells where the header has {self.width}")
+            self.report(None, f"{count} cells where the header has {self.width}; mend the row, or leave such rows out "
+                              "by --on-error skip")
         self.line += lines
         return True
 
@@ -232,7 +235,7 @@ cdef class Delimited(Records):
         except UnicodeDecodeError as error:
             self.cells = before
             byte = error.object[error.start]
-            self.report(self.names[j], f"byte 0x{byte:02x} is not UTF-8; name the encoding, for example latin-1")
+            self.report(self.names[j], f"byte 0x{byte:02x} is not UTF-8; name the encoding, such as --encoding latin-1")
             return 0
         except (DataError, FeatureNameError) as error:
             self.cells = before
@@ -253,6 +256,8 @@ cdef class Delimited(Records):
         if self.is_absent(s, a, n):
             if role == AS_TARGET and not self.unlabelled:
                 raise DataError("no label here; fill it in, or leave such rows out by --on-error skip")
+            if j == self.key:
+                raise DataError("no key here; fill it in, or leave such rows out by --on-error skip")
             if role == AS_EXTRA or j == self.time:
                 kept.append(None)
         elif role == AS_NUMBER:

@@ -22,6 +22,7 @@ SAMPLE = 1000
 """Rows from which the types of columns are inferred."""
 MAX_LINE = 1 << 26
 """Default for the most bytes of a line."""
+NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -60,6 +61,8 @@ class Context:
     max_line: int
     unlabelled: str = "raise"
     dates: Dates = field(default_factory=lambda: Dates({}, None))
+    key: str | None = None
+    """A feature that every row must have."""
     block_cells: int = 1 << 20
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     labels: Labels = field(default_factory=Labels)
@@ -85,9 +88,14 @@ class Context:
                 raise ParameterError(f"the type of column {name!r} must be one of {', '.join(TYPES)}. Got {kind!r}.")
         self.absent = tuple(_strings("absent", self.absent))
         self.ignore = frozenset(_strings("ignore", self.ignore))
-        for role, given in self._roles().items():
+        for role, given in {**self._roles(), "key": self.key}.items():
             if not isinstance(given, str | None):
                 raise ParameterError(f"{role} must be the name of a column. Got {given!r} instead.")
+        taken = {**dict.fromkeys(self.ignore, "ignore"), **self.special()}
+        if self.key in taken:
+            raise ParameterError(
+                f"the column {self.key!r} is given as key and as {taken[self.key]}; the key is a feature"
+            )
         if self.target_type not in (None, "class", "number"):
             raise ParameterError(f"target_type must be 'class', 'number' or None. Got {self.target_type!r} instead.")
         if self.on_error not in ("raise", "skip"):
@@ -118,6 +126,11 @@ class Context:
         """The message about a line, or a record of CSV, of more than `max_line` bytes."""
         size = f"{self.max_line >> 20} MB" if self.max_line >= 1 << 20 else f"{self.max_line:,} bytes"
         return f"longer than {size}{hint}; a larger max_line reads it"
+
+    def no_key(self, names: Iterable[Any]) -> str:
+        """The message about a row of these names that lacks its key."""
+        hint = nearest(str(self.key), [str(name) for name in names if name != self.key])
+        return f"no key in column {self.key!r}{hint}; fill it in, or leave such rows out by --on-error skip"
 
     def special(self) -> dict[str, str]:
         """Column name -> what it is instead of a feature."""
@@ -183,7 +196,8 @@ class Context:
         present = [str(name) for name in names]
         self.names_seen.update(present)
         shown = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
-        for name, role in self.special().items():
+        required = self.special() if self.key is None else {**self.special(), self.key: "key"}
+        for name, role in required.items():
             if name not in present:
                 raise DataError(
                     f"{file} has no {role} column {name!r}; its columns are: {shown}{nearest(name, present)}"

@@ -13,7 +13,7 @@ from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
-from varifold.streams.readers.context import SAMPLE, Context, bag_of_words
+from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
 
@@ -88,7 +88,7 @@ class _Reader:
         else:
             self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
         context.require(self.names, name)
-        self.parser.set_columns(self.names, self._roles(rows), context.dates.features, context.time)
+        self.parser.set_columns(self.names, self._roles(rows), context.dates.features, context.time, context.key)
 
     def _roles(self, rows: list[list[str]]) -> list[int]:
         """What each column's cells become, new columns by the sample."""
@@ -212,7 +212,7 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
     taken = set(cells)
     for j, cell in enumerate(cells):
         if any("\udc80" <= c <= "\udcff" for c in cell):
-            raise DataError(f"{file}, line {line}: the name of column {j + 1} is not UTF-8; name the encoding")
+            raise DataError(f"{file}, line {line}: the name of column {j + 1} is not UTF-8; {NAME_ENCODING}")
         name = cell or f"column{j + 1}"
         if name in names:
             unused = next(f"{name}#{k}" for k in range(2, len(cells) + 2) if f"{name}#{k}" not in taken)

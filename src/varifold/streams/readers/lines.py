@@ -10,7 +10,7 @@ from typing import Any
 
 from varifold.errors import DataError
 from varifold.streams.readers._numbers import label_of, parse_number
-from varifold.streams.readers.context import Column, Context
+from varifold.streams.readers.context import NAME_ENCODING, Column, Context
 from varifold.streams.readers.rows import Record, Row, batches_of, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
@@ -28,7 +28,7 @@ def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
             text = data.decode("utf-8").strip()
         except UnicodeDecodeError as error:
             byte = data[error.start]
-            context.failed(source.name, line, None, f"byte 0x{byte:02x} is not UTF-8; name the encoding")
+            context.failed(source.name, line, None, f"byte 0x{byte:02x} is not UTF-8; {NAME_ENCODING}")
             continue
         if text:
             yield line, text

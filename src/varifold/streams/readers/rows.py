@@ -151,6 +151,8 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
 
 def _prepare(context: Context, row: Row) -> None:
     """Read label and weight, and convert string values by the types of their columns."""
+    if context.key is not None and (is_missing(given := row.x.get(context.key)) or given in context.absent):
+        raise DataError(context.no_key(row.x))
     if context.target is not None:
         row.y = _label(context, row)
     if context.weight is not None:

@@ -116,6 +116,8 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
         if features[name].dtype in _STRINGS:
             text = nw.col(name).cast(nw.String)
             features = features.with_columns(nw.when(~text.is_in(list(context.absent))).then(text).alias(name))
+    if context.key is not None and features[context.key].null_count():
+        raise DataError(context.no_key(table.columns))
     labels = None if context.target is None else table[context.target].to_list()
     partly = labels is not None and any(map(is_missing, labels))
     if partly and context.unlabelled == "raise":
