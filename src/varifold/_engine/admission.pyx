@@ -143,6 +143,8 @@ cdef class Admission(Intake):
             self.binding.source[slot] = 0
         self.model.forget(slot)
         self.scaler.forget(slot)
+        if self.conformal is not None:
+            self.conformal.forget(slot)
         self.space.remove(slot)
         if self.space.kind[head] == FREE:
             self.model.forget(head)  # a column went with its last level

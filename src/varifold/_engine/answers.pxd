@@ -10,6 +10,8 @@ cdef class Answers(Core):
     cdef double* probs
     cdef Py_ssize_t label_room
     cdef Decision decision       # how the answer follows from the probabilities
+    cdef bint foreseen           # the instance at hand has a set of labels
+    cdef double true_score       # one less the probability of its true label
 
     cdef int reserve_labels(self, Py_ssize_t labels) except -1
     cdef int add_label(self, object y) except -1
@@ -19,4 +21,6 @@ cdef class Answers(Core):
     cdef void to_probabilities(self) noexcept nogil
     cdef int answer(self) noexcept nogil
     cdef int decide(self) noexcept nogil
+    cdef void foresee(self, int y) noexcept nogil
+    cdef int foresee_gathered(self, int y) except -1 nogil
     cdef int take(self, names, list labels, dict arrays) except -1

@@ -71,7 +71,9 @@ cdef class Answers(Core):
         self.count(y, w)
 
     cdef void count(self, int y, double w) noexcept nogil:
-        """Count the instance that was just learned: when its features were seen, its label, the step."""
+        """Count the instance that was just learned: its score, when its features were seen, its label, the step."""
+        if self.conformal is not None and self.foreseen:
+            self.conformal.observe_label(self.slots + 1, self.n, self.true_score)
         self.mark_seen()
         self.counts[y] += w
 
@@ -118,6 +120,28 @@ cdef class Answers(Core):
         if self.decision.kind != MOST_PROBABLE:
             return self.decision.choose(k, self.probs, self.counts)
         return argmax(k, self.out) if k > 1 else 0
+
+    # ---------------------------------------------------------------- sets of labels
+
+    cdef void foresee(self, int y) noexcept nogil:
+        """Bounds of the scores of the presented instance, whose probabilities are known; y is the class to be learned.
+
+        -1 is a new class, which no set can hold.
+        """
+        self.foreseen = self.model.classes > 0
+        if self.foreseen:
+            self.conformal.foresee(self.slots + 1, self.n, 0.0)
+            self.conformal.bound_scores()
+            self.true_score = 1.0 - self.probs[y] if y >= 0 else 1.0
+
+    cdef int foresee_gathered(self, int y) except -1 nogil:
+        """The same for the gathered pairs, before they are learned."""
+        self.present(1.0, False, False)
+        self.decide()
+        if self.calls_python:
+            self.raise_pending()
+        self.foresee(y)
+        return 0
 
     # ---------------------------------------------------------------- looking inside
 

@@ -16,4 +16,6 @@ cdef class Engine(Answers):
     cdef int learn_scored(self, int c) except -2
     cdef tuple explain(self, object x, int c)
     cdef int ready_row(self, int c, Py_ssize_t unknown) except -1 nogil
-    cdef tuple walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint probabilities)
+    cdef tuple walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint probabilities,
+                    bint sets)
+    cdef void write_sets(self, unsigned char* out, Py_ssize_t labels) noexcept nogil

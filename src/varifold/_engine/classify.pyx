@@ -58,6 +58,8 @@ cdef class Engine(Answers):
         """Learn the gathered pairs and these new names as class c, -1 for `new_label`: take the memory, then change."""
         if w == 0.0:
             return 0
+        if self.conformal is not None:
+            self.foresee_gathered(c)
         if pending is not None or self.model.prepares:
             self.make_ready(pending, c)
         if c < 0:
@@ -138,6 +140,19 @@ cdef class Engine(Answers):
             if best < 0:
                 return None, {}
             return self.labels[best], {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
+        finally:
+            release(self)
+
+    def sets_one(self, x):
+        """Sets of labels by coverage, ascending; empty before any label."""
+        cdef int c, j
+        claim(self)
+        try:
+            if self.ask(x, True) < 0:
+                return [set() for _ in self.conformal.coverages]
+            self.foresee(-1)
+            return [{self.labels[c] for c in range(self.model.classes) if 1.0 - self.probs[c] <= self.conformal.high[j]}
+                    for j in range(self.conformal.k)]
         finally:
             release(self)
 
@@ -281,7 +296,9 @@ cdef class Engine(Answers):
         if self.model.prepares:
             self.model.prepare(self.slots + 1, self.n, 0, c)
         self.present(1.0, True, self.step == 0)
-        self.model.learn_scored(&self.view, c, 1.0, self.out, NULL)
+        self.model.learn_scored(&self.view, c, 1.0, self.out, NULL if self.conformal is None else self.probs)
+        if self.conformal is not None:
+            self.foresee(c)
         answer = argmax(self.model.classes, self.out)
         self.count(c, 1.0)
         if self.model.n_evicted:
@@ -300,24 +317,36 @@ cdef class Engine(Answers):
             self.model.prepare(self.slots + 1, self.n, 0, c)
         return 0
 
-    def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True, bint probabilities=True):
+    cdef void write_sets(self, unsigned char* out, Py_ssize_t labels) noexcept nogil:
+        """Which labels the sets of the presented instance hold, coverages x labels."""
+        cdef int c, j
+        if not self.foreseen:
+            return
+        for j in range(self.conformal.k):
+            for c in range(self.model.classes):
+                out[j * labels + c] = 1.0 - self.probs[c] <= self.conformal.high[j]
+
+    def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True, bint probabilities=True,
+            bint sets=False):
         """Walk a block without returning to Python between instances.
 
         Without a schedule every row is predicted (when asked) and then learned (when asked). A schedule is an int64
         array of steps: i + 1 predicts row i, -(i + 1) learns row i. Returns predicted class indices (-1: none) and
-        probabilities (rows x labels known at the end), each None when not asked for.
+        probabilities (rows x labels known at the end), each None when not asked for. With `sets` there is a third:
+        which labels the sets hold, rows x coverages x labels.
         """
         cdef int64_t before = self.step
         claim(self)
         try:
             return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict,
-                             probabilities)
+                             probabilities, sets)
         except MemoryError as error:
             raise self.no_memory_after(self.step - before) from error
         finally:
             release(self)
 
-    cdef tuple walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint probabilities):
+    cdef tuple walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint probabilities,
+                    bint sets):
         cdef const int64_t[::1] ptr = block.indptr
         cdef const int32_t[::1] idx = block.indices if len(block.indices) else np.zeros(1, dtype=np.int32)
         cdef const double[::1] val = block.values if len(block.values) else np.zeros(1)
@@ -343,6 +372,9 @@ cdef class Engine(Answers):
         probs = np.zeros((n if predict and probabilities else 0, max(1, k)))
         cdef int32_t[::1] out_label = predicted
         cdef double[:, ::1] out_prob = probs
+        held = np.zeros((n if sets else 0, self.conformal.k if sets else 0, max(1, k)), dtype=np.uint8)
+        cdef unsigned char[:, :, ::1] out_sets = held
+        cdef bint foresees = self.conformal is not None and (learn or sets)
         total = steps.shape[0] if planned else n
         with nogil:
             for i in range(total):
@@ -365,7 +397,11 @@ cdef class Engine(Answers):
                     # known names, a known label: the model scores and learns in one pass
                     self.present(1.0, True, self.step == 0)
                     self.model.learn_scored(&self.view, c, 1.0, self.out,
-                                            self.probs if probabilities or by_cost else NULL)
+                                            self.probs if probabilities or by_cost or foresees else NULL)
+                    if foresees:
+                        self.foresee(c)
+                        if sets:
+                            self.write_sets(&out_sets[row, 0, 0], out_sets.shape[2])
                     out_label[row] = (self.decision.choose(self.model.classes, self.probs, self.counts) if by_cost
                                       else argmax(self.model.classes, self.out))
                     if probabilities:
@@ -379,11 +415,15 @@ cdef class Engine(Answers):
                 if predict and code > 0:
                     shared = fused and unknown == 0 and w == 1.0
                     self.present(1.0, shared, self.step == 0)
+                    out_label[row] = self.decide() if probabilities or foresees else self.answer()
                     if probabilities:
-                        out_label[row] = self.decide()
                         memcpy(&out_prob[row, 0], self.probs, self.model.classes * sizeof(double))
-                    else:
-                        out_label[row] = self.answer()
+                    if foresees:
+                        self.foresee(c)
+                        if sets:
+                            self.write_sets(&out_sets[row, 0, 0], out_sets.shape[2])
+                elif learns and foresees:
+                    self.foresee_gathered(c)
                 if learns:
                     if unknown:
                         self.admit_row(row_idx, row_val, m, c)
@@ -398,8 +438,9 @@ cdef class Engine(Answers):
                         self.apply_evictions()
                 if self.calls_python:
                     self.raise_pending()
-        return (predicted if predict else None,
-                probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
+        found = (predicted if predict else None,
+                 probs[:, :max(1, len(self.labels))] if predict and probabilities else None)
+        return (*found, held[:, :, :len(self.labels)].astype(bool)) if sets else found
 
     def labels_of(self, const int32_t[::1] codes):
         """The labels of class indices, None for -1."""

@@ -6,6 +6,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.block cimport Block
+from varifold._engine.conformal cimport Conformal
 from varifold._engine.guard cimport claim, release
 from varifold._engine.json_door cimport JsonDoor
 from varifold._engine.names cimport NUMERIC
@@ -53,6 +54,12 @@ cdef class Core(JsonDoor):
             f"no memory was left: {learned:,} instances of the block were learned and the learner is as "
             "after the last of them; max_features bounds what a learner holds", learned
         )
+
+    def quantify(self, Conformal conformal not None):
+        """Measure errors from now on, for intervals or sets; to be called before anything is learned."""
+        if self.step:
+            raise ValueError(f"{self.step} instances were learned before")
+        self.conformal = conformal
 
     # ---------------------------------------------------------------- after learning
 
@@ -148,7 +155,8 @@ cdef class Core(JsonDoor):
 
     def nbytes(self):
         """Bytes of state by part."""
-        return {**self.space.nbytes(), "scaler": self.scaler.nbytes(), "model": self.model.nbytes()}
+        held = {**self.space.nbytes(), "scaler": self.scaler.nbytes(), "model": self.model.nbytes()}
+        return held if self.conformal is None else {**held, "conformal": self.conformal.nbytes()}
 
     # ---------------------------------------------------------------- files
 
@@ -163,6 +171,9 @@ cdef class Core(JsonDoor):
         }
         for key, array in self.model.dump(self.space.size).items():
             arrays["model." + key] = array
+        if self.conformal is not None:
+            for key, array in self.conformal.dump().items():
+                arrays["conformal." + key] = array
         return names, arrays
 
     cdef int check_common(self, names, dict arrays) except -1:
@@ -187,6 +198,8 @@ cdef class Core(JsonDoor):
         self.scaler.fill(arrays["scaler"], self.space.capacity)
         self.step = int(arrays["step"][0])
         self.fit_places()
+        if self.conformal is not None:
+            self.conformal.fill({key[10:]: a for key, a in arrays.items() if key.startswith("conformal.")})
         return 0
 
     cdef int take_model(self, dict arrays) except -1:

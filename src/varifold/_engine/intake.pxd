@@ -2,6 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from varifold._engine.binding cimport Binding
+from varifold._engine.conformal cimport Conformal
 from varifold._engine.vocabulary cimport Vocabulary
 from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
@@ -14,6 +15,7 @@ cdef class Intake(Guard):
     cdef readonly Space space
     cdef readonly Scaler scaler
     cdef readonly Model model
+    cdef readonly Conformal conformal   # intervals or sets; None without
     cdef readonly int64_t step
     cdef readonly bint intercept
     cdef Py_ssize_t max_features

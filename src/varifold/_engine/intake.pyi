@@ -1,3 +1,4 @@
+from varifold._engine.conformal import Conformal
 from varifold._engine.guard import Guard
 from varifold._engine.model import Model
 from varifold._engine.scaler import Scaler
@@ -7,6 +8,7 @@ class Intake(Guard):
     space: Space
     scaler: Scaler
     model: Model
+    conformal: Conformal | None
     step: int
     intercept: bool
     def __init__(

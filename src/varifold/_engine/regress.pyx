@@ -54,6 +54,8 @@ cdef class RegressionEngine(Core):
 
     cdef void learn_view(self, double y, double w) noexcept nogil:
         """Learn the presented instance with target y."""
+        if self.conformal is not None and self.target.weight > 0.0:
+            self.conformal.observe_number(self.slots + 1, self.n, self.prediction, y)
         self.target.absorb(y, w)
         if self.n > 0 or self.model.sees_empty:
             self.rule.learn_target(&self.view, y, w)
@@ -66,6 +68,23 @@ cdef class RegressionEngine(Core):
         if self.n == 0 and not self.model.sees_empty:
             return self.target.mean
         return self.rule.predict(&self.view)
+
+    cdef void foresee(self, double prediction) noexcept nogil:
+        """Bounds around the prediction of the presented instance, which holds known features only."""
+        cdef double deviation = self.target.deviation, level = 0.0
+        if deviation > 0.0:
+            level = min(max((prediction - self.target.mean) / deviation, -3.0), 3.0)
+        self.prediction = prediction
+        self.conformal.foresee(self.slots + 1, self.n, level)
+        self.conformal.bound_number(prediction)
+
+    cdef int foresee_gathered(self) except -1 nogil:
+        """Predict the gathered pairs and lay bounds around that, before they are learned."""
+        self.present(1.0, False, False)
+        self.foresee(self.answer())
+        if self.calls_python:
+            self.raise_pending()
+        return 0
 
     # ---------------------------------------------------------------- one instance
 
@@ -88,6 +107,8 @@ cdef class RegressionEngine(Core):
         pending = self.gather(x)
         if w == 0.0:
             return 0
+        if self.conformal is not None:
+            self.foresee_gathered()
         if pending is not None or self.model.prepares:
             self.make_ready(pending, 0)
         if pending is not None:
@@ -130,6 +151,15 @@ cdef class RegressionEngine(Core):
         finally:
             release(self)
 
+    def intervals_one(self, x):
+        """(low, high) by coverage, ascending; infinite before any error was measured."""
+        claim(self)
+        try:
+            self.foresee(self.ask(x))
+            return self.conformal.bounds()
+        finally:
+            release(self)
+
     def explain_one(self, x):
         """Contributions by name, which sum to the prediction."""
         claim(self)
@@ -165,23 +195,25 @@ cdef class RegressionEngine(Core):
 
     # ---------------------------------------------------------------- blocks
 
-    def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True):
+    def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True, bint intervals=False):
         """Walk a block without returning to Python between instances.
 
         Without a schedule every row is predicted (when asked) and then learned (when asked). A schedule is an int64
         array of steps: i + 1 predicts row i, -(i + 1) learns row i. Returns one prediction per row, NaN for rows that
-        the schedule does not predict; None when not asked for.
+        the schedule does not predict; None when not asked for. With `intervals`, (predictions, bounds): low and high
+        by coverage, rows x coverages x 2.
         """
         cdef int64_t before = self.step
         claim(self)
         try:
-            return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict)
+            return self.walk(block, checked_schedule(block, schedule, learn), schedule is not None, learn, predict,
+                             intervals)
         except MemoryError as error:
             raise self.no_memory_after(self.step - before) from error
         finally:
             release(self)
 
-    cdef object walk(self, Block block, schedule, bint planned, bint learn, bint predict):
+    cdef object walk(self, Block block, schedule, bint planned, bint learn, bint predict, bint intervals):
         cdef Py_ssize_t n = len(block), row, i, total
         cdef const int64_t[::1] ptr = block.indptr
         cdef const int32_t[::1] idx = block.indices if len(block.indices) else np.zeros(1, dtype=np.int32)
@@ -193,6 +225,8 @@ cdef class RegressionEngine(Core):
         cdef int64_t code
         predicted = np.full(max(1, n), np.nan)
         cdef double[::1] out = predicted
+        bounds = np.full((n if intervals else 0, self.conformal.k if intervals else 0, 2), np.nan)
+        cdef double[:, :, ::1] out_bounds = bounds
         self.bind(block.vocabulary)
         self.reserve(int(np.diff(block.indptr).max()) if n else 0)
         total = steps.shape[0] if planned else n
@@ -205,12 +239,19 @@ cdef class RegressionEngine(Core):
                 row = (code if code > 0 else -code) - 1
                 self.step_row(code, &idx[0] + ptr[row], &val[0] + ptr[row], ptr[row + 1] - ptr[row], targets[row],
                               weights[row] if weighted else 1.0, learn and (code < 0 or not planned),
-                              &out[row] if predict and code > 0 else NULL)
+                              &out[row] if predict and code > 0 else NULL,
+                              &out_bounds[row, 0, 0] if intervals and code > 0 else NULL)
+        if intervals:
+            return predicted[:n], bounds
         return predicted[:n] if predict else None
 
     cdef int step_row(self, int64_t code, const int32_t* idx, const double* val, Py_ssize_t m, double y, double w,
-                      bint learns, double* out) except -1 nogil:
-        """Predict a row into `out`, unless that is NULL, and learn it if asked; one scaling does where it can."""
+                      bint learns, double* out, double* bounds) except -1 nogil:
+        """Predict a row into `out` and its interval into `bounds`, unless these are NULL, and learn it if asked.
+
+        One scaling does for both where it can.
+        """
+        cdef int j
         cdef Py_ssize_t unknown = self.gather_row(idx, val, m)
         cdef bint shared = False
         learns = learns and w > 0.0
@@ -220,6 +261,14 @@ cdef class RegressionEngine(Core):
             shared = learns and unknown == 0 and w == 1.0
             self.present(1.0, shared, self.step == 0)
             out[0] = self.answer()
+            if self.conformal is not None and (learns or bounds != NULL):
+                self.foresee(out[0])
+            if bounds != NULL:
+                for j in range(self.conformal.k):
+                    bounds[2 * j] = self.conformal.low[j]
+                    bounds[2 * j + 1] = self.conformal.high[j]
+        elif learns and self.conformal is not None:
+            self.foresee_gathered()
         if learns:
             if unknown:
                 self.admit_row(idx, val, m, 0)

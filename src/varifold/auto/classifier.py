@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
@@ -48,7 +48,7 @@ class AutoClassifier(VaryingClassifier):
         With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
         `objective` work with any number of labels.
-    scale, clip, max_features, evict, objective, costs
+    scale, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`. ``objective="log_loss"`` answers by the mixture alone, without the guard.
 
     Notes
@@ -130,6 +130,7 @@ class AutoClassifier(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.budget = budget
         self.threshold = threshold
@@ -143,6 +144,7 @@ class AutoClassifier(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     def _check_rules(self, objective: str, costs: Mapping[Any, Any] | None) -> None:

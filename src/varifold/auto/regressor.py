@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from varifold._engine.regression_model import RegressionModel
@@ -32,8 +33,8 @@ class AutoRegressor(VaryingRegressor):
     ----------
     loss
         What the experts are judged by: ``"squared"`` or ``"absolute"`` errors.
-    scale, clip, max_features, evict
-        See `varifold.VaryingRegressor`.
+    scale, clip, max_features, evict, coverages
+        See `varifold.VaryingRegressor`; intervals of coverage .9 are the default here.
 
     Notes
     -----
@@ -68,6 +69,7 @@ class AutoRegressor(VaryingRegressor):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"loss": OneOf("squared", "absolute")}
+    _before: ClassVar[dict[str, Any]] = {"coverages": ()}
     _cost = "O(500 present + min(known, 128)^2)"
     _uses_absence = True
 
@@ -79,9 +81,12 @@ class AutoRegressor(VaryingRegressor):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        coverages: Sequence[float] = (0.9,),
     ) -> None:
         self.loss = loss
-        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+        super().__init__(
+            scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict, coverages=coverages
+        )
 
     def _model(self) -> AutoRegression:
         return AutoRegression(_experts(), self.loss == "absolute")

@@ -2,6 +2,7 @@
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import NO_FEATURES, VaryingClassifier
+from varifold.base.coverages import Interval
 from varifold.base.importances import Importance
 from varifold.base.learner import INTERCEPT, VaryingLearner, from_bytes, load
 from varifold.base.python_rule import PythonRule
@@ -15,6 +16,7 @@ __all__ = [
     "Block",
     "Feature",
     "Importance",
+    "Interval",
     "Labels",
     "PythonRule",
     "Traits",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from river import base as river_base
 
 from varifold._engine.block import Block
 from varifold._engine.classify import Engine
+from varifold._engine.conformal import Conformal
 from varifold._engine.decision import Decision
 from varifold._engine.vocabulary import plain_label
 from varifold.base import frames
@@ -67,6 +68,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         label costs so much (> 0), and the answer maximises cost times probability. ``{true label: {answer: cost}}``: a
         matrix, and the answer has the smallest expected cost; an entry that is not given costs 0 where the answer is
         right and 1 where it is wrong. A label without a cost costs 1. `margins_one` and `explain_one` follow.
+    coverages
+        Shares of the true labels, each in (0, 1), that sets shall hold: ``(.8, .95)``. None, ``()``, costs nothing;
+        with any, each instance is also predicted before it is learned. See `predict_set_one`.
 
     """
 
@@ -90,15 +94,28 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.objective = objective
         self.costs = costs
-        super().__init__(scale=scale, fit_intercept=fit_intercept, clip=clip, max_features=max_features, evict=evict)
+        super().__init__(
+            scale=scale,
+            fit_intercept=fit_intercept,
+            clip=clip,
+            max_features=max_features,
+            evict=evict,
+            coverages=coverages,
+        )
         self.costs = plain_costs(costs)
 
     def _make_engine(self) -> Engine:
-        engine = Engine(self._model(), **self._intake())
+        return self._answering(Engine(self._model(), **self._intake()))
+
+    def _answering(self, engine: Engine) -> Engine:
+        """Let a new engine answer as the parameters say."""
         engine.answer_by(self._decision())
+        if self.coverages:
+            engine.quantify(Conformal(self.coverages, two_sided=False))
         return engine
 
     def _decision(self) -> Decision:
@@ -126,6 +143,28 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def predict_proba_one(self, x: Instance) -> dict[Any, float]:  # type: ignore[override]
         """Probability by label; empty before any label was learned. Changes nothing."""
         return self._engine.predict_proba_one(x)
+
+    def predict_set_one(self, x: Instance, coverage: float = 0.9) -> set[Any]:
+        """The labels that an instance may have: a set that holds this share of the true labels.
+
+        The coverage is one of `coverages`. It holds along the stream and adapts to drift (adaptive conformal
+        inference); the sets follow which features are present, so that it also holds while sensors are silent. The set
+        of a larger coverage contains it. It may be empty: a learner that is right more often than was asked for leaves
+        out the answers that it is least sure of. Empty before any label was learned. Changes nothing.
+
+        Examples
+        --------
+        >>> from varifold import GaussianNB
+        >>> model = GaussianNB(coverages=(0.9, 0.99))
+        >>> for step in range(300):
+        ...     model.learn_one({"load": step % 10}, "high" if step % 10 + step % 3 > 6 else "low")
+        >>> model.predict_set_one({"load": 9}), sorted(model.predict_set_one({"load": 5}, 0.99))
+        ({'high'}, ['high', 'low'])
+
+        """
+        place = self._coverage_index(coverage)
+        found: set[Any] = self._engine.sets_one(x)[place]
+        return found
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
         """Score by label; the label of the largest is predicted. Changes nothing.
@@ -248,6 +287,29 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         _, probabilities = self._engine.run(block, learn=False)
         return frames.probability_table(labels, probabilities, X)
 
+    def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """What `predict_set_one` gives for each instance.
+
+        A frame gives a frame of bools of its own kind (pandas: with the same index) with one column per label, named
+        ``str(label)``; anything else a list of sets.
+        """
+        place = self._coverage_index(coverage)
+        block = to_block(X)
+        labels = self.classes
+        frames.check_columns(labels, X)
+        _, _, held = self._engine.run(block, learn=False, probabilities=False, sets=True)
+        return frames.set_table(labels, held[:, place], X)
+
+    def run_sets(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`run_block`, and the sets given before learning: whether they hold each label, rows x coverages x labels."""
+        _check_block(block)
+        if not self.coverages:
+            self._coverage_index(0.9)
+        codes, probabilities, held = self._engine.run(block, schedule=checked_schedule(schedule), sets=True)
+        return codes, probabilities, held
+
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
         """Predict each instance, then learn it: the prequential loop, compiled.
 
@@ -265,8 +327,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives labels that arrive late.
         """
-        if not isinstance(block, Block):
-            raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
+        _check_block(block)
         codes, probabilities = self._engine.run(block, schedule=checked_schedule(schedule))
         return codes, probabilities
 
@@ -283,6 +344,11 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+
+def _check_block(block: Any) -> None:
+    if not isinstance(block, Block):
+        raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
 
 
 def _one_label(y: Hashable, target: str | None) -> str | None:

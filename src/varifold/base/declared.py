@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -53,6 +53,7 @@ class DeclaredClassifier(VaryingClassifier):
     evict: str = "oldest"
     objective: str = "accuracy"
     costs: Mapping[Any, Any] | None = None
+    coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         super().__init__(
@@ -63,6 +64,7 @@ class DeclaredClassifier(VaryingClassifier):
             evict=self.evict,
             objective=self.objective,
             costs=self.costs,
+            coverages=self.coverages,
         )
 
 
@@ -75,6 +77,7 @@ class DeclaredRegressor(VaryingRegressor):
     clip: float = 3.0
     max_features: int | None = None
     evict: str = "oldest"
+    coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         super().__init__(
@@ -83,4 +86,5 @@ class DeclaredRegressor(VaryingRegressor):
             clip=self.clip,
             max_features=self.max_features,
             evict=self.evict,
+            coverages=self.coverages,
         )

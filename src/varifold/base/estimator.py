@@ -72,7 +72,10 @@ class Estimator(river_base.Estimator):
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """A new one with the same parameters, or with these instead, that has learned nothing."""
-        return super().clone(current_names(type(self), new_params or {}), include_attributes)
+        return super().clone(_for_river(current_names(type(self), new_params or {})), include_attributes)
+
+    def _get_params(self) -> dict[str, Any]:
+        return _for_river(super()._get_params())
 
     # ------------------------------------------------------------------ looking inside
 
@@ -220,6 +223,11 @@ def _python_rules(model: Model) -> Iterator[PythonModel]:
         inner = getattr(model, part, None)
         if isinstance(inner, Model):
             yield from _python_rules(inner)
+
+
+def _for_river(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with empty tuples as lists: river looks for a class in the first place of a tuple."""
+    return {name: [] if isinstance(value, tuple) and not value else value for name, value in params.items()}
 
 
 def _other_version(header: dict[str, Any]) -> str:

@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold._engine.block import Block
+from varifold.base.coverages import Interval
 from varifold.errors import DataError
 
-__all__ = ["check_columns", "check_labels", "is_frame", "label_column", "like_index", "probability_table"]
+__all__ = [
+    "check_columns",
+    "check_labels",
+    "interval_table",
+    "is_frame",
+    "label_column",
+    "like_index",
+    "probability_table",
+    "set_table",
+]
 
 COLUMN = "prediction"
 _ONE_TYPE = ({str}, {bool}, {bytes}, {int}, {float}, {int, float})
@@ -79,7 +89,26 @@ def probability_table(labels: Sequence[Any], probabilities: NDArray[np.float64],
     """One row of probabilities per instance: a frame with one column per label when X is one, else a list of dicts."""
     if not is_frame(X):
         return [dict(zip(labels, row, strict=True)) for row in probabilities.tolist()]
-    columns = {str(label): np.ascontiguousarray(probabilities[:, j]) for j, label in enumerate(labels)}
+    return _table({str(label): probabilities[:, j] for j, label in enumerate(labels)}, X)
+
+
+def interval_table(bounds: NDArray[np.float64], X: Any) -> Any:
+    """Low and high per instance: a frame with these columns when X is one, else a list of intervals."""
+    if not is_frame(X):
+        return [Interval(*pair) for pair in bounds.tolist()]
+    return _table({"low": bounds[:, 0], "high": bounds[:, 1]}, X)
+
+
+def set_table(labels: Sequence[Any], held: NDArray[np.bool_], X: Any) -> Any:
+    """Labels per instance: a frame of bools with one column per label when X is one, else a list of sets."""
+    if not is_frame(X):
+        return [{labels[j] for j in np.flatnonzero(row)} for row in held]
+    return _table({str(label): held[:, j] for j, label in enumerate(labels)}, X)
+
+
+def _table(columns: dict[str, NDArray[Any]], X: Any) -> Any:
+    """A frame of X's kind, with its index."""
+    columns = {name: np.ascontiguousarray(column) for name, column in columns.items()}
     library = _library(X)
     if _has_index(X):
         return library.DataFrame(columns, index=X.index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from river import base as river_base
 
 from varifold._engine.model import Model
+from varifold.base.coverages import Coverages, coverage_index, plain_coverages
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
@@ -44,6 +45,8 @@ class VaryingLearner(Estimator):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+    coverages
+        Shares of the truths, each in (0, 1), that intervals or sets shall hold; none, ``()``, costs nothing.
 
     """
 
@@ -53,7 +56,9 @@ class VaryingLearner(Estimator):
         "clip": Real(0, open_low=True),
         "max_features": AnyOf(Integer(1), None),
         "evict": OneOf("oldest", "lightest"),
+        "coverages": Coverages(),
     }
+    coverages: Sequence[float] = ()
     _task: ClassVar[Task]
     _cost: ClassVar[str] = "O(present)"
     _uses_absence: ClassVar[bool] = False
@@ -69,13 +74,16 @@ class VaryingLearner(Estimator):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        coverages: Sequence[float] = (),
     ) -> None:
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.max_features = max_features
         self.evict = evict
+        self.coverages = coverages
         validate(type(self).__name__, self._constraints(), self.__dict__)
+        self.coverages = plain_coverages(coverages)
         self._engine = self._make_engine()
 
     @classmethod
@@ -107,6 +115,10 @@ class VaryingLearner(Estimator):
             "max_features": self.max_features,
             "evict": self.evict,
         }
+
+    def _coverage_index(self, coverage: float) -> int:
+        """The place of a coverage among those that errors are measured for."""
+        return coverage_index(type(self).__name__, self.coverages, coverage)
 
     @property
     @undisturbed

@@ -9,9 +9,11 @@ import numpy as np
 from river import base as river_base
 
 from varifold._engine.block import Block
+from varifold._engine.conformal import Conformal
 from varifold._engine.regress import RegressionEngine
 from varifold.base import frames
 from varifold.base.blocks import to_block, with_numbers
+from varifold.base.coverages import Interval
 from varifold.base.estimator import Name
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
 from varifold.errors import DataError
@@ -47,6 +49,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+    coverages
+        Shares of the targets, each in (0, 1), that intervals shall hold: ``(.8, .95)``. None, ``()``, costs nothing;
+        with any, each instance is also predicted before it is learned. See `predict_interval_one`.
 
     """
 
@@ -54,7 +59,10 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     _engine: RegressionEngine
 
     def _make_engine(self) -> RegressionEngine:
-        return RegressionEngine(self._model(), **self._intake())
+        engine = RegressionEngine(self._model(), **self._intake())
+        if self.coverages:
+            engine.quantify(Conformal(self.coverages, two_sided=True))
+        return engine
 
     # ------------------------------------------------------------------ one instance
 
@@ -71,6 +79,28 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def predict_one(self, x: Instance) -> float:
         """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
         return self._engine.predict_one(x)
+
+    def predict_interval_one(self, x: Instance, coverage: float = 0.9) -> Interval:
+        """Where the target of an instance lies: an interval, `low` and `high`, that holds this share of the targets.
+
+        The coverage is one of `coverages`. It holds along the stream and adapts to drift (adaptive conformal
+        inference); the width follows which features are present, so that it also holds while sensors are silent. The
+        interval holds the prediction, and that of a larger coverage contains it. Infinite before two targets were
+        learned. Changes nothing.
+
+        Examples
+        --------
+        >>> from varifold import AROWRegressor
+        >>> model = AROWRegressor(coverages=(0.5, 0.9))
+        >>> for step in range(300):
+        ...     model.learn_one({"heat": step % 7}, 20.0 + 2.0 * (step % 7) + step % 5)
+        >>> inner, outer = (model.predict_interval_one({"heat": 3}, coverage) for coverage in (0.5, 0.9))
+        >>> outer.low < inner.low < model.predict_one({"heat": 3}) < inner.high < outer.high
+        True
+
+        """
+        place = self._coverage_index(coverage)
+        return Interval(*self._engine.intervals_one(x)[place])
 
     def explain_one(self, x: Instance, *, by_column: bool = False) -> dict[Name, float]:
         """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
@@ -108,14 +138,37 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """
         return frames.label_column(self._engine.run(_block(X, y, w)).tolist(), X)
 
+    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """What `predict_interval_one` gives for each instance.
+
+        A pandas, polars or pyarrow frame gives a frame of its kind with the columns low and high, anything else a list.
+        """
+        place = self._coverage_index(coverage)
+        _, bounds = self._engine.run(to_block(X), learn=False, intervals=True)
+        return frames.interval_table(bounds[:, place], X)
+
+    def run_intervals(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`run_block`, and the intervals given before learning: rows x coverages x (low, high)."""
+        _check_block(block)
+        if not self.coverages:
+            self._coverage_index(0.9)
+        predictions, bounds = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), intervals=True)
+        return predictions, bounds
+
     def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """Predict and learn a block, for evaluation: one prediction per row, NaN for a row that is not predicted.
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
         """
-        if not isinstance(block, Block):
-            raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
+        _check_block(block)
         return self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+
+
+def _check_block(block: Any) -> None:
+    if not isinstance(block, Block):
+        raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")
 
 
 def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:

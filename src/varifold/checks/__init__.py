@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from varifold.base.learner import is_regressor
-from varifold.checks import answering, doors, numbers, spaces
+from varifold.checks import answering, doors, numbers, spaces, uncertainty
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
@@ -82,6 +82,10 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (doors.check_schedule, ("run_block",)),
     (doors.check_frames, SECOND_DOOR),
     (doors.check_changing_columns, SECOND_DOOR),
+    (uncertainty.check_intervals, ("coverages", "predict_interval_one")),
+    (uncertainty.check_sets, ("coverages", "predict_set_one")),
+    (uncertainty.check_uncertain_doors, ("coverages", "predict_interval_many", *SECOND_DOOR)),
+    (uncertainty.check_uncertain_doors, ("coverages", "predict_set_many", *SECOND_DOOR)),
     (doors.check_saved, ("save", "load")),
     (doors.check_bytes, ("to_bytes", "from_bytes")),
 )

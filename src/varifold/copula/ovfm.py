@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from varifold._engine.one_vs_rest import BinaryRule
@@ -60,7 +60,7 @@ class OVFM(VaryingClassifier):
     max_dense
         Most features under the copula; when there are more, it covers the recently most active ones, and the others
         are known to the raw and presence learners only (`features` shows the role of each).
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`; the scaler serves the raw learner, the copula takes the values as given.
 
     Notes
@@ -159,6 +159,7 @@ class OVFM(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.window = window
         self.batch = batch
@@ -186,6 +187,7 @@ class OVFM(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     def _model(self) -> OVFMModel:

@@ -36,7 +36,7 @@ class EvolvingClassifier(DeclaredClassifier):
         Learns after which features that joined become ordinary ones when nothing has gone.
     max_dense
         Most features on a side of the map, and in a full covariance.
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -45,7 +45,7 @@ class PAFE(Mixture, PAUpdate):
         are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes

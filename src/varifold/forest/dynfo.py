@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 from varifold.base.classifier import Name, VaryingClassifier
@@ -53,7 +53,7 @@ class DynFo(VaryingClassifier):
         Features drawn for a stump at the most, so that a wide stream costs no more than a narrow one; None: any number.
     seed
         Of the features drawn, and of the stumps learned again.
-    max_features, evict, objective, costs
+    max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -145,6 +145,7 @@ class DynFo(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.M = M
         self.N = N
@@ -164,6 +165,7 @@ class DynFo(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -74,7 +74,7 @@ class ORF3V(VaryingClassifier):
         many are on trial. 0: none. They need ``vote="prior"``.
     seed
         Of the thresholds, and of the pairs tried.
-    max_features, evict, objective, costs
+    max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -174,6 +174,7 @@ class ORF3V(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.J = J
         self.K = K
@@ -199,6 +200,7 @@ class ORF3V(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
         if pairs and vote == "paper":
             raise ParameterError(

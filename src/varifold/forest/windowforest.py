@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from varifold.base.classifier import VaryingClassifier
@@ -33,7 +33,7 @@ class WindowForest(VaryingClassifier):
         Instances' worth of the parent's probabilities mixed into every node.
     seed
         Of the columns and values drawn.
-    max_features, evict, objective, costs
+    max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -98,6 +98,7 @@ class WindowForest(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.trees = trees
         self.window = window
@@ -113,6 +114,7 @@ class WindowForest(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     @classmethod

@@ -25,7 +25,7 @@ class Additive(DeclaredClassifier):
         Slots that may have bins; later features are linear only, and `traits` says so.
     memory
         Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -27,7 +27,7 @@ class AdditiveRegressor(DeclaredRegressor):
         Slots that may have bins; later features are linear only, and `traits` says so.
     memory
         Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes

@@ -26,7 +26,7 @@ class AROW(LinearClassifier):
         ``"diagonal"`` or ``"full"``.
     max_dense
         With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, and `traits` says so.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -26,7 +26,7 @@ class AROWRegressor(DeclaredRegressor):
         ``"diagonal"`` or ``"full"``.
     max_dense
         With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, and `traits` says so.
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes

@@ -12,7 +12,7 @@ class MeanRegressor(DeclaredRegressor):
 
     Parameters
     ----------
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes

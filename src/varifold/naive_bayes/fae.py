@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 from varifold.base.classifier import Name, VaryingClassifier
@@ -51,7 +51,7 @@ class FAE(VaryingClassifier):
         Observations added to every count (> 0).
     max_learners
         Members at the most; the least accurate makes room. The paper has no bound.
-    max_features, evict, objective, costs
+    max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -132,6 +132,7 @@ class FAE(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.M = M
         self.m = m
@@ -149,6 +150,7 @@ class FAE(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     @classmethod

@@ -21,7 +21,7 @@ class GaussianNB(DeclaredClassifier):
     ----------
     prior
         Observations of all classes together that are added to each class's mean, variance and share (> 0).
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`. Values are taken as given, `scale` and `clip` are without effect; without intercept
         the classes count as equally frequent.
 

@@ -22,7 +22,7 @@ class NB3(DeclaredClassifier):
         Share of the present features that are used, those of largest χ² first, in (0, 1].
     prior
         Observations added to every count (> 0).
-    scale, fit_intercept, clip, max_features, evict, objective, costs
+    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes

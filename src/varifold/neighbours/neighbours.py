@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from varifold.base.classifier import VaryingClassifier
@@ -23,7 +23,7 @@ class Neighbours(VaryingClassifier):
         Neighbours that vote.
     window
         Instances remembered.
-    scale, clip, max_features, evict, objective, costs
+    scale, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -64,6 +64,7 @@ class Neighbours(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.k = k
         self.window = window
@@ -75,6 +76,7 @@ class Neighbours(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     def _model(self) -> NeighboursModel:

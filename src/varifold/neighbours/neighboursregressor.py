@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from varifold.base.params import Constraint, Integer
@@ -21,7 +22,7 @@ class NeighboursRegressor(VaryingRegressor):
         Neighbours that count.
     window
         Instances remembered.
-    scale, clip, max_features, evict
+    scale, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes
@@ -56,10 +57,13 @@ class NeighboursRegressor(VaryingRegressor):
         clip: float = 3.0,
         max_features: int | None = None,
         evict: str = "oldest",
+        coverages: Sequence[float] = (),
     ) -> None:
         self.k = k
         self.window = window
-        super().__init__(scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict)
+        super().__init__(
+            scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict, coverages=coverages
+        )
 
     def _model(self) -> NeighboursRegression:
         return NeighboursRegression(self.k, self.window)

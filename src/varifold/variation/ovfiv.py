@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from varifold._engine.classify import Engine
@@ -59,7 +59,7 @@ class OVFIV(VaryingClassifier):
         for being sure.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
-    max_features, evict, objective, costs
+    max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
@@ -141,6 +141,7 @@ class OVFIV(VaryingClassifier):
         evict: str = "oldest",
         objective: str = "accuracy",
         costs: Mapping[Any, Any] | None = None,
+        coverages: Sequence[float] = (),
     ) -> None:
         self.base = base
         self.eta = eta
@@ -160,6 +161,7 @@ class OVFIV(VaryingClassifier):
             evict=evict,
             objective=objective,
             costs=costs,
+            coverages=coverages,
         )
 
     @classmethod
@@ -182,6 +184,8 @@ class OVFIV(VaryingClassifier):
             raise ParameterError("the base learner shares the features of OVFIV: give max_features to OVFIV itself")
         if native and (base.objective != "accuracy" or base.costs is not None):
             raise ParameterError("the answers are those of OVFIV: give objective or costs to OVFIV itself")
+        if native and base.coverages:
+            raise ParameterError("the sets are those of OVFIV: give coverages to OVFIV itself")
         inherited: dict[str, tuple[Any, Any]] = {
             "scale": (self.scale, base.scale if native else "none"),
             "intercept": (self.fit_intercept, base.fit_intercept if native else False),
@@ -196,8 +200,7 @@ class OVFIV(VaryingClassifier):
             evict=self.evict,
             **used,
         )
-        engine.answer_by(self._decision())
-        return engine
+        return self._answering(engine)
 
     def _around(self, base: Model) -> OVFIVModel:
         if isinstance(self.eta, str):

@@ -1,0 +1,241 @@
+"""How large an error to expect of an instance, from the evidence that is present.
+
+The expected size is a base plus four parts: which features are present (a linear model on presence, each less its mean,
+with one variance per weight as in diagonal AROW, and the number present beside them), how far the prediction is from
+the mean of the targets, and how the last errors compared with what was expected, slowly and quickly forgotten. Which
+parts help depends on the stream: eight combinations are mixed by exponential weights. With `is_scale` the logarithm of
+the size is learned, for intervals whose width is a multiple of it; otherwise the mean of a score in [0, 1].
+
+O(min(known, 256)) per instance learned, O(present) per instance foreseen.
+"""
+
+import numpy as np
+
+from libc.math cimport exp, fabs, log
+from libc.stdint cimport int32_t
+
+from varifold._engine.state cimport FIXED, FLOAT64, State
+from varifold._numeric.hedge cimport (
+    FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_weights,
+)
+
+cdef enum:   # places in `numbers`
+    SEEN               # instances learned
+    STARTED            # 1 once an error other than 0 came
+    BASE
+    HELD               # sum over slots of weight times count
+    MEAN_AMOUNT        # mean number of features present
+    LEVEL_WEIGHT
+    LEVEL_VARIANCE
+    RECENT_SLOW
+    RECENT_FAST
+    NUMBERS
+
+cdef double RATE = 0.3             # of the exponential weights
+cdef double SHARE = 0.001
+cdef double NOISE = 100.0          # of the errors, in AROW's r
+cdef double BASE_RATE = 0.002      # at least, once there were many errors
+cdef double JUMP_RATE = 0.02       # while errors lie beyond the largest that is learned
+cdef double SOFTENING = 0.3        # sizes near 0 tell little: log((size + .3 scale) / 1.3 scale)
+cdef double LARGEST = 2.0          # error of an expected log size, at most
+cdef double SLOW_RATE = 0.05
+cdef double FAST_RATE = 0.15
+cdef double SLOW_TRUST = 0.5
+cdef double FAST_TRUST = 0.7
+cdef double EXTREME = 690.0        # exp() of it is finite, and not 0
+
+
+cdef inline double within(double value, double bound) noexcept nogil:
+    return bound if value > bound else -bound if value < -bound else value
+
+
+cdef class Evidence:
+    """The expected size of an error, given what is present."""
+
+    def __cinit__(self, bint is_scale):
+        self.is_scale = is_scale
+        self.arrays = State()
+        # without a level, as for classifiers, the last four experts would equal the first four
+        if experts_make(&self.experts, EXPERTS if is_scale else EXPERTS // 2, FIXED_RATE, RATE, SHARE) < 0:
+            raise MemoryError
+        self.declare_tracked()
+        self.numbers[LEVEL_VARIANCE] = 1.0
+
+    def __dealloc__(self):
+        experts_free(&self.experts)
+
+    cdef int declare_tracked(self) except -1:
+        """The numbers of the learner and its arrays over tracked slots, all of a fixed length."""
+        cdef State state = self.arrays
+        state.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, NUMBERS)
+        state.declare("experts", <void**> &self.saved_experts, FIXED, 1, FLOAT64, True, self.experts.k + 1)
+        state.declare("weight", <void**> &self.weight, FIXED, 1, FLOAT64, True, TRACKED, 0.0, -1e6, 1e6)
+        state.declare("variance", <void**> &self.variance, FIXED, 1, FLOAT64, True, TRACKED, 1.0, 0.0, 1.0)
+        state.declare("count", <void**> &self.count, FIXED, 1, FLOAT64, True, TRACKED, 0.0, 0.0)
+        state.scratch(<void**> &self.x, FIXED, 1, FLOAT64, TRACKED)
+        return 0
+
+    cdef double seen(self) noexcept nogil:
+        """Instances learned."""
+        return self.numbers[SEEN]
+
+    # ---------------------------------------------------------------- before learning
+
+    cdef void foresee(self, const int32_t* slots, Py_ssize_t n, double level) noexcept nogil:
+        """Lay out what is expected of an instance with these slots, none of them new; changes no state."""
+        cdef Py_ssize_t i
+        cdef int32_t s
+        cdef double* numbers = self.numbers
+        cdef double weights[EXPERTS]
+        cdef double present = 0.0
+        self.level = level
+        self.amount = 0.0
+        if numbers[SEEN] > 0.0:
+            self.amount = within(log((n + 1.0) / (numbers[MEAN_AMOUNT] + 1.0)), 2.0)
+            present = self.weight[0] * self.amount - numbers[HELD] / numbers[SEEN]
+            for i in range(n):
+                s = slots[i]
+                if s < TRACKED and self.count[s] > 0.0:
+                    present += self.weight[s]
+        self.part[PRESENCE] = present
+        self.part[LEVEL] = numbers[LEVEL_WEIGHT] * level
+        self.part[SLOW] = SLOW_TRUST * numbers[RECENT_SLOW]
+        self.part[FAST] = FAST_TRUST * numbers[RECENT_FAST]
+        experts_weights(&self.experts, weights)
+        self.expected = numbers[BASE]
+        for i in range(self.experts.k):
+            self.offset[i] = self.part[PRESENCE] if i % 4 else 0.0
+            if i % 4 > 1:
+                self.offset[i] += self.part[SLOW] if i % 4 == 2 else self.part[FAST]
+            if i >= 4:
+                self.offset[i] += self.part[LEVEL]
+            self.expected += weights[i] * self.offset[i]
+        self.expected = within(self.expected, EXTREME)
+
+    cdef double scale(self) noexcept nogil:
+        """The expected size itself, where its logarithm is learned; 0 while every error was 0."""
+        return exp(self.expected) if self.numbers[STARTED] > 0.0 else 0.0
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void begin(self, double size) noexcept nogil:
+        """Let the first error other than 0 be the base, so that any unit will do."""
+        if self.numbers[STARTED] > 0.0 or (self.is_scale and size <= 0.0):
+            return
+        self.numbers[STARTED] = 1.0
+        if self.is_scale:
+            self.expected += within(log(size), EXTREME) - self.numbers[BASE]
+            self.numbers[BASE] = within(log(size), EXTREME)
+
+    cdef void learn(self, const int32_t* slots, Py_ssize_t n, double size) noexcept nogil:
+        """Learn the size of the error of the instance that was foreseen; its slots may have become more since."""
+        cdef double* numbers = self.numbers
+        cdef double known, whole, rate
+        self.begin(size)
+        if numbers[STARTED] > 0.0:
+            known = self.error(numbers[BASE] + self.part[PRESENCE], size)
+            whole = self.error(numbers[BASE] + self.part[PRESENCE] + self.part[LEVEL], size)
+            self.judge(size)
+            self.center(slots, n)
+            self.learn_presence(known)
+            self.learn_level(whole)
+            rate = max(1.0 / (numbers[SEEN] + 1.0), JUMP_RATE if fabs(known) >= LARGEST else BASE_RATE)
+            numbers[BASE] = within(numbers[BASE] + rate * known, EXTREME)
+            numbers[RECENT_SLOW] += SLOW_RATE * (whole - numbers[RECENT_SLOW])
+            numbers[RECENT_FAST] += FAST_RATE * (whole - numbers[RECENT_FAST])
+        self.count_present(slots, n)
+
+    cdef double error(self, double expected, double size) noexcept nogil:
+        """How far a size is from what was expected, within +-LARGEST."""
+        cdef double ratio
+        if not self.is_scale:
+            return size - expected
+        ratio = size / exp(within(expected, EXTREME))
+        return within(log((ratio + SOFTENING) / (1.0 + SOFTENING)), LARGEST)
+
+    cdef void judge(self, double size) noexcept nogil:
+        """Weigh the experts: by the likelihood of a Laplace distribution of their scale, or by squared error."""
+        cdef int i
+        cdef double loss[EXPERTS]
+        cdef double base = self.numbers[BASE]
+        for i in range(self.experts.k):
+            if self.is_scale:
+                loss[i] = min(size / exp(within(base + self.offset[i], EXTREME)), 5.0) + self.offset[i]
+            else:
+                loss[i] = 4.0 * (size - base - self.offset[i]) ** 2
+        experts_learn(&self.experts, loss, 1.0)
+
+    cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
+        """Presence of each tracked slot less its mean; 0 of a slot that no earlier instance held."""
+        cdef Py_ssize_t i
+        cdef double seen = max(1.0, self.numbers[SEEN])
+        for i in range(1, TRACKED):
+            self.x[i] = -self.count[i] / seen
+        for i in range(n):
+            if slots[i] < TRACKED and self.count[slots[i]] > 0.0:
+                self.x[slots[i]] += 1.0
+        self.x[0] = self.amount
+
+    cdef void learn_presence(self, double error) noexcept nogil:
+        """One step of AROW for numbers, with one variance per weight: w += S x e / (r + x S x), S -= (S x)^2 / (...)."""
+        cdef Py_ssize_t i
+        cdef double gain, total = NOISE
+        for i in range(TRACKED):
+            total += self.variance[i] * self.x[i] * self.x[i]
+        for i in range(TRACKED):
+            if self.x[i] != 0.0:
+                gain = self.variance[i] * self.x[i]
+                self.weight[i] += gain * error / total
+                self.variance[i] -= gain * gain / total
+
+    cdef void learn_level(self, double error) noexcept nogil:
+        """The same step for the weight of the prediction's level."""
+        cdef double gain = self.numbers[LEVEL_VARIANCE] * self.level
+        cdef double total = NOISE + gain * self.level
+        self.numbers[LEVEL_WEIGHT] += gain * error / total
+        self.numbers[LEVEL_VARIANCE] -= gain * gain / total
+
+    cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
+        """Count the instance and its slots."""
+        cdef Py_ssize_t i
+        cdef double held = 0.0
+        cdef double* numbers = self.numbers
+        for i in range(n):
+            if slots[i] < TRACKED:
+                self.count[slots[i]] += 1.0
+        for i in range(1, TRACKED):
+            held += self.weight[i] * self.count[i]
+        numbers[HELD] = held
+        numbers[MEAN_AMOUNT] += (n - numbers[MEAN_AMOUNT]) / (numbers[SEEN] + 1.0)
+        numbers[SEEN] += 1.0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """The feature of this slot is evicted."""
+        if 0 < slot < TRACKED:
+            self.numbers[HELD] -= self.weight[slot] * self.count[slot]
+            self.weight[slot] = 0.0
+            self.variance[slot] = 1.0
+            self.count[slot] = 0.0
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self):
+        """The state as a dict of arrays."""
+        experts_dump(&self.experts, self.saved_experts)
+        return self.arrays.dump(0, 1)
+
+    def fill(self, dict arrays):
+        """Take what dump() gave."""
+        numbers = arrays["numbers"]
+        self.arrays.fill(arrays, 0, 0, 1)
+        if not (numbers[SEEN] >= 0.0 and 0.0 <= numbers[LEVEL_VARIANCE] <= 1.0 and numbers[MEAN_AMOUNT] >= 0.0
+                and np.abs(numbers[[BASE, RECENT_SLOW, RECENT_FAST]]).max() <= EXTREME
+                and np.abs(numbers[[LEVEL_WEIGHT, HELD]]).max() <= 1e300 and (arrays["count"] <= numbers[SEEN]).all()):
+            raise ValueError(f"numbers of the expected error {numbers.tolist()}")
+        if arrays["experts"][0] < 0.0 or (arrays["experts"][1:] > 0.0).any() or arrays["experts"][1:].max() < 0.0:
+            raise ValueError(f"log weights of {arrays['experts'].tolist()}")
+        experts_fill(&self.experts, self.saved_experts)
+
+    def nbytes(self):
+        """Bytes held."""
+        return self.arrays.nbytes()

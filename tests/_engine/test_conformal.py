@@ -1,0 +1,316 @@
+"""Intervals and sets: the equations, both doors, files, copies, refusals, and that nothing changes without them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import varifold
+from tests.oracles.conformal import Conformal
+from varifold import AROW, AROWRegressor, AutoRegressor, GaussianNB, MeanRegressor, merge
+from varifold.errors import ModelFileError, ParameterError
+
+Pairs = list[tuple[dict[str, Any], float]]
+
+
+def numbers(n: int, seed: int = 0, quiet: int = 10**9) -> Pairs:
+    """Targets of five features, each present with .7; from `quiet` on the heaviest is silent; names and strings too."""
+    rng = np.random.default_rng(seed)
+    pairs: Pairs = []
+    for step in range(n):
+        v = rng.normal(size=5)
+        x: dict[str, Any] = {f"f{j}": float(v[j]) for j in range(5) if rng.random() < 0.7}
+        if step >= quiet:
+            x.pop("f0", None)
+        if step % 50 == 7:
+            x[f"new{step}"] = 1.0
+        x["unit"] = "ab"[step % 2]
+        pairs.append((x, float(v @ np.array([6.0, 2.0, 1.0, 1.0, 0.0]) + rng.normal())))
+    return pairs
+
+
+def labelled(pairs: Pairs) -> list[tuple[dict[str, Any], Any]]:
+    return [(x, "high" if y > 2 else "low" if y < -2 else 0) for x, y in pairs]
+
+
+def names(x: dict[str, Any]) -> set[str]:
+    return {f"{name}={value}" if isinstance(value, str) else name for name, value in x.items()}
+
+
+# ---------------------------------------------------------------- the equations
+
+
+@pytest.mark.parametrize("make", [AROWRegressor, MeanRegressor])
+def test_intervals_follow_the_oracle(make: Any) -> None:
+    model, oracle = make(coverages=(0.9, 0.5)), Conformal((0.5, 0.9), numbers=True)
+    pairs, known, targets = numbers(1300), set(), []
+    for x, y in pairs:
+        prediction = model.predict_one(x)
+        deviation = float(np.std(targets)) if targets else 0.0
+        level = float(np.clip((prediction - np.mean(targets)) / deviation, -3, 3)) if deviation > 0 else 0.0
+        wanted = oracle.interval(names(x) & known, prediction, level)
+        found = [model.predict_interval_one(x, coverage) for coverage in (0.5, 0.9)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+        if targets:
+            oracle.observe(names(x), y, prediction)
+        model.learn_one(x, y)
+        known |= names(x)
+        targets.append(y)
+
+
+def test_sets_follow_the_oracle() -> None:
+    model, oracle = GaussianNB(coverages=(0.6, 0.9)), Conformal((0.6, 0.9), numbers=False)
+    known: set[str] = set()
+    for x, y in labelled(numbers(1300)):
+        share = model.predict_proba_one(x)
+        highest = oracle.highest(names(x) & known) if share else [-math.inf, -math.inf]
+        for coverage, high in zip((0.6, 0.9), highest, strict=True):
+            found = model.predict_set_one(x, coverage)
+            sure = {label for label, p in share.items() if 1 - p <= high - 1e-9}
+            assert sure <= found <= {label for label, p in share.items() if 1 - p <= high + 1e-9}
+        if share:
+            oracle.observe(names(x), 1 - share.get(y, 0.0))
+        model.learn_one(x, y)
+        known |= names(x)
+
+
+# ---------------------------------------------------------------- what is promised
+
+
+@pytest.mark.parametrize("quiet", [1200, 1800])
+def test_coverage_holds_inside_an_outage_and_the_band_widens(quiet: int) -> None:
+    pairs = numbers(3000, seed=4, quiet=quiet)
+    y = np.array([target for _, target in pairs])
+    block = varifold.to_block([x for x, _ in pairs], y.tolist(), numeric=True)
+    _, bounds = AutoRegressor().run_intervals(block)
+    low, high = bounds[:, 0].T
+    covered = (low <= y) & (y <= high)
+    assert 0.88 <= covered.mean() <= 0.92
+    assert 0.85 <= covered[quiet : quiet + 500].mean() <= 0.95
+    assert (high - low)[quiet + 100 :].mean() > 1.3 * (high - low)[200:quiet].mean()
+
+
+def test_the_width_knows_which_sensor_is_silent() -> None:
+    model = AutoRegressor()
+    for x, y in numbers(2500, seed=2):
+        model.learn_one(x, y)
+    whole = {f"f{j}": 0.1 for j in range(5)} | {"unit": "a"}
+    width = {
+        silent: np.diff(model.predict_interval_one({k: v for k, v in whole.items() if k != silent}))[0]
+        for silent in ("f0", "f4", "none")
+    }
+    assert width["f0"] > 1.5 * width["none"]
+    assert width["f4"] < 1.2 * width["none"]
+
+
+@pytest.mark.parametrize("factor", [100.0, 0.01])
+def test_a_jump_of_the_scale_is_followed(factor: float) -> None:
+    rng = np.random.default_rng(3)
+    scale = np.where(np.arange(3000) < 1500, 1.0, factor)
+    x = rng.normal(size=3000)
+    y = (2.0 * x + rng.normal(size=3000)) * scale
+    block = varifold.to_block([{"x": float(v)} for v in x], y.tolist(), numeric=True)
+    _, bounds = AROWRegressor(coverages=(0.9,)).run_intervals(block)
+    covered = (bounds[:, 0, 0] <= y) & (y <= bounds[:, 0, 1])
+    assert 0.85 <= covered[1500:2000].mean() <= 0.95
+
+
+def test_sets_hold_their_coverage() -> None:
+    pairs = labelled(numbers(3000, seed=6, quiet=1500))
+    block = varifold.to_block([x for x, _ in pairs], [y for _, y in pairs])
+    model = AROW(coverages=(0.9,))
+    _, _, held = model.run_sets(block)
+    place = {label: i for i, label in enumerate(model.classes)}
+    covered = held[np.arange(3000), 0, [place[y] for _, y in pairs]]
+    assert 0.88 <= covered.mean() <= 0.92
+    assert 0.85 <= covered[1500:2000].mean() <= 0.95
+    assert 1.0 < held[:, 0].sum(axis=1).mean() < 2.5
+
+
+def test_before_anything_was_measured() -> None:
+    model = AROWRegressor(coverages=(0.9,))
+    assert model.predict_interval_one({"a": 1.0}) == (-math.inf, math.inf)
+    model.learn_one({"a": 1.0}, 3.0)
+    assert model.predict_interval_one({"a": 1.0}) == (-math.inf, math.inf)
+    model.learn_one({"a": 2.0}, 4.0)
+    assert all(map(math.isfinite, model.predict_interval_one({"a": 1.0})))
+    classifier = GaussianNB(coverages=(0.9,))
+    assert classifier.predict_set_one({"a": 1.0}) == set()
+    classifier.learn_one({"a": 1.0}, "only")
+    assert classifier.predict_set_one({"a": 1.0}) == {"only"}
+
+
+def test_exact_predictions_have_intervals_without_width() -> None:
+    model = MeanRegressor(coverages=(0.9,))
+    for _ in range(50):
+        model.learn_one({"a": 1.0}, 7.0)
+    assert model.predict_interval_one({"a": 1.0}) == (7.0, 7.0)
+    model.learn_one({"a": 1.0}, 1007.0)
+    assert all(map(math.isfinite, model.predict_interval_one({"a": 1.0})))
+
+
+def test_labels_keep_their_types() -> None:
+    model = AROW(coverages=(0.99,))
+    for step in range(60):
+        model.learn_one({"a": float(step % 3)}, (0, True, "x")[step * 7 % 3] if step % 2 else 0)
+    held = {label for a in range(3) for label in model.predict_set_one({"a": float(a)}, 0.99)}
+    assert {type(label) for label in held} <= {int, bool, str}
+    assert held <= set(model.classes)
+
+
+# ---------------------------------------------------------------- both doors, files, copies
+
+
+@pytest.mark.parametrize("bound", [None, 12])
+def test_the_doors_of_regressors_are_equal(bound: int | None) -> None:
+    pairs = numbers(500)
+    one, many, learned = (AROWRegressor(coverages=(0.5, 0.9), max_features=bound) for _ in range(3))
+    wanted = []
+    for x, y in pairs:
+        wanted.append([one.predict_interval_one(x, coverage) for coverage in (0.5, 0.9)])
+        one.learn_one(x, y)
+    block = varifold.to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=True)
+    _, bounds = many.run_intervals(block)
+    learned.learn_many(block)
+    assert np.array_equal(np.array(wanted), bounds)
+    assert one.to_bytes() == many.to_bytes() == learned.to_bytes()
+    asked = [one.predict_interval_one(x) for x, _ in pairs]
+    assert one.predict_interval_many([x for x, _ in pairs]) == asked
+    assert one.to_bytes() == many.to_bytes()
+
+
+@pytest.mark.parametrize("make", [AROW, GaussianNB, varifold.OVFIV])
+@pytest.mark.parametrize("bound", [None, 12])
+def test_the_doors_of_classifiers_are_equal(make: Any, bound: int | None) -> None:
+    pairs = labelled(numbers(400))
+    one, many, learned, lines = (make(coverages=(0.5, 0.9), max_features=bound) for _ in range(4))
+    wanted = []
+    for step, (x, y) in enumerate(pairs):
+        wanted.append([one.predict_set_one(x, coverage) for coverage in (0.5, 0.9)])
+        one.learn_one(x, y)
+        (lines.learn_json if step % 2 else lines.predict_learn_json)(json.dumps(x), y)
+    block = varifold.to_block([x for x, _ in pairs], [y for _, y in pairs])
+    _, _, held = many.run_sets(block)
+    learned.predict_learn_many(block)
+    known = many.classes
+    assert wanted == [[{known[j] for j in np.flatnonzero(row)} for row in rows] for rows in held]
+    assert one.to_bytes() == many.to_bytes() == learned.to_bytes() == lines.to_bytes()
+    assert one.predict_set_many(block) == [one.predict_set_one(x) for x, _ in pairs]
+
+
+def test_frames_keep_their_kind() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, None, 1.5]}, index=[7, 8, 9])
+    number = AROWRegressor(coverages=(0.9,))
+    number.learn_many(frame, [1.0, 2.0, 4.0])
+    intervals = number.predict_interval_many(frame)
+    assert list(intervals.columns) == ["low", "high"]
+    assert list(intervals.index) == [7, 8, 9]
+    label = AROW(coverages=(0.9,))
+    label.learn_many(frame, ["x", "y", "x"])
+    sets = label.predict_set_many(frame)
+    assert list(sets.columns) == ["x", "y"]
+    assert sets.to_numpy().dtype == bool
+
+
+@pytest.mark.parametrize("make", [AROWRegressor, AROW])
+def test_files_pickles_and_copies_go_on_as_if_nothing_had_happened(make: Any, tmp_path: Any) -> None:
+    pairs = numbers(900) if make is AROWRegressor else labelled(numbers(900))
+    model = make(coverages=(0.8, 0.9))
+    for x, y in pairs[:600]:
+        model.learn_one(x, y)
+    model.save(tmp_path / "model")
+    others = [varifold.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    assert all(other.coverages == (0.8, 0.9) for other in others)
+    for x, y in pairs[600:]:
+        for each in (model, *others):
+            each.learn_one(x, y)
+    assert all(other.to_bytes() == model.to_bytes() for other in others)
+
+
+def test_unsound_files_are_refused() -> None:
+    model = AROWRegressor(coverages=(0.9,))
+    for x, y in numbers(50):
+        model.learn_one(x, y)
+    names_, labels_, arrays = model._engine.dump()
+    for key, at, value in (
+        ("conformal.place", 0, 1001),
+        ("conformal.place", 1, 3),
+        ("conformal.miss", 0, 1.5),
+        ("conformal.scores", 3, np.nan),
+        ("conformal.evidence.variance", 2, -1.0),
+        ("conformal.evidence.numbers", 0, -1.0),
+        ("conformal.evidence.experts", 1, 5.0),
+        ("conformal.evidence.count", 1, 1e6),
+    ):
+        broken = {name: array.copy() for name, array in arrays.items()}
+        broken[key][at] = value
+        other = AROWRegressor(coverages=(0.9,))
+        with pytest.raises(ValueError, match=key.rpartition(".")[2] + "|scores, the next|numbers of|log weights"):
+            other._engine.fill(names_, labels_, broken)
+    with pytest.raises(ModelFileError):
+        AROW.from_bytes(model.to_bytes())
+
+
+# ---------------------------------------------------------------- off, and refusals
+
+
+@pytest.mark.parametrize("make", [AROWRegressor, AROW, AutoRegressor, varifold.AutoClassifier])
+def test_answers_are_the_same_with_and_without(make: Any) -> None:
+    pairs = numbers(200) if varifold.base.learner.is_regressor(make) else labelled(numbers(200))
+    plain, measured = make(coverages=()), make(coverages=(0.9,))
+    for x, y in pairs:
+        assert plain.predict_one(x) == measured.predict_one(x)
+        plain.learn_one(x, y)
+        measured.learn_one(x, y)
+    state, other = plain._engine.dump()[2], measured._engine.dump()[2]
+    assert set(other) - set(state) == {key for key in other if key.startswith("conformal.")}
+    assert all(np.array_equal(state[key], other[key]) for key in state)
+    assert "conformal" not in plain.state_bytes()
+    assert "conformal" in measured.state_bytes()
+
+
+def test_weights_of_zero_measure_nothing() -> None:
+    model = AROWRegressor(coverages=(0.9,))
+    for x, y in numbers(60):
+        model.learn_one(x, y)
+    before = model.to_bytes()
+    model.learn_one({"f0": 1.0}, 1e6, w=0.0)
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "bad", [0, 1, 0.9, None, "0.9", (0,), (1,), (0.0,), (1.0,), (-0.1,), (math.nan,), ("0.9",), (True,), (0.9, 0.9)]
+)
+def test_bad_coverages_are_refused_when_made(bad: Any) -> None:
+    with pytest.raises(ParameterError, match="'coverages' parameter of AROWRegressor must be a tuple of different"):
+        AROWRegressor(coverages=bad)
+
+
+@pytest.mark.parametrize("bad", [0.8, 0.0, 1.0, math.nan, "0.9", None])
+def test_a_coverage_that_is_not_measured_is_refused(bad: Any) -> None:
+    with pytest.raises(ParameterError, match=r"has no coverage .*, only 0.9.*make it with coverages=\(0.9, "):
+        AutoRegressor().predict_interval_one({"a": 1.0}, bad)
+    with pytest.raises(ParameterError, match=r"made with coverages=\(\)"):
+        AROW().predict_set_many([{"a": 1.0}], bad)
+
+
+def test_learners_with_coverages_are_not_merged() -> None:
+    parts = [AROW(coverages=(0.9,)) for _ in range(2)]
+    for part, (x, y) in zip(parts, labelled(numbers(2)), strict=True):
+        part.learn_one(x, y)
+    with pytest.raises(ParameterError, match="cannot be merged"):
+        merge(parts)
+
+
+def test_clones_keep_the_coverages() -> None:
+    assert AutoRegressor().clone().coverages == (0.9,)
+    assert AROW().clone().coverages == ()
+    assert AROW().clone({"coverages": (0.95, 0.5)}).coverages == (0.5, 0.95)
+    assert AutoRegressor().clone({"coverages": ()}).coverages == ()

@@ -1,0 +1,169 @@
+"""Adaptive conformal inference in plain NumPy, from the equations in `_engine/evidence` and `_engine/conformal`.
+
+Features are names, not slots; nothing is kept sorted and nothing incrementally.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+RING = 1000
+EXPERTS = [
+    (presence, level, slow, fast)
+    for level in (0, 1)
+    for presence, slow, fast in ((0, 0, 0), (1, 0, 0), (1, 0.5, 0), (1, 0, 0.7))
+]
+
+
+class Evidence:
+    """The expected log size of a residual (`numbers`), or the expected score of the true label."""
+
+    def __init__(self, numbers: bool) -> None:
+        self.numbers = numbers
+        self.table = np.array(EXPERTS if numbers else EXPERTS[:4], dtype=float)
+        self.weights = np.full(len(self.table), 1 / len(self.table))
+        self.instances: list[set[Any]] = []
+        self.names: dict[Any, tuple[float, float]] = {}  # weight and variance
+        self.amount_weight, self.amount_variance = 0.0, 1.0
+        self.level_weight, self.level_variance = 0.0, 1.0
+        self.base, self.slow, self.fast = 0.0, 0.0, 0.0
+        self.started = False
+
+    def centred(self, names: set[Any]) -> dict[Any, float]:
+        """Presence less its mean, of every name held before."""
+        return {
+            name: (name in names) - sum(name in past for past in self.instances) / len(self.instances)
+            for name in self.names
+        }
+
+    def foresee(self, names: set[Any], level: float) -> float:
+        """What is expected of an instance."""
+        self.x, self.amount, self.level = {}, 0.0, level
+        if self.instances:
+            self.x = self.centred(names)
+            mean = np.mean([len(past) for past in self.instances])
+            self.amount = float(np.clip(math.log((len(names) + 1) / (mean + 1)), -2, 2))
+        presence = sum(self.names[name][0] * v for name, v in self.x.items()) + self.amount_weight * self.amount
+        self.parts = np.array([presence, self.level_weight * level, self.slow, self.fast])
+        self.offsets = self.table @ self.parts
+        self.expected = self.base + float(self.weights @ self.offsets)
+        return self.expected
+
+    def error(self, expected: float, size: float) -> float:
+        if not self.numbers:
+            return size - expected
+        return float(np.clip(math.log((size / math.exp(expected) + 0.3) / 1.3), -2, 2))
+
+    def start(self, size: float) -> None:
+        if not self.started and (size > 0 or not self.numbers):
+            self.started = True
+            if self.numbers:
+                self.expected += math.log(size) - self.base
+                self.base = math.log(size)
+
+    def learn(self, names: set[Any], size: float) -> None:
+        if self.started:
+            known = self.error(self.base + self.parts[0], size)
+            whole = self.error(self.base + self.parts[0] + self.parts[1], size)
+            self.judge(size)
+            self.step(known)
+            gain = self.level_variance * self.level
+            total = 100 + gain * self.level
+            self.level_weight += gain * whole / total
+            self.level_variance -= gain**2 / total
+            rate = max(1 / (len(self.instances) + 1), 0.02 if abs(known) >= 2 else 0.002)
+            self.base += rate * known
+            self.slow += 0.05 * (whole - self.slow)
+            self.fast += 0.15 * (whole - self.fast)
+        for name in names:
+            self.names.setdefault(name, (0.0, 1.0))
+        self.instances.append(names)
+
+    def judge(self, size: float) -> None:
+        """Exponential weights with fixed share."""
+        if self.numbers:
+            loss = np.minimum(size / np.exp(self.base + self.offsets), 5) + self.offsets
+        else:
+            loss = 4 * (size - self.base - self.offsets) ** 2
+        raised = self.weights * np.exp(-0.3 * (loss - loss.min()))
+        raised /= raised.sum()
+        self.weights = 0.999 * raised + 0.001 / len(raised)
+
+    def step(self, error: float) -> None:
+        """Diagonal AROW for numbers, on presence and the amount."""
+        total = 100 + self.amount_variance * self.amount**2
+        total += sum(self.names[name][1] * v**2 for name, v in self.x.items())
+        for name, v in self.x.items():
+            weight, variance = self.names[name]
+            self.names[name] = (weight + variance * v * error / total, variance - (variance * v) ** 2 / total)
+        self.amount_weight += self.amount_variance * self.amount * error / total
+        self.amount_variance -= (self.amount_variance * self.amount) ** 2 / total
+
+
+class Conformal:
+    """Bounds by coverage, of numbers or of the scores of labels."""
+
+    def __init__(self, coverages: Iterable[float], numbers: bool) -> None:
+        self.coverages, self.numbers = sorted(coverages), numbers
+        self.evidence = Evidence(numbers)
+        self.scores: list[float] = []
+        self.aims = [(1 - c) / (2 if numbers else 1) for c in self.coverages]
+        self.miss = [[aim, aim] for aim in self.aims]
+
+    def quantile(self, scores: np.ndarray, level: float) -> float:
+        ordered, n = np.sort(scores), len(scores)
+        at = level * (n + 1) - 1
+        if 0 < at < n - 1:
+            return float(np.interp(at, np.arange(n), ordered))
+        outer = ordered[0] if at <= 0 else ordered[-1]
+        further = 0.3 * (abs(outer) if self.numbers else 1) * min(1, -at if at <= 0 else at - (n - 1))
+        return float(outer - further if at <= 0 else outer + further)
+
+    def interval(self, names: set[Any], prediction: float, level: float) -> list[tuple[float, float]]:
+        expected = self.evidence.foresee(names, level)
+        scale = math.exp(expected) if self.evidence.started else 0.0
+        scores = np.array(self.scores[-RING:])
+        below = above = 0.0
+        self.bounds = []
+        for low_miss, high_miss in self.miss:
+            if not len(scores):
+                self.bounds.append((-math.inf, math.inf))
+                continue
+            own = len(scores) / (len(scores) + 200)
+            even = [self.quantile(abs(scores), 1 - 2 * miss) for miss in (low_miss, high_miss)]
+            below = max(below, -own * self.quantile(scores, low_miss) + (1 - own) * even[0])
+            above = max(above, own * self.quantile(scores, 1 - high_miss) + (1 - own) * even[1])
+            self.bounds.append((prediction - scale * below, prediction + scale * above))
+        return self.bounds
+
+    def highest(self, names: set[Any]) -> list[float]:
+        """The largest score of a label of each set."""
+        expected = self.evidence.foresee(names, 0.0)
+        if not self.scores:
+            found = [math.inf] * len(self.miss)
+        else:
+            found = [expected + self.quantile(np.array(self.scores[-RING:]), 1 - miss) for miss, _ in self.miss]
+        self.bounds = [(-math.inf, high) for high in np.maximum.accumulate(found).tolist()]
+        return [high for _, high in self.bounds]
+
+    def observe(self, names: set[Any], truth: float, prediction: float = 0.0) -> None:
+        step = (0.005 if self.numbers else 0.01) + 0.5 / (100 + len(self.evidence.instances))
+        if self.scores:
+            for miss, aim, (low, high) in zip(self.miss, self.aims, self.bounds, strict=True):
+                missed = [truth < low if self.numbers else truth > high, truth > high]
+                for side in (0, 1):
+                    moved = miss[side] + step * (aim - missed[side])
+                    miss[side] = min(max(moved, 0.0), 0.45 if self.numbers else 0.9)
+        if self.numbers:
+            self.evidence.start(abs(truth - prediction))
+            scale = math.exp(self.evidence.expected) if self.evidence.started else 0.0
+            self.scores.append((truth - prediction) / scale if scale else 0.0)
+            self.evidence.learn(names, abs(truth - prediction))
+        else:
+            self.evidence.start(truth)
+            self.scores.append(truth - self.evidence.expected)
+            self.evidence.learn(names, truth)
