@@ -165,3 +165,20 @@ def test_a_study_of_many_files_has_a_short_title_and_a_name_of_its_own(tmp_path:
     assert raw["name"] != other["name"]
     assert len(raw["name"]) < 70
     assert study_table("", define(paths[:2], "y", "arow", "vfs:0.5", 1)).title.endswith("02.csv (vfs:0.5)")
+
+
+def test_a_regressor_with_coverages_has_a_band_that_widens_while_a_sensor_is_silent(canvas: Canvas) -> None:
+    rng = np.random.default_rng(0)
+    pairs = []
+    for step in range(1500):
+        load = float(rng.normal())
+        pairs.append(({"other": 1.0} | ({} if step >= 1000 else {"load": load}), 5.0 * load + float(rng.normal())))
+    result = prequential(varifold.AROWRegressor(coverages=(0.9,)), pairs)
+    curves.plot_summary(Summary([result], [0], None), "unused.png")
+    assert any(text.startswith("90% interval, holds") for text in canvas.texts())
+    outline = canvas.figure.axes[-2].collections[0].get_paths()[0].vertices
+    before, after = (outline[(lo < outline[:, 0]) & (outline[:, 0] < hi), 1] for lo, hi in ((500, 990), (1200, 1490)))
+    assert np.ptp(after) > 2.0 * np.ptp(before)
+    plain = prequential(varifold.AROWRegressor(), pairs[:200])
+    curves.plot_summary(Summary([plain], [0], None), "unused.png")
+    assert not any("interval" in text for text in canvas.texts())

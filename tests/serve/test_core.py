@@ -371,3 +371,18 @@ def send_now(writer: Writer, body: Any) -> asyncio.Future[Any]:
 def test_other_ways_to_sync_recover_as_well(tmp_path: Path, fsync: str) -> None:
     state = run(tmp_path, mixed_work, fsync=fsync)
     assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+
+
+def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
+    number = learners.make("arowregressor", {"coverages": [0.5, 0.9]})
+    assert learners.answer(number, {"a": 1.0})["intervals"] == {"0.5": [None, None], "0.9": [None, None]}
+    for step in range(50):
+        number.learn_one({"a": float(step % 5)}, float(step % 7))
+    found = learners.answer(number, {"a": 1.0})
+    assert found["intervals"]["0.9"] == list(number.predict_interval_one({"a": 1.0}))
+    label = learners.make("arow", {"coverages": [0.9]})
+    for step in range(50):
+        label.learn_one({"a": float(step % 5)}, ("low", "high")[step % 5 > 2])
+    found = learners.answer(label, b'{"a": 4.0}')
+    assert set(found["sets"]["0.9"]) == label.predict_set_one({"a": 4.0})
+    assert "sets" not in learners.answer(learners.make("arow", {}), b'{"a": 4.0}')

@@ -46,8 +46,8 @@ def coverage_index(owner: str, coverages: Sequence[float], coverage: float) -> i
             f"this {owner} gives no intervals or sets: it was made with coverages=(). Make it with "
             f"coverages=({coverage!r},) before it learns"
         )
-    known = ", ".join(map(repr, coverages))
+    there = ", ".join(map(repr, coverages))
     raise ParameterError(
-        f"this {owner} has no coverage {coverage!r}, only {known}: errors are measured while it learns. Ask for one of "
-        f"these, or make it with coverages=({known}, {coverage!r})"
+        f"this {owner} has no coverage {coverage!r}, only {there}: errors are measured while it learns. Ask for one of "
+        f"these, or make it with coverages=({there}, {coverage!r})"
     )

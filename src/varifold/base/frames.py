@@ -102,7 +102,7 @@ def interval_table(bounds: NDArray[np.float64], X: Any) -> Any:
 def set_table(labels: Sequence[Any], held: NDArray[np.bool_], X: Any) -> Any:
     """Labels per instance: a frame of bools with one column per label when X is one, else a list of sets."""
     if not is_frame(X):
-        return [{labels[j] for j in np.flatnonzero(row)} for row in held]
+        return [{labels[j] for j in np.flatnonzero(row).tolist()} for row in held]
     return _table({str(label): held[:, j] for j, label in enumerate(labels)}, X)
 
 

@@ -163,7 +163,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
         """
         _check_block(block)
-        return self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        found: np.ndarray[Any, Any] = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        return found
 
 
 def _check_block(block: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from varifold.errors import ParameterError, missing_extra
 
 FORMATS = ("csv", "jsonl", "parquet")
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_NUMBERS = ("row", "p", "p_true", "prediction", "error")
+_BOUND = re.compile(r"(low|high)( 0\.\d+)?")
 Write = Callable[[list[dict[str, Any]]], None]
 
 
@@ -55,9 +58,14 @@ def _text(file: IO[str], kind: str) -> Write:
         if not started:
             writer.writeheader()
             started = True
-        writer.writerows(records)
+        writer.writerows({name: _cell(value) for name, value in record.items()} for record in records)
 
     return write
+
+
+def _cell(value: Any) -> Any:
+    """A value of a table; a list, such as a set of labels, as JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list) else value
 
 
 @contextmanager
@@ -75,11 +83,11 @@ def _parquet(path: str) -> Iterator[Write]:
         columns = {}
         for name in records[0]:
             values = [record[name] for record in records]
-            number = name in ("row", "p", "p_true", "prediction", "error") or name.startswith("p:")
+            number = name in _NUMBERS or name.startswith("p:") or _BOUND.fullmatch(name)
             if number:
                 columns[name] = pa.array(values, pa.int64() if name == "row" else pa.float64())
             else:
-                columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
+                columns[name] = pa.array([None if v is None else str(_cell(v)) for v in values], pa.string())
         table = pa.table(columns)
         if writer is None:
             writer = pq.ParquetWriter(path, table.schema)

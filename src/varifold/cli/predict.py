@@ -9,7 +9,7 @@ from typing import Any
 
 from varifold import perkey
 from varifold.base.learner import is_regressor
-from varifold.cli import remembered, source
+from varifold.cli import remembered, source, uncertainty
 from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
@@ -24,7 +24,8 @@ def add_parser(subparsers: Any) -> None:
         "predict",
         help="answer every row of files with a saved model",
         description="Answer every row of files with a saved model, which does not learn from them. The model file "
-        "remembers target, id, time and types of the columns it learned from; options given here come first.",
+        "remembers target, id, time and types of the columns it learned from; options given here come first. A model "
+        "with coverages also gives low and high, or the set of labels.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
@@ -115,6 +116,7 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
         shares = learner.predict_proba_many(block) if args.probabilities else []
     name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
     targets = block.y
+    uncertain = uncertainty.answers(learner, block, is_regressor(learner))
     for i, label in enumerate(labels):
         found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:
@@ -122,6 +124,7 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
         found[name] = label
         if args.probabilities:
             found |= {f"p:{y}": shares[i].get(y, 0.0) for y in known}
+        found |= uncertain[i]
         if args.explain:
             found["explanation"] = _explained(learner, dicts[i], args.explain)
         yield found

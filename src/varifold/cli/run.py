@@ -10,7 +10,7 @@ from varifold import perkey
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_model
-from varifold.cli import costs, details, remembered, source
+from varifold.cli import costs, details, remembered, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import stoppable
@@ -55,6 +55,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     costs.add_options(how)
+    uncertainty.add_options(how)
     how.add_argument(
         "--quantile", type=share, default=0.5, metavar="Q", help="quantile whose pinball loss is shown (default 0.5)"
     )
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     spec = for_target(args, given, spec, named, loaded)
     if loaded is None:
         args.model = spec.text
-        spec = costs.with_rule(_scaled(spec, args.scale), args)
+        spec = uncertainty.with_coverages(costs.with_rule(_scaled(spec, args.scale), args), args)
     details.check_task(args, spec.cls if loaded is None else type(loaded))
     summary, stopped = _evaluate(args, spec, given, loaded)
     _check_result(args, given, summary)
@@ -113,6 +114,7 @@ def _loaded(args: argparse.Namespace) -> Any:
         ("shuffle", args.shuffle),
         ("objective", args.objective),
         ("costs", args.costs),
+        ("coverage", args.coverage),
         ("repeats", args.repeats > 1),
     ):
         if given:
@@ -138,6 +140,8 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
         raise ParameterError("--checkpoint-every needs --save FILE")
     if args.key and args.data:
         raise ParameterError("--key is for files; a data set has no such column")
+    if args.key and args.coverage:
+        raise ParameterError("--coverage is for one learner; with --key there is one per value of the column")
     cls = spec.cls if isinstance(spec, ModelSpec) else spec
     if args.save and not hasattr(cls, "save"):
         raise ParameterError(f"--save: {cls.__name__} has no save()")

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from varifold.base.spec import ModelSpec
-from varifold.cli import details, source
+from varifold.cli import details, source, uncertainty
 from varifold.cli.output import number, print_csv, print_json, table
 from varifold.evaluate import NumberResult, Summary
 
@@ -70,6 +70,7 @@ def facts_of(
         "peak_memory": first.peak_memory,
         "versions": _versions(),
     }
+    about |= uncertainty.facts(summary)
     if isinstance(first, NumberResult):
         return found | {"lowest": first.lowest, "highest": first.highest} | about | _number_metrics(summary) | costs
     return found | {"classes": len(first.labels), "labels": first.labels} | about | _label_metrics(summary) | costs
@@ -120,6 +121,7 @@ def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
         {"model": args.model, "data": args.data or " ".join(args.files), "scenario": args.scenario, "seed": seed}
         | {"instances": result.instances, "empty": result.empty}
         | {name: getattr(result, name) for name in summary.metric_names}
+        | uncertainty.line(result)
         for seed, result in zip(summary.seeds, summary.results, strict=True)
     ]
 
@@ -145,6 +147,8 @@ def _page(facts: dict[str, Any]) -> str:
     for name in _NUMBERS_SHOWN if numeric else _SHOWN:
         spread = [number(facts[name]["std"])] if several else []
         rows.append([_label(name, facts), number(facts[name]["mean"]), *spread])
+    for label, measured in uncertainty.shown(facts):
+        rows.append([label, number(measured["mean"]), *([number(measured["std"])] if several else [])])
     baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
     rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])
     rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])

@@ -6,12 +6,15 @@ from varifold.evaluate.periods import NumberPeriod, Period
 from varifold.evaluate.predictions import NumberPredictions, Predictions
 from varifold.evaluate.prequential import prequential
 from varifold.evaluate.repeat import repeat
-from varifold.evaluate.result import Curve, LabelScores, NumberCurve, NumberResult, Result, Summary
+from varifold.evaluate.result import Band, Curve, LabelScores, NumberCurve, NumberResult, Result, Summary
+from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 __all__ = [
     "METRICS",
     "NUMBER_METRICS",
+    "Band",
     "Curve",
+    "IntervalScores",
     "LabelScores",
     "NumberCurve",
     "NumberPeriod",
@@ -20,6 +23,7 @@ __all__ = [
     "Period",
     "Predictions",
     "Result",
+    "SetScores",
     "Summary",
     "prequential",
     "repeat",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from varifold.base import Block
 from varifold.base.importances import Importance, column_name, columns_of, extra_losses
+from varifold.base.learner import is_regressor
+from varifold.errors import ParameterError
 
-__all__ = ["ImportanceTracker"]
+__all__ = ["ImportanceTracker", "importances_of", "tracker_of"]
 
 FIRST = 16
 """Instances before the first measurement."""
@@ -89,3 +92,27 @@ class ImportanceTracker:
         """Importance by column, largest first."""
         found = {name: sums.importance() for name, sums in self.sums.items()}
         return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+
+
+def tracker_of(learner: Any) -> ImportanceTracker:
+    """What measures the importances of a classifier of ours."""
+    if not hasattr(learner, "run_block"):
+        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
+    if is_regressor(learner):
+        raise ParameterError(f"track='permutation' is for classifiers; {type(learner).__name__} is a regressor")
+    return ImportanceTracker(learner)
+
+
+def importances_of(
+    learner: Any, track: str | None, tracker: ImportanceTracker | None
+) -> Callable[[], dict[Any, float]] | None:
+    """What is kept at every point of the curve."""
+    if track is None:
+        return None
+    if tracker is not None:
+        return lambda: {name: found.loss for name, found in tracker.table().items()}
+    if hasattr(learner, "importances"):
+        return lambda: dict(learner.importances())
+    if hasattr(learner, "features"):
+        return lambda: {name: feature.weight for name, feature in learner.features.items()}
+    raise ParameterError(f"{type(learner).__name__} has no importances to track")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from varifold.base import Block
-from varifold.evaluate.metrics import Floats, Ints
+from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.streams import Batch
 
 __all__ = ["NumberPredictions", "Predictions", "answered", "joined", "joined_numbers"]
@@ -31,6 +31,10 @@ class Predictions:
     """Instances x labels; None from a learner that gives none."""
     ids: list[Any] | None = None
     times: list[Any] | None = None
+    coverages: tuple[float, ...] = ()
+    """Of the sets, ascending; empty for a learner without."""
+    sets: Bools | None = None
+    """Which labels the sets hold, instances x coverages x labels."""
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -38,7 +42,7 @@ class Predictions:
     def records(self) -> Iterator[dict[str, Any]]:
         """One dict per instance: row (or id), time, true label, answer, probabilities of the answer and of the truth.
 
-        A probability is None where there is no such label, or none was given.
+        A probability is None where there is no such label, or none was given. With coverages also the sets, as lists.
         """
         for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
             found: dict[str, Any] = {"row": self.start + i + 1}
@@ -51,7 +55,14 @@ class Predictions:
                 "label": self.labels[answer] if answer >= 0 else None,
                 "p": self._probability(i, answer),
                 "p_true": self._probability(i, truth),
+                **self._sets(i),
             }
+
+    def _sets(self, i: int) -> dict[str, list[Any]]:
+        if self.sets is None:
+            return {}
+        held = ([self.labels[j] for j in np.flatnonzero(row)] for row in self.sets[i])
+        return dict(zip(column_names("set", self.coverages), held, strict=True))
 
     def _probability(self, i: int, label: int) -> float | None:
         if self.probabilities is None or label < 0:
@@ -70,12 +81,19 @@ class NumberPredictions:
     answers: Floats
     ids: list[Any] | None = None
     times: list[Any] | None = None
+    coverages: tuple[float, ...] = ()
+    """Of the intervals, ascending; empty for a learner without."""
+    bounds: Floats | None = None
+    """Low and high by coverage, instances x coverages x 2."""
 
     def __len__(self) -> int:
         return len(self.truth)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One dict per instance: row (or id), time, target, prediction and their difference, None without a target."""
+        """One dict per instance: row (or id), time, target, prediction and their difference, None without a target.
+
+        With coverages also low and high; None where they are infinite.
+        """
         for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
             found: dict[str, Any] = {"row": self.start + i + 1}
             if self.ids is not None:
@@ -84,7 +102,26 @@ class NumberPredictions:
                 found["time"] = self.times[i]
             missing = truth != truth
             error = None if missing else truth - answer
-            yield found | {"true": None if missing else truth, "prediction": answer, "error": error}
+            yield found | {"true": None if missing else truth, "prediction": answer, "error": error} | self._bounds(i)
+
+    def _bounds(self, i: int) -> dict[str, float | None]:
+        if self.bounds is None:
+            return {}
+        names = zip(column_names("low", self.coverages), column_names("high", self.coverages), strict=True)
+        found: dict[str, float | None] = {}
+        for (low, high), pair in zip(names, self.bounds[i].tolist(), strict=True):
+            found[low], found[high] = (bound if np.isfinite(bound) else None for bound in pair)
+        return found
+
+
+def column_names(what: str, coverages: Sequence[float]) -> list[str]:
+    """Names of columns by coverage: the plain word where there is one coverage only."""
+    return [what] if len(coverages) == 1 else [f"{what} {coverage:g}" for coverage in coverages]
+
+
+def _all(parts: Sequence[Any]) -> Any:
+    """The parts one behind the other; None without any."""
+    return np.concatenate(parts) if parts and all(part is not None for part in parts) else None
 
 
 def joined_numbers(parts: Sequence[NumberPredictions]) -> NumberPredictions:
@@ -95,6 +132,8 @@ def joined_numbers(parts: Sequence[NumberPredictions]) -> NumberPredictions:
         answers=np.concatenate([np.zeros(0), *(part.answers for part in parts)]),
         ids=_chained([part.ids for part in parts]),
         times=_chained([part.times for part in parts]),
+        coverages=parts[0].coverages if parts else (),
+        bounds=_all([part.bounds for part in parts]),
     )
 
 
@@ -114,7 +153,18 @@ def joined(parts: Sequence[Predictions], labels: list[Any]) -> Predictions:
         probabilities=_stacked([part.probabilities for part in parts], len(labels)),
         ids=_chained([part.ids for part in parts]),
         times=_chained([part.times for part in parts]),
+        coverages=parts[0].coverages if parts else (),
+        sets=_all([_widened(part.sets, len(labels)) for part in parts]),
     )
+
+
+def _widened(sets: Bools | None, labels: int) -> Bools | None:
+    """Sets over more labels, which they do not hold."""
+    if sets is None:
+        return None
+    whole = np.zeros((*sets.shape[:2], labels), dtype=bool)
+    whole[:, :, : sets.shape[2]] = sets
+    return whole
 
 
 def _stacked(parts: Sequence[Floats | None], labels: int) -> Floats | None:

@@ -17,13 +17,14 @@ from varifold.base.learner import is_regressor
 from varifold.base.params import Integer, Real, validate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.delayed_labels import Delay, DelayedLabels, Schedule
-from varifold.evaluate.importances import ROWS, ImportanceTracker
+from varifold.evaluate.importances import ROWS, ImportanceTracker, importances_of, tracker_of
 from varifold.evaluate.metrics import Bools, Floats, Ints, Majority, Tally
 from varifold.evaluate.number_metrics import NumberTally, RunningMean
 from varifold.evaluate.periods import NumberPeriods, Periods
 from varifold.evaluate.predictions import NumberPredictions, Predictions, answered, joined, joined_numbers
 from varifold.evaluate.result import NumberResult, Result
 from varifold.evaluate.runners import Answers, number_runner_of, runner_of
+from varifold.evaluate.uncertainty import IntervalTally, SetTally
 from varifold.evaluate.windows import NumberWindows, Windows
 from varifold.streams import Batch
 from varifold.streams.readers.missing import is_missing, with_known_labels
@@ -112,8 +113,8 @@ def prequential(
     run.periods = None if by is None else NumberPeriods(by) if numeric else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
-    tracker = _tracker_of(learner) if track == "permutation" else None
-    importances = _importances_of(learner, track, tracker)
+    tracker = tracker_of(learner) if track == "permutation" else None
+    importances = importances_of(learner, track, tracker)
     for batch in _batches(stream, numeric):
         lo, n = 0, len(batch.block)
         while lo < n:
@@ -213,6 +214,7 @@ class _LabelRun(_Run):
         self.majority = Majority()
         self.counts = np.zeros(0, dtype=np.int64)
         self.labels = Labels()
+        self.sets = SetTally(getattr(self.runner, "coverages", ()))
 
     def score(
         self, block: Block, schedule: Schedule, answers: Answers, scored: Bools, start: int, names: list[str] | None
@@ -228,6 +230,9 @@ class _LabelRun(_Run):
             rated = np.flatnonzero(scored & (predicted >= 0))
             rated = rated[self.queue.learned_before(codes[rated], start + rated)]
             losses[rated] = self.tally.rate(codes[rated], predicted[rated], probabilities[rated])
+        known_then = self.sets.known_before(schedule.learned, schedule.before)
+        if self.sets.coverages:
+            self.sets.add(codes[scored], self.runner.held[scored], known_then[scored])
         self.windows.add(block, predicted != codes, scored, losses)
         if names is not None:
             self.periods.add(names, scored, codes, predicted, majority, losses, known)
@@ -235,7 +240,10 @@ class _LabelRun(_Run):
         self.counts += np.bincount(codes[codes >= 0], minlength=known)
 
     def answered(self, batch: Batch, block: Block, start: int, answers: Answers) -> Predictions:
-        return answered(batch, block, start, *answers)
+        found = answered(batch, block, start, *answers)
+        if not self.sets.coverages:
+            return found
+        return replace(found, coverages=self.sets.coverages, sets=self.runner.held)
 
     def result(self, positive: Hashable) -> Result:
         labels = list(self.labels.values)
@@ -254,6 +262,7 @@ class _LabelRun(_Run):
             periods=[] if self.periods is None else self.periods.results(len(labels), code),
             importances={} if self.tracker is None else self.tracker.table(),
             predictions=joined(self.kept, labels) if self.keeps else None,
+            sets=self.sets.scores(),
         )
 
 
@@ -268,6 +277,7 @@ class _NumberRun(_Run):
         super().__init__(number_runner_of(learner), queue, scored_from, windows)
         self.tally = NumberTally(quantile)
         self.mean = RunningMean()
+        self.intervals = IntervalTally(getattr(self.runner, "coverages", ()))
 
     def score(
         self, block: Block, schedule: Schedule, answers: Floats, scored: Bools, start: int, names: list[str] | None
@@ -276,12 +286,19 @@ class _NumberRun(_Run):
         scored &= self.mean.count + schedule.before > 0
         mean = self.mean.answers(schedule.learned, schedule.before)
         self.tally.add(targets[scored], answers[scored], mean[scored])
-        self.windows.add_errors(block, targets - answers, scored)
+        band = None
+        if self.intervals.coverages:
+            self.intervals.add(targets[scored], self.runner.bounds[scored])
+            band = self.runner.bounds[:, -1] - answers[:, None]
+        self.windows.add_errors(block, targets - answers, scored, band)
         if names is not None:
             self.periods.add(names, scored, targets - answers, targets - mean)
 
     def answered(self, batch: Batch, block: Block, start: int, answers: Floats) -> NumberPredictions:
-        return NumberPredictions(start, _targets(block).copy(), answers, batch.ids, batch.times)
+        bounds = self.runner.bounds if self.intervals.coverages else None
+        return NumberPredictions(
+            start, _targets(block).copy(), answers, batch.ids, batch.times, self.intervals.coverages, bounds
+        )
 
     def result(self, positive: Hashable) -> NumberResult:
         numbers: dict[str, Any] = {**self.tally.scores(), **self._counts()}
@@ -294,6 +311,7 @@ class _NumberRun(_Run):
             curve=self.windows.number_curve(),
             periods=[] if self.periods is None else self.periods.results(),
             predictions=joined_numbers(self.kept) if self.keeps else None,
+            intervals=self.intervals.scores(),
         )
 
 
@@ -311,29 +329,6 @@ def _positive_code(labels: list[Any], counts: Ints, positive: Hashable) -> int |
     if len(labels) > 2 or not labels:
         return None
     return int(len(labels) - 1 - counts[::-1].argmin())
-
-
-def _tracker_of(learner: Any) -> ImportanceTracker:
-    if not hasattr(learner, "run_block"):
-        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
-    if is_regressor(learner):
-        raise ParameterError(f"track='permutation' is for classifiers; {type(learner).__name__} is a regressor")
-    return ImportanceTracker(learner)
-
-
-def _importances_of(
-    learner: Any, track: str | None, tracker: ImportanceTracker | None
-) -> Callable[[], dict[Any, float]] | None:
-    """What is kept at every point of the curve."""
-    if track is None:
-        return None
-    if tracker is not None:
-        return lambda: {name: found.loss for name, found in tracker.table().items()}
-    if hasattr(learner, "importances"):
-        return lambda: dict(learner.importances())
-    if hasattr(learner, "features"):
-        return lambda: {name: feature.weight for name, feature in learner.features.items()}
-    raise ParameterError(f"{type(learner).__name__} has no importances to track")
 
 
 def _length(stream: Any) -> int | None:

@@ -14,6 +14,7 @@ from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
 from varifold.evaluate.number_metrics import NUMBER_METRICS
 from varifold.evaluate.periods import NumberPeriod, Period
 from varifold.evaluate.predictions import NumberPredictions, Predictions
+from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class Result:
     """What the answers lose without each column, largest first, when tracked by permutation: over the last part."""
     predictions: Predictions | None = None
     """Every answer, when asked for."""
+    sets: list[SetScores] = field(default_factory=list)
+    """How sets of labels did, one entry per coverage of the learner."""
 
     @property
     def kappa(self) -> float:
@@ -154,6 +157,18 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Band:
+    """The intervals of the largest coverage seen over time; every array has one entry per window, NaN without any."""
+
+    low: Floats
+    """Mean lower bound less the prediction."""
+    high: Floats
+    """Mean upper bound less the prediction."""
+    covered: Floats
+    """Share of the targets inside."""
+
+
+@dataclass(frozen=True)
 class NumberCurve:
     """A run of a regressor seen over time; every array has one entry per window; windows end at `at` instances."""
 
@@ -176,6 +191,8 @@ class NumberCurve:
     """Features seen up to here."""
     importances: list[dict[Any, float]] = field(default_factory=list)
     """Importance by feature name, when tracked."""
+    band: Band | None = None
+    """The intervals, of a learner with coverages."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +236,8 @@ class NumberResult:
     """Metrics by period, when asked for."""
     predictions: NumberPredictions | None = None
     """Every prediction, when asked for."""
+    intervals: list[IntervalScores] = field(default_factory=list)
+    """How intervals did, one entry per coverage of the learner."""
 
     @property
     def metric_names(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from river import base as river_base
 from varifold.base import Labels
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate.delayed_labels import Schedule
-from varifold.evaluate.metrics import Floats, Ints
+from varifold.evaluate.metrics import Bools, Floats, Ints
 
 Answers = tuple[Ints, Floats | None]
 """For the new instances of a schedule: label codes of the stream (-1: none) and probabilities per label code."""
@@ -65,14 +65,23 @@ class NumberBlockRunner:
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
+        self.coverages = coverages_of(learner, "run_intervals")
+        self.bounds: Floats = np.zeros((0, 0, 2))
+        """Of the last schedule's new instances, if the learner has coverages: low and high by coverage."""
 
     def run(self, schedule: Schedule) -> Floats:
         """Predict and learn as scheduled."""
         block = schedule.batch.block
+        old = len(block) - schedule.new
         started = perf_counter()
-        found: Floats = self.learner.run_block(block, schedule.events)
+        found: Floats
+        if self.coverages:
+            found, bounds = self.learner.run_intervals(block, schedule.events)
+            self.bounds = bounds[old:]
+        else:
+            found = self.learner.run_block(block, schedule.events)
         self.seconds += perf_counter() - started
-        return found[len(block) - schedule.new :]
+        return found[old:]
 
 
 class NumberDictRunner:
@@ -129,17 +138,31 @@ class BlockRunner:
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
+        self.coverages = coverages_of(learner, "run_sets")
+        self.held: Bools = np.zeros((0, 0, 0), dtype=bool)
+        """Of the last schedule's new instances, if the learner has coverages: which labels of the stream sets hold."""
 
     def run(self, schedule: Schedule) -> Answers:
         """Predict and learn as scheduled."""
         block = schedule.batch.block
         started = perf_counter()
-        codes, probabilities = self.learner.run_block(block, schedule.events)
+        if self.coverages:
+            codes, probabilities, held = self.learner.run_sets(block, schedule.events)
+        else:
+            codes, probabilities = self.learner.run_block(block, schedule.events)
         self.seconds += perf_counter() - started
         old = len(block) - schedule.new
         index = {y: code for code, y in enumerate(block.labels.values)}
         ours = np.array([index.get(y, -1) for y in self.learner.classes], dtype=np.int64)
+        if self.coverages:
+            self.held = np.zeros((schedule.new, len(self.coverages), len(block.labels)), dtype=bool)
+            self.held[:, :, ours[ours >= 0]] = held[old:][:, :, ours >= 0]
         return _translated(codes[old:], probabilities[old:], ours, len(block.labels))
+
+
+def coverages_of(learner: Any, call: str) -> tuple[float, ...]:
+    """The coverages of the intervals or sets that a learner gives block by block."""
+    return tuple(learner.coverages) if hasattr(learner, call) else ()
 
 
 def _translated(codes: Ints, probabilities: Floats, ours: Ints, labels: int) -> Answers:

@@ -8,7 +8,7 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats, Ints
-from varifold.evaluate.result import Curve, NumberCurve
+from varifold.evaluate.result import Band, Curve, NumberCurve
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 Number = TypeVar("Number", int, float)
@@ -129,16 +129,43 @@ class Windows:
 
 
 class NumberWindows(Windows):
-    """The same for a regressor: errors are absolute errors, losses squared ones."""
+    """The same for a regressor: errors are absolute errors, losses squared ones; and intervals, if there are any."""
 
-    def add_errors(self, block: Block, errors: Floats, scored: Bools) -> None:
-        """Account for the next instances of the stream."""
+    def __init__(self, points: int, length: int | None) -> None:
+        super().__init__(points, length)
+        self.bands: list[Floats] = []
+
+    def add_errors(self, block: Block, errors: Floats, scored: Bools, bounds: Floats | None = None) -> None:
+        """Account for the next instances of the stream; `bounds` are low and high less the prediction."""
         lo, n = 0, len(block)
         while lo < n:
             hi = min(n, lo + self.room())
             part = errors[lo:hi][scored[lo:hi]]
+            if bounds is not None:
+                self._add_band(part, bounds[lo:hi][scored[lo:hi]])
             self._add(block[lo:hi], (float(np.abs(part).sum()), len(part), float(np.square(part).sum()), len(part)))
             lo = hi
+
+    def _add_band(self, errors: Floats, bounds: Floats) -> None:
+        finite = np.isfinite(bounds).all(axis=1)
+        errors, bounds = errors[finite], bounds[finite]
+        covered = (bounds[:, 0] <= errors) & (errors <= bounds[:, 1])
+        sums = np.array([len(errors), bounds[:, 0].sum(), bounds[:, 1].sum(), covered.sum()])
+        if self.end % self.width == 0:
+            self.bands.append(sums)
+        else:
+            self.bands[-1] = self.bands[-1] + sums
+
+    def _merge(self) -> None:
+        super()._merge()
+        if self.bands:
+            self.bands = [a + b for a, b in zip(self.bands[::2], self.bands[1::2], strict=True)]
+
+    def _band(self) -> Band | None:
+        if not self.bands:
+            return None
+        count, low, high, covered = np.array(self.bands).T
+        return Band(low=_share(low, count), high=_share(high, count), covered=_share(covered, count))
 
     def number_curve(self) -> NumberCurve:
         """The curve at the ends of the windows."""
@@ -148,6 +175,7 @@ class NumberWindows(Windows):
             window_mae=_share(errors, scored),
             rmse=np.sqrt(_share(losses.cumsum(), scored.cumsum())),
             window_rmse=np.sqrt(_share(losses, scored)),
+            band=self._band(),
             **self._features(),
         )
 

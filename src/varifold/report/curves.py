@@ -1,4 +1,4 @@
-"""Error and loss over time, with the columns alive below them."""
+"""Error, loss and intervals over time, with the columns alive below them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     """Error so far (mean, and a band of one deviation over repeats) and recent, the log loss, and the features.
 
     The loss has no panel for a learner that gives no probabilities. The error of a regressor is the mean absolute one,
-    its loss the root of the mean squared error.
+    its loss the root of the mean squared error; the intervals of one with coverages have a panel, in which the band
+    widens where evidence is missing.
     """
     plt = pyplot()
     curves = [r.curve for r in summary.results]
@@ -26,12 +27,13 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     numeric = isinstance(curves[0], NumberCurve)
     losses = np.array([(c.rmse if numeric else c.log_loss)[:points] for c in curves])
     rated = bool(np.isfinite(losses).any())
+    banded = numeric and all(c.band is not None for c in curves)
     figure, panels = plt.subplots(
-        2 + rated,
+        2 + rated + banded,
         1,
-        figsize=(9, 5.6 + 1.7 * rated),
+        figsize=(9, 5.6 + 1.7 * (rated + banded)),
         sharex=True,
-        height_ratios=[3, *[1.5] * rated, 1.3],
+        height_ratios=[3, *[1.5] * (rated + banded), 1.3],
         gridspec_kw={"hspace": 0.12},
     )
     top, bottom = panels[0], panels[-1]
@@ -42,6 +44,8 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     _error(top, at, np.array([(c.mae if numeric else c.cer)[:points] for c in curves]), recent, summary, numeric)
     if rated:
         _loss(panels[1], at, losses, "root mean squared error" if numeric else "log loss")
+    if banded:
+        _band(panels[-2], at, summary, points)
     _features(bottom, at, curves, points)
     set_title(top, title)
     instances_below(bottom, at[-1] if points else 1)
@@ -70,6 +74,34 @@ def _loss(ax: Any, at: Any, losses: Any, name: str) -> None:
     ax.set_ylabel(name)
     if np.isfinite(mean[-1]):
         label_ends(ax, [(float(mean[-1]), f"so far {mean[-1]:{digits}}", BLUE)], float(at[-1]), 0.2 * top)
+
+
+def _band(ax: Any, at: Any, summary: Summary, points: int) -> None:
+    """Where the intervals begin and end around the prediction, beside the typical error; means over repeats."""
+    quiet(ax)
+    curves = [r.curve for r in summary.results]
+    low, high, mae = (
+        np.mean([trailing(np.nan_to_num(part[:points]), 3) for part in parts], axis=0)
+        for parts in (
+            [c.band.low for c in curves],
+            [c.band.high for c in curves],
+            [c.window_mae for c in curves],
+        )
+    )
+    asked = summary.results[0].intervals[-1].coverage
+    covered = float(np.mean([r.intervals[-1].covered for r in summary.results]))
+    ax.fill_between(at, low, high, color=SKY, alpha=0.45, linewidth=0)
+    ax.axhline(0.0, color=GREY, linewidth=1)
+    for side in (-1.0, 1.0):
+        ax.plot(at, side * mae, color=BLUE, linewidth=1.2)
+    settled = slice(len(at) // 20, None)
+    reach = 1.1 * float(max(high[settled].max(initial=0.0), -low[settled].min(initial=0.0))) or 1.0
+    ax.set_ylim(-reach, reach)
+    ax.set_ylabel("around the\nprediction")
+    if len(at):
+        ends = [(float(high[-1]), f"{asked:.0%} interval, holds {covered:.1%}", "#2B7FAE")]
+        ends.append((float(mae[-1]), "mean absolute error", BLUE))
+        label_ends(ax, ends, float(at[-1]), 0.3 * reach)
 
 
 def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary, numeric: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,7 +88,27 @@ def check(learner: Any, x: Instance, y: Any = None) -> None:
 
 
 def answer(learner: Any, x: Instance) -> dict[str, Any]:
-    """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them."""
+    """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them.
+
+    A learner with coverages adds its intervals or sets by coverage; infinite bounds are None.
+    """
+    return {**_label(learner, x), **_uncertainty(learner, x)}
+
+
+def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:
+    coverages = getattr(learner, "coverages", ())
+    if not coverages:
+        return {}
+    known = as_dict(x)
+    if hasattr(learner, "predict_interval_one"):
+        pairs = {f"{c:g}": learner.predict_interval_one(known, c) for c in coverages}
+        return {"intervals": {c: [v if math.isfinite(v) else None for v in pair] for c, pair in pairs.items()}}
+    held = {f"{c:g}": learner.predict_set_one(known, c) for c in coverages}
+    return {"sets": {c: [label for label in learner.classes if label in some] for c, some in held.items()}}
+
+
+def _label(learner: Any, x: Instance) -> dict[str, Any]:
+    """The label, and probabilities where there are any."""
     if isinstance(x, bytes):
         label, probabilities = learner._engine.answer_json(x)
         return {"label": label, "probabilities": probabilities}

@@ -37,6 +37,8 @@ _ANSWER = _object(
     id={"type": "string"},
     label={"type": ["string", "number", "boolean", "null"]},
     probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+    intervals={"type": "object", "description": "Low and high of a regressor by coverage, of a model with coverages."},
+    sets={"type": "object", "description": "Labels of a classifier by coverage, of a model with coverages."},
     seq=_SEQ,
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
