@@ -102,7 +102,8 @@ def numbers(model: str, data: str, scenario: str, seed: int, rows: int, coverage
 
 
 def labels(model: str, data: str, scenario: str, seed: int, rows: int, coverage: float) -> dict[str, Any]:
-    block = streams.prepare(datasets.load(data).block, scenario, seed=seed).block[:rows]
+    some = streams.prepare(datasets.load(data).block, seed=seed).block[:rows]
+    block = streams.prepare(some, scenario, seed=seed, shuffle=False).block
     learner = parse_model(model).having(coverages=(coverage,))()
     codes, _, held = learner.run_sets(block)
     place = {label: i for i, label in enumerate(learner.classes)}

@@ -2,14 +2,14 @@
 How sure is it?
 ===============
 
-A prediction that is off by 1 today may be off by 5 tomorrow, when half of the sensors fell silent. An interval says so:
-``predict_interval_one`` gives the bounds that hold the target in 90 % of the cases, and goes on holding 90 % while sensors
-are out.
+A prediction that is off by 1 today may be off by 5 tomorrow, when half of the sensors fell silent. An interval says
+so: ``predict_interval_one`` gives the bounds that hold the target in 90 % of the cases, and goes on holding 90 %
+while sensors are out.
 """
 
 # %%
-# A quantity that depends on six sensors, three of which are read through one gateway. From row 1,200 to 2,000 the gateway
-# is down.
+# A quantity that depends on six sensors, three of which are read through one gateway. From row 1,200 to 2,000 the
+# gateway is down.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,8 @@ for name, part in (("before", slice(100, 1200)), ("during", slice(1200, 2000)), 
     print(f"{name:7} {covered[part].mean():.1%} of the targets inside, mean width {(high - low)[part].mean():.1f}")
 
 # %%
-# The width is a multiple of the error that is expected of the features that are present. That is learned from the errors
-# made before: at the start of the first outage the band follows the errors, later it begins wider.
+# The width is a multiple of the error that is expected of the features that are present. That is learned from the
+# errors made before: at the start of the first outage the band follows the errors, later it begins wider.
 
 at, error = np.arange(20, len(y)), y[20:] - result.predictions.answers[20:]
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
@@ -57,8 +57,8 @@ for x in (whole, {name: value for name, value in whole.items() if name < "sensor
     print(f"{len(x)} sensors: {model.predict_one(x):.1f}, between {interval.low:.1f} and {interval.high:.1f}")
 
 # %%
-# A classifier gives a set of labels. Unsure means more than one of them, and an empty set means that this answer is among
-# the least sure of a learner that is right more often than was asked for.
+# A classifier gives a set of labels. Unsure means more than one of them, and an empty set means that this answer is
+# among the least sure of a learner that is right more often than was asked for.
 
 classifier = varifold.AutoClassifier(budget="fast", coverages=(0.8, 0.95))
 for x, target in rows:
@@ -68,6 +68,6 @@ for x in (dict.fromkeys(whole, -1.0), dict.fromkeys(whole, 0.2), {"sensor 0": 0.
 
 # %%
 # Three things to know. The coverage is a share over the stream, also within a few hundred rows, not a promise for one
-# instance. Errors are measured when a target is learned, with what the learner knows then: where targets come late and the
-# stream moves on in the meantime, the answers given before were worse, and so is their coverage. And a coverage cannot be
-# added later: the learner counts while it learns.
+# instance. Errors are measured when a target is learned, with what the learner knows then: where targets come late
+# and the stream moves on in the meantime, the answers given before were worse, and so is their coverage. And a
+# coverage cannot be added later: the learner counts while it learns.

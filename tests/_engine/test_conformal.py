@@ -96,6 +96,22 @@ def test_coverage_holds_inside_an_outage_and_the_band_widens(quiet: int) -> None
     assert (high - low)[quiet + 100 :].mean() > 1.3 * (high - low)[200:quiet].mean()
 
 
+def test_the_second_outage_begins_as_wide_as_the_first_became() -> None:
+    rng = np.random.default_rng(0)
+    pairs = []
+    for step in range(2600):
+        v = rng.normal(size=6)
+        silent = 1000 <= step < 1300 or step >= 2300
+        pairs.append(
+            ({f"s{j}": float(v[j]) for j in range(3 if silent else 6)}, float(v @ [1, 1, 1, 3, 2, 1] + rng.normal()))
+        )
+    block = varifold.to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=True)
+    _, bounds = AROWRegressor(coverages=(0.9,)).run_intervals(block)
+    width = np.diff(bounds[:, 0])[:, 0]
+    assert width[1000:1010].mean() < 0.5 * width[1200:1300].mean()
+    assert width[2300:2310].mean() > 0.8 * width[1200:1300].mean()
+
+
 def test_the_width_knows_which_sensor_is_silent() -> None:
     model = AutoRegressor()
     for x, y in numbers(2500, seed=2):

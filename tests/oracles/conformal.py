@@ -30,7 +30,7 @@ class Evidence:
         self.names: dict[Any, tuple[float, float]] = {}  # weight and variance
         self.amount_weight, self.amount_variance = 0.0, 1.0
         self.level_weight, self.level_variance = 0.0, 1.0
-        self.base, self.slow, self.fast = 0.0, 0.0, 0.0
+        self.base, self.slow, self.fast, self.ratio = 0.0, 0.0, 0.0, 1.0
         self.started = False
 
     def centred(self, names: set[Any]) -> dict[Any, float]:
@@ -86,7 +86,9 @@ class Evidence:
     def judge(self, size: float) -> None:
         """Exponential weights with fixed share."""
         if self.numbers:
-            loss = np.minimum(size / np.exp(self.base + self.offsets), 5) + self.offsets
+            loss = np.minimum(size / np.exp(self.base + self.offsets), 5) / self.ratio + self.offsets
+            rate = max(1 / (len(self.instances) + 1), 0.002)
+            self.ratio += rate * (min(size / math.exp(self.expected), 5) - self.ratio)
         else:
             loss = 4 * (size - self.base - self.offsets) ** 2
         raised = self.weights * np.exp(-0.3 * (loss - loss.min()))

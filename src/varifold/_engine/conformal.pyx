@@ -1,6 +1,6 @@
 """Adaptive conformal inference: intervals and sets that hold the truth as often as was asked for.
 
-*Scores.* Of a regressor the residual over the size that is expected of it (`Evidence`), signed; of a classifier one less
+*Scores.* Of a regressor the signed residual over the size that is expected of it (`Evidence`); of a classifier one less
 the probability of the true label, less what is expected of that. Each is measured before the instance is learned. The
 last 1,000 are kept.
 
@@ -8,7 +8,7 @@ last 1,000 are kept.
 are few scores their tails are noisy: the quantile of the absolute scores takes part with weight 200 / (200 + scores).
 A set holds the labels whose score is at most the quantile.
 
-*Adaptation* (I. Gibbs, E. Candes: Adaptive conformal inference under distribution shift. NeurIPS 2021). After each truth
+*Adaptation* (I. Gibbs, E. Candes: Adaptive conformal inference under distribution shift, NeurIPS 2021). After a truth
 miss += step (aim - missed), `aim` the share asked for, `missed` 1 when the truth was beyond this bound. So the share
 missed follows `aim` whatever the stream does. The step falls from .01 to .005, of classifiers from .015 to .01. A bound
 beyond the largest score lies up to .3 of its size further out (of a classifier: up to .3).

@@ -24,6 +24,7 @@ cdef class Evidence:
     cdef double* weight             # [TRACKED]
     cdef double* variance           # [TRACKED]
     cdef double* count              # [TRACKED] instances that held the slot
+    cdef Py_ssize_t top             # entries in use: no slot from here on was ever held
     # of the instance at hand
     cdef double* x                  # [TRACKED] presence less its mean
     cdef double amount              # log ratio of the features present to their mean number
@@ -39,6 +40,7 @@ cdef class Evidence:
     cdef void begin(self, double size) noexcept nogil
     cdef void learn(self, const int32_t* slots, Py_ssize_t n, double size) noexcept nogil
     cdef double error(self, double expected, double size) noexcept nogil
+    cdef double ratio(self, double expected, double size) noexcept nogil
     cdef void judge(self, double size) noexcept nogil
     cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil
     cdef void learn_presence(self, double error) noexcept nogil

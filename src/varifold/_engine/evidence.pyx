@@ -29,6 +29,7 @@ cdef enum:   # places in `numbers`
     LEVEL_VARIANCE
     RECENT_SLOW
     RECENT_FAST
+    RATIO              # mean size over the expected one
     NUMBERS
 
 cdef double RATE = 0.3             # of the exponential weights
@@ -60,6 +61,8 @@ cdef class Evidence:
             raise MemoryError
         self.declare_tracked()
         self.numbers[LEVEL_VARIANCE] = 1.0
+        self.numbers[RATIO] = 1.0
+        self.top = 1
 
     def __dealloc__(self):
         experts_free(&self.experts)
@@ -154,22 +157,34 @@ cdef class Evidence:
         return within(log((ratio + SOFTENING) / (1.0 + SOFTENING)), LARGEST)
 
     cdef void judge(self, double size) noexcept nogil:
-        """Weigh the experts: by the likelihood of a Laplace distribution of their scale, or by squared error."""
+        """Weigh the experts: by the likelihood of a Laplace distribution of their scale, or by squared error.
+
+        Its scale is the mean size, which RATIO makes of the expected one; else experts that expect too much would win.
+        """
         cdef int i
+        cdef double rate
         cdef double loss[EXPERTS]
-        cdef double base = self.numbers[BASE]
+        cdef double* numbers = self.numbers
+        cdef double base = numbers[BASE]
         for i in range(self.experts.k):
             if self.is_scale:
-                loss[i] = min(size / exp(within(base + self.offset[i], EXTREME)), 5.0) + self.offset[i]
+                loss[i] = self.ratio(base + self.offset[i], size) / numbers[RATIO] + self.offset[i]
             else:
                 loss[i] = 4.0 * (size - base - self.offset[i]) ** 2
         experts_learn(&self.experts, loss, 1.0)
+        if self.is_scale:
+            rate = max(1.0 / (numbers[SEEN] + 1.0), BASE_RATE)
+            numbers[RATIO] = max(numbers[RATIO] + rate * (self.ratio(self.expected, size) - numbers[RATIO]), 0.001)
+
+    cdef double ratio(self, double expected, double size) noexcept nogil:
+        """A size over the one expected, at most 5."""
+        return min(size / exp(within(expected, EXTREME)), 5.0)
 
     cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
         """Presence of each tracked slot less its mean; 0 of a slot that no earlier instance held."""
         cdef Py_ssize_t i
         cdef double seen = max(1.0, self.numbers[SEEN])
-        for i in range(1, TRACKED):
+        for i in range(1, self.top):
             self.x[i] = -self.count[i] / seen
         for i in range(n):
             if slots[i] < TRACKED and self.count[slots[i]] > 0.0:
@@ -177,12 +192,12 @@ cdef class Evidence:
         self.x[0] = self.amount
 
     cdef void learn_presence(self, double error) noexcept nogil:
-        """One step of AROW for numbers, with one variance per weight: w += S x e / (r + x S x), S -= (S x)^2 / (...)."""
+        """One step of AROW for numbers, one variance S per weight: w += S x e / (r + x S x), S -= (S x)^2 / (...)."""
         cdef Py_ssize_t i
         cdef double gain, total = NOISE
-        for i in range(TRACKED):
+        for i in range(self.top):
             total += self.variance[i] * self.x[i] * self.x[i]
-        for i in range(TRACKED):
+        for i in range(self.top):
             if self.x[i] != 0.0:
                 gain = self.variance[i] * self.x[i]
                 self.weight[i] += gain * error / total
@@ -203,7 +218,8 @@ cdef class Evidence:
         for i in range(n):
             if slots[i] < TRACKED:
                 self.count[slots[i]] += 1.0
-        for i in range(1, TRACKED):
+                self.top = max(self.top, slots[i] + 1)
+        for i in range(1, self.top):
             held += self.weight[i] * self.count[i]
         numbers[HELD] = held
         numbers[MEAN_AMOUNT] += (n - numbers[MEAN_AMOUNT]) / (numbers[SEEN] + 1.0)
@@ -228,13 +244,15 @@ cdef class Evidence:
         """Take what dump() gave."""
         numbers = arrays["numbers"]
         self.arrays.fill(arrays, 0, 0, 1)
-        if not (numbers[SEEN] >= 0.0 and 0.0 <= numbers[LEVEL_VARIANCE] <= 1.0 and numbers[MEAN_AMOUNT] >= 0.0
+        if not (numbers[SEEN] >= 0.0 and 0.001 <= numbers[RATIO] <= 5.0 and numbers[MEAN_AMOUNT] >= 0.0
+                and 0.0 <= numbers[LEVEL_VARIANCE] <= 1.0
                 and np.abs(numbers[[BASE, RECENT_SLOW, RECENT_FAST]]).max() <= EXTREME
                 and np.abs(numbers[[LEVEL_WEIGHT, HELD]]).max() <= 1e300 and (arrays["count"] <= numbers[SEEN]).all()):
             raise ValueError(f"numbers of the expected error {numbers.tolist()}")
         if arrays["experts"][0] < 0.0 or (arrays["experts"][1:] > 0.0).any() or arrays["experts"][1:].max() < 0.0:
             raise ValueError(f"log weights of {arrays['experts'].tolist()}")
         experts_fill(&self.experts, self.saved_experts)
+        self.top = 1 + int(np.flatnonzero(arrays["count"]).max(initial=0))
 
     def nbytes(self):
         """Bytes held."""
