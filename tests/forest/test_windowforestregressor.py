@@ -125,7 +125,7 @@ def test_enormous_targets_leave_finite_predictions_and_weights() -> None:
 
 
 def test_neither_size_nor_level_of_the_targets_costs_digits() -> None:
-    """Targets that differ by 1 around a billion are told apart as those around 0 are."""
+    """Targets that differ by 1 around a billion are separated as those around 0 are."""
     rng = random.Random(7)
     rows = [{name: rng.random() for name in "abc"} for _ in range(400)]
     low, high = WindowForestRegressor(), WindowForestRegressor()
