@@ -114,8 +114,18 @@ def test_recovers_after_a_sudden_change() -> None:
     assert model._engine.model.forest.length < 600
 
 
+def test_enormous_targets_leave_finite_predictions_and_weights() -> None:
+    rng = random.Random(6)
+    model = WindowForestRegressor(window=60)
+    for _ in range(400):
+        x = {name: rng.random() for name in "abcd"}
+        model.learn_one(x, rng.choice([1e150, -1e150, 5e-324, 1.0, rng.gauss(0.0, 1.0)]))
+        assert math.isfinite(model.predict_one(x))
+    assert all(math.isfinite(f.weight) for f in model.features.values())
+
+
 def test_neither_size_nor_level_of_the_targets_costs_digits() -> None:
-    """Targets that differ by 1 around a billion are told apart as those around 0 are."""
+    """Targets that differ by 1 around a billion are separated as those around 0 are."""
     rng = random.Random(7)
     rows = [{name: rng.random() for name in "abc"} for _ in range(400)]
     low, high = WindowForestRegressor(), WindowForestRegressor()

@@ -17,7 +17,7 @@ from varifold.evolving._switch_detector import SwitchDetector
 
 
 class Switching(VaryingLearner):
-    """What classifiers and regressors of the family share: how they are told of switches, and what they say of them.
+    """What classifiers and regressors of the family share: parameters of switches, and what can be asked about them.
 
     A subclass declares these parameters as fields.
     """

@@ -48,8 +48,8 @@ class WindowForestRegressor(VaryingRegressor):
     what its parent says and s the smoothing.
 
     The rule has changed when errors exceed the usual for too long to be chance (CUSUM). They are counted in four times
-    the typical error, as 1 at the most. An enormous target spoils the means of its nodes and the mean of
-    all targets: where such targets come, take `varifold.AutoRegressor`, which keeps them from its experts.
+    the typical error, as 1 at the most. A target that is far from all others counts in the means of its nodes, and in
+    the mean of all: `AutoRegressor` moves such targets before its forest learns them.
 
     `explain_one` follows the paths: every split adds the change of what the nodes say to its column, present or
     ``"name (absent)"``. Values are used as they come: there is no scaler. The weight of a feature, by which
