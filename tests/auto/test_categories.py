@@ -12,6 +12,7 @@ from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel
 from varifold.auto._categories import CategoriesModel
 from varifold.auto.first_edition import BOUNDED, EVERYTHING
+from varifold.base import Block, Labels, Vocabulary
 from varifold.linear._arow import AROWRule
 
 
@@ -151,6 +152,22 @@ def test_both_doors_and_files_leave_the_same_bits(budget, most):
     more, labels = zip(*cities(150, levels=120, seed=9, columns=("city", "zone")), strict=True)
     assert again.predict_learn_many(more, labels) == one.predict_learn_many(more, labels)
     assert again.to_bytes() == one.to_bytes()
+
+
+def test_rows_of_a_block_may_hold_many_levels_of_one_column():
+    """Such rows are made by hand only; the column then counts once, with the first of its levels that is rare."""
+    vocabulary = Vocabulary()
+    levels = [vocabulary.add_level("city", f"c{i}") for i in range(120)]
+    rows = [[level] for level in levels] + [levels] * 40
+    ends = np.cumsum([0, *[len(row) for row in rows]])
+    flat = [level for row in rows for level in row]
+    codes = [i % 2 for i in range(len(rows))]
+    block = Block(vocabulary, ends, flat, [1.0] * len(flat), codes=codes, labels=Labels(["no", "yes"]))
+    model = AutoClassifier()
+    model.learn_many(block)
+    assert model.report().wide_columns == ("city",)
+    assert AutoClassifier.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+    assert sum(model.predict_proba_one({"city": "c3"}).values()) == pytest.approx(1.0)
 
 
 def test_a_column_whose_levels_are_evicted_is_no_longer_wide():

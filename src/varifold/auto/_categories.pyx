@@ -162,7 +162,7 @@ cdef class CategoriesModel(Model):
         cdef Py_ssize_t i, found = n
         memcpy(self.prepared, slots, n * sizeof(int32_t))
         for i in range(n):
-            if self.is_wide_level(slots[i]):
+            if self.is_wide_level(slots[i]) and found < self.capacity:    # a row of a block may hold levels of one column
                 self.prepared[found] = self.space.column[slots[i]]
                 found += 1
         return found
