@@ -119,7 +119,7 @@ class Fuzz:
         except (http.client.HTTPException, OSError, UnicodeError) as error:
             self.connection.close()
             self.statuses[0] += 1
-            if self.statuses[0] > 1 + self.statuses.total() // 10:
+            if self.statuses[0] > 20 + self.statuses.total() // 10:
                 self.wrong.append((method, path, repr(error)))
             return
         self.statuses[found.status] += 1
