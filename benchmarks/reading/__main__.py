@@ -92,6 +92,12 @@ def polars_read(path: str) -> int:
     return len(polars.read_csv(path))
 
 
+def duckdb_read(path: str) -> int:
+    import duckdb
+
+    return int(duckdb.execute("create table cells as select * from read_csv(?)", [path]).fetchall()[0][0])
+
+
 CONTENDERS = {
     "varifold: read": ours_read,
     "varifold: read and learn (OLVF)": ours_learn,
@@ -99,6 +105,7 @@ CONTENDERS = {
     "river: iter_csv and LogisticRegression": river_learn,
     "pyarrow: read, streaming, one thread": pyarrow_read,
     "polars: read, whole file": polars_read,
+    "DuckDB: read into a table": duckdb_read,
 }
 
 

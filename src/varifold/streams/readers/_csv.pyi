@@ -18,6 +18,7 @@ class Delimited(Records):
     cells: int
     revised: set[str]
     extras: list[tuple[str | None, ...]]
+    before_new: Callable[[], object] | None
     def __init__(
         self,
         vocabulary: Vocabulary,

@@ -7,16 +7,17 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free
 from libc.math cimport INFINITY, isinf, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from varifold._engine.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError, FeatureNameError
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers._numbers cimport read_number
+from varifold.streams.readers._quick cimport (
+    AS_CATEGORY, AS_DATE, AS_EXTRA, AS_IGNORED, AS_NUMBER, AS_TARGET, AS_TEXT, AS_WEIGHT, LITTLE, NEW_LABEL, PLACES, Quick,
+    Text, forget_texts, quick_row, remember,
+)
 from varifold.streams.readers._records cimport NOT_WHOLE, OPEN_QUOTE, Records, resize
-
-cdef enum Role:
-    AS_NUMBER, AS_CATEGORY, AS_TEXT, AS_TARGET, AS_WEIGHT, AS_EXTRA, AS_DATE, AS_IGNORED
 
 # What a column's cells become.
 NUMERIC = AS_NUMBER
@@ -69,6 +70,9 @@ cdef class Delimited(Records):
     cdef double* weights
     cdef bint has_weights, has_extras
     cdef dict label_cache
+    cdef Quick quick
+    cdef Py_ssize_t pause                 # rows to read one by one before the quick way is tried again
+    cdef public object before_new         # called before a name, a level, a label or a problem is added, or None
 
     def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"', decimal=".",
                   Py_ssize_t longest=1 << 26, too_long="longer than 64 MB", bint unlabelled=False):
@@ -90,6 +94,11 @@ cdef class Delimited(Records):
             if token:
                 self.absent_first[<uint8_t> token[0]] = 1
         self.label_cache = {}
+        self.quick.sep, self.quick.quote, self.quick.decimal = self.sep, self.quote, self.decimal
+        self.quick.longest, self.quick.empty_absent = longest, self.empty_absent
+        self.quick.absent_first = self.absent_first
+        resize(<void**> &self.quick.texts, PLACES * sizeof(Text))
+        memset(self.quick.texts, 0, PLACES * sizeof(Text))
         self.revised = set()
         self.extras = []
 
@@ -97,6 +106,7 @@ cdef class Delimited(Records):
         PyMem_Free(self.role); PyMem_Free(self.fixed)
         PyMem_Free(self.idx); PyMem_Free(self.val); PyMem_Free(self.ends)
         PyMem_Free(self.codes); PyMem_Free(self.weights)
+        PyMem_Free(self.quick.texts)
 
     def set_columns(self, names, roles, dates=None, time=None):
         """What the columns are called and what each becomes; which one holds the time of the rows."""
@@ -113,34 +123,101 @@ cdef class Delimited(Records):
         self.dates = dates
         self.time = self.names.index(time) if time in self.names else -1
         self.has_extras = EXTRA in roles or self.time >= 0
+        self.quick.width, self.quick.role, self.quick.fixed = self.width, self.role, self.fixed
+        self.quick.possible = LITTLE and not self.has_extras and not {TEXT, EXTRA, DATE} & set(roles)
+        for c in b"0123456789-" + bytes([self.decimal]):
+            if self.absent_first[<uint8_t> c]:
+                self.quick.possible = False  # a number may mean "not observed"
 
     def feed(self, bytes data, Py_ssize_t start, bint final, Py_ssize_t most_rows, Py_ssize_t most_cells):
         """Read records from `start` until a bound is reached or no whole one is left; returns where it stopped."""
-        cdef Py_ssize_t p = start, first, count
-        cdef int64_t lines = 0
+        cdef Py_ssize_t p = start, before, n = len(data), slow = 0
         cdef const char* s = data
-        cdef Py_ssize_t n = len(data)
+        if not self.labels.values:
+            forget_texts(&self.quick)  # the labels were emptied: they are numbers to predict
         while self.rows < most_rows and self.cells < most_cells:
-            first = p
-            count = self.split(s, n, &p, &lines, final)
-            if count == NOT_WHOLE:
-                break
-            if count == OPEN_QUOTE:
-                # leave this one line out and go on after it
-                self.failed(self.line, None, "a quote is opened here and never closed, or closed inside another cell")
-                while p < n and s[p] != 10:
-                    p += 1
-                p = min(p + 1, n)
-                self.line += 1
+            if self.quick.possible and slow == 0:
+                before = p
+                p = self.feed_quick(s, p, n, most_rows, most_cells)
+                self.pause = 0 if p > before else min(2 * self.pause + 1, 255)
+                slow = self.pause + 1
                 continue
-            if p - first > self.longest:
-                self.failed(self.line, None, self.too_long)
-            elif count == self.width:
-                self.add_row(s)
-            elif count > 0:
-                self.failed(self.line, None, f"{count} cells where the header has {self.width}")
-            self.line += lines
+            slow = max(slow - 1, 0)
+            if not self.feed_record(s, n, &p, final):
+                break
         return p
+
+    cdef Py_ssize_t feed_quick(self, const char* s, Py_ssize_t p, Py_ssize_t n, Py_ssize_t most_rows,
+                               Py_ssize_t most_cells) except -1:
+        """Read rows while they need no Python; returns where the first other one begins."""
+        cdef Py_ssize_t after = 0
+        cdef int32_t code
+        while after >= 0 and self.rows < most_rows and self.cells < most_cells:
+            self.reserve(self.cells + self.width)
+            self.quick.idx, self.quick.val = self.idx, self.val
+            with nogil:
+                while (self.rows < most_rows and self.cells < most_cells and self.rows + 1 < self.row_room
+                       and self.cells + self.width <= self.cell_room):
+                    self.quick.cells = self.cells
+                    after = quick_row(&self.quick, s, p, n)
+                    if after < 0 or self.quick.code == NEW_LABEL:
+                        break
+                    self.keep_quick(self.quick.code)
+                    p = after
+            if after >= 0 and self.quick.code == NEW_LABEL:
+                try:
+                    code = self.label_code(PyBytes_FromStringAndSize(s + self.quick.label, self.quick.label_length))
+                except (DataError, UnicodeDecodeError):
+                    return p  # whoever reads the record alone says what is wrong with it
+                self.keep_quick(code)
+                self.quick.code = code
+                p = after
+        return p
+
+    cdef inline void keep_quick(self, int32_t code) noexcept nogil:
+        """Keep the row that was read last."""
+        self.cells = self.quick.cells
+        self.codes[self.rows] = code
+        self.weights[self.rows] = self.quick.weight
+        self.ends[self.rows] = self.cells
+        self.rows += 1
+        self.line += 1
+
+    cdef bint feed_record(self, const char* s, Py_ssize_t n, Py_ssize_t* place, bint final) except -1:
+        """Read the record at `place`, which moves behind it; False when it is not whole."""
+        cdef Py_ssize_t first = place[0], count
+        cdef int64_t lines = 0
+        count = self.split(s, n, place, &lines, final)
+        if count == NOT_WHOLE:
+            return False
+        if count == OPEN_QUOTE:
+            # leave this one line out and go on after it
+            self.report(None, "a quote is opened here and never closed, or closed inside another cell")
+            while place[0] < n and s[place[0]] != 10:
+                place[0] += 1
+            place[0] = min(place[0] + 1, n)
+            self.line += 1
+            return True
+        if place[0] - first > self.longest:
+            self.report(None, self.too_long)
+        elif count == self.width:
+            self.add_row(s)
+        elif count > 0:
+            self.report(None, f"{count} cells where the header has {self.width}")
+        self.line += lines
+        return True
+
+    cdef int report(self, object column, str message) except -1:
+        """The record at hand cannot be read."""
+        self.wait()
+        self.failed(self.line, column, message)
+        return 0
+
+    cdef int wait(self) except -1:
+        """Before anything is added that others see: names, labels, problems."""
+        if self.before_new is not None:
+            self.before_new()
+        return 0
 
     cdef int add_row(self, const char* s) except -1:
         """The record just split as the next row; a bad cell leaves the row out."""
@@ -155,12 +232,11 @@ cdef class Delimited(Records):
         except UnicodeDecodeError as error:
             self.cells = before
             byte = error.object[error.start]
-            self.failed(self.line, self.names[j],
-                        f"byte 0x{byte:02x} is not UTF-8; name the encoding, for example latin-1")
+            self.report(self.names[j], f"byte 0x{byte:02x} is not UTF-8; name the encoding, for example latin-1")
             return 0
         except (DataError, FeatureNameError) as error:
             self.cells = before
-            self.failed(self.line, self.names[j], str(error))
+            self.report(self.names[j], str(error))
             return 0
         self.rows += 1
         self.ends[self.rows - 1] = self.cells
@@ -187,6 +263,8 @@ cdef class Delimited(Records):
             self.add_words(s, j)
         elif role == AS_TARGET:
             self.codes[self.rows] = self.label_code(self.cell(s, j))
+            if not self.quoted[j]:
+                remember(&self.quick, s + a, n, j, self.codes[self.rows])
         elif role == AS_WEIGHT:
             self.set_weight(s, j, a, n)
         elif role == AS_DATE:
@@ -214,6 +292,7 @@ cdef class Delimited(Records):
             raise DataError(f"{shown(s + a, n)!r} is infinite as a number; leave the cell empty")
         elif not isnan(x):
             if self.fixed[j] == 0:
+                self.wait()
                 self.fixed[j] = self.vocabulary.add(self.names[j])
             self.put(self.fixed[j], x)
         return 0
@@ -224,9 +303,12 @@ cdef class Delimited(Records):
         cdef dict cache = <dict> self.caches[j]
         found = cache.get(text)
         if found is None:
+            self.wait()
             found = self.vocabulary.add_level(self.names[j], text.decode())
             cache[text] = found
         self.put(found, 1.0)
+        if not self.quoted[j] and self.role[j] == AS_CATEGORY:
+            remember(&self.quick, s + self.begin[j], self.end[j] - self.begin[j], j, found)
         return 0
 
     cdef int add_words(self, const char* s, Py_ssize_t j) except -1:
@@ -237,6 +319,7 @@ cdef class Delimited(Records):
         for word, count in counts.items():
             found = cache.get(word)
             if found is None:
+                self.wait()
                 found = self.vocabulary.add(f"{self.names[j]}:{word}")
                 cache[word] = found
             self.put(found, count)
@@ -250,6 +333,7 @@ cdef class Delimited(Records):
             at = self.cell(s, t).decode()
         cdef dict parts = self.dates(self.names[j], self.cell(s, j).decode(), at)
         self.reserve(self.cells + len(parts) + self.width)
+        self.wait()
         for name, value in parts.items():
             if isinstance(value, str):
                 self.put(self.vocabulary.add_level(name, value), 1.0)
@@ -262,6 +346,7 @@ cdef class Delimited(Records):
             self.label_cache.clear()  # the labels were emptied: they are numbers to predict
         code = self.label_cache.get(text)
         if code is None:
+            self.wait()
             code = self.labels.code(label_of(text))
             self.label_cache[text] = code
         return code
@@ -298,27 +383,16 @@ cdef class Delimited(Records):
         """(indptr, indices, values, codes, weights or None, extras) of the rows so far; reading goes on with none."""
         cdef Py_ssize_t n = self.rows, m = self.cells
         indptr = np.zeros(n + 1, dtype=np.int64)
-        indices = np.empty(m, dtype=np.int32)
-        values = np.empty(m)
-        codes = np.empty(n, dtype=np.int32)
-        cdef int64_t[::1] ptr = indptr
-        cdef int32_t[::1] idx = indices
-        cdef double[::1] val = values
-        cdef int32_t[::1] code = codes
-        cdef double[::1] weight
-        weights = None
+        indices, values, codes = np.empty(m, dtype=np.int32), np.empty(m), np.empty(n, dtype=np.int32)
+        weights = np.empty(n) if n and self.has_weights else None
         if n:
-            memcpy(&ptr[1], self.ends, n * sizeof(int64_t))
-            memcpy(&code[0], self.codes, n * sizeof(int32_t))
-            if self.has_weights:
-                weights = np.empty(n)
-                weight = weights
-                memcpy(&weight[0], self.weights, n * sizeof(double))
+            indptr[1:] = <int64_t[:n]> self.ends
+            codes[:] = <int32_t[:n]> self.codes
+            if weights is not None:
+                weights[:] = <double[:n]> self.weights
         if m:
-            memcpy(&idx[0], self.idx, m * sizeof(int32_t))
-            memcpy(&val[0], self.val, m * sizeof(double))
-        extras = self.extras
-        self.extras = []
-        self.rows = 0
-        self.cells = 0
+            indices[:] = <int32_t[:m]> self.idx
+            values[:] = <double[:m]> self.val
+        extras, self.extras = self.extras, []
+        self.rows = self.cells = 0
         return indptr, indices, values, codes, weights, extras

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from varifold._engine.block import Block
 from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited
 from varifold.streams.readers._numbers import parse_number
+from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
@@ -107,6 +109,23 @@ class _Reader:
         return roles
 
     def batches(self) -> Iterator[Batch]:
+        """The batches; from the second on they are read ahead where that can be stopped and changes nothing."""
+        batches = self._batches()
+        yield from islice(batches, 1)
+        if self.final or not self._may_read_ahead():
+            yield from batches
+        else:
+            yield from read_ahead(batches, self._add_after)
+
+    def _may_read_ahead(self) -> bool:
+        """Not from a pipe, which may never go on, nor where the table of labels is emptied after each batch."""
+        path, context = self.source.path, self.context
+        return path is not None and path.is_file() and (context.target is None or context.target_type == "class")
+
+    def _add_after(self, wait: Callable[[], None]) -> None:
+        self.parser.before_new = wait
+
+    def _batches(self) -> Iterator[Batch]:
         parser, context = self.parser, self.context
         place = 0
         while True:
@@ -131,6 +150,8 @@ class _Reader:
 
     def _skip_long_record(self, place: int) -> int:
         """Leave out the first line of a record that is too long; returns where the next line begins."""
+        if self.parser.before_new is not None:
+            self.parser.before_new()
         self.context.failed(self.source.name, self.parser.line, None, self.context.too_long(_LONG_HINT))
         self.parser.line += 1
         end = self.buffer.find(b"\n", place)
