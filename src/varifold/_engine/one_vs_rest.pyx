@@ -11,6 +11,7 @@ from varifold._engine.space cimport Space
 from varifold._engine.state cimport PROBLEM, SLOT_PROBLEM
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid, softmax
+from varifold._numeric.rows cimport add_rows, add_weights
 
 from varifold._engine.state import checked_array
 
@@ -103,6 +104,12 @@ cdef class BinaryRule(Model):
             if self.classes == 2:
                 out[1] = self.score(v, 0)
                 out[0] = -out[1]
+        elif self.linear and self.width == 1:
+            memset(out, 0, self.problems * sizeof(double))
+            add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        elif self.linear and self.width == 2:
+            memset(out, 0, self.problems * sizeof(double))
+            add_weights(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
         elif self.linear:
             memset(out, 0, self.problems * sizeof(double))
             for i in range(v.n):

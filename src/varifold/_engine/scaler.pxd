@@ -67,6 +67,16 @@ cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, con
         means[i] = s.a
         squares[i] = s.b
     for i in range(n):
+        if x[i] != means[i]:
+            break
+    else:
+        # values that never vary, such as words coded 1.0: mean and deviation stay, nothing is divided
+        for i in range(n):
+            out[i] = x[i] - means[i] if squares[i] > 0.0 else 0.0
+            if keep:
+                stat[slot[i]].weight = weights[i] + w
+        return
+    for i in range(n):
         weight = weights[i] + w
         d = x[i] - means[i]
         mean = means[i] + d * (w / weight)

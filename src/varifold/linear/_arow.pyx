@@ -10,11 +10,12 @@ import numpy as np
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
+from varifold._numeric.rows cimport add_variances, add_weights, step_pairs
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
@@ -44,6 +45,51 @@ def product_of_gaussians(means, covariances):
     values, vectors = np.linalg.eigh(0.5 * (precision + precision.T))
     covariance = (vectors / np.maximum(values, LOST)) @ vectors.T
     return covariance @ pull, 0.5 * (covariance + covariance.T)
+
+
+cdef enum:
+    TOGETHER = 64    # problems learned together
+    GAINS = 4096     # numbers kept for them, one per feature present and problem
+
+
+cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem of the diagonal form, with the scores before it, unless NULL.
+
+    The numbers of a slot stand side by side. Where few problems are wrong, these are corrected one by one.
+    """
+    cdef double f[TOGETHER]
+    cdef double error[TOGETHER]
+    cdef double active[TOGETHER]
+    cdef double variance[TOGETHER]
+    cdef double gain[GAINS]
+    cdef double r = rule.r / w, target, loss
+    cdef double* state
+    cdef Py_ssize_t c, m, wrong, first = 0, together = min(<Py_ssize_t> TOGETHER, GAINS // v.n)
+    while first < rule.problems:
+        m = min(together, rule.problems - first)
+        state = rule.state + 2 * first
+        memset(f, 0, m * sizeof(double))
+        add_weights(f, state, rule.stride, m, v.n, v.slot, v.x)
+        wrong = 0
+        for c in range(m):
+            target = 1.0 if y == first + c else -1.0
+            loss = capped(1.0 - target * f[c])
+            active[c] = 1.0 if loss > 0.0 else 0.0
+            error[c] = loss * target if loss > 0.0 else 0.0
+            wrong += loss > 0.0
+        if 8 * wrong < m:
+            for c in range(m):
+                if active[c] > 0.0:
+                    rule.correct_diagonal(v, <int> (first + c), error[c], w)
+        else:
+            memset(variance, 0, m * sizeof(double))
+            add_variances(variance, gain, state, rule.stride, m, v.n, v.slot, v.x)
+            for c in range(m):
+                error[c] /= variance[c] + r
+            step_pairs(state, rule.stride, m, v.n, v.slot, v.x, gain, error, active, r, 1e300)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class AROWRule(BinaryRule):
@@ -103,6 +149,22 @@ cdef class AROWRule(BinaryRule):
         if loss > 0.0:
             self.correct(v, c, loss * y, w)
         return f
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.keep_dense(v)
+        if self.problems == 1 or not self.diagonal or not 0 < v.n <= GAINS // 4:
+            BinaryRule.learn(self, v, y, w)
+        else:
+            learn_problems(self, v, y, w, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        self.keep_dense(v)
+        if self.problems == 1 or not self.diagonal or not 0 < v.n <= GAINS // 4:
+            BinaryRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        learn_problems(self, v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
 
     cdef void keep_dense(self, View* v) noexcept nogil:
         """Become diagonal when a feature lies beyond max_dense."""

@@ -1,15 +1,44 @@
 """Online gradient descent on the logistic loss in bits, log2(1 + e^-yf), with a rate of 1 / (c sqrt(t)); or on (y - f)^2."""
 
 from libc.math cimport sqrt
+from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+from varifold._numeric.rows cimport add_rows, add_to_rows
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 cdef double LARGEST = 1e150               # no weight or rate of a square loss is larger
+
+cdef enum:
+    TOGETHER = 256   # problems learned together
+
+
+cdef inline double step_of(OGDRule rule, Py_ssize_t c, double f, double y, double w) noexcept nogil:
+    """Count an instance of problem c; what its values are multiplied by, f being its score."""
+    cdef double step = sigmoid(-y * f)
+    rule.shared[c] += 1.0
+    return step * (w * y * PER_BIT / (rule.c * sqrt(rule.shared[c])))
+
+
+cdef void learn_problems(OGDRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem, with the scores before it, unless NULL; the weights of a slot stand side by side."""
+    cdef double f[TOGETHER]
+    cdef double step[TOGETHER]
+    cdef Py_ssize_t c, m, first = 0
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        memset(f, 0, m * sizeof(double))
+        add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
+        for c in range(m):
+            step[c] = step_of(rule, first + c, f[c], 1.0 if y == first + c else -1.0, w)
+        add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class OGDRule(BinaryRule):
@@ -22,10 +51,8 @@ cdef class OGDRule(BinaryRule):
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One gradient step; returns the score before it."""
-        cdef double f = self.score(v, c), step = sigmoid(-y * f)
+        cdef double f = self.score(v, c), step = step_of(self, c, f, y, w)
         cdef Py_ssize_t i
-        self.shared[c] += 1.0
-        step *= w * y * PER_BIT / (self.c * sqrt(self.shared[c]))
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
@@ -44,6 +71,20 @@ cdef class OGDRule(BinaryRule):
         for i in range(v.n):
             weight = at(self, v.slot[i], c)
             weight[0] = min(max(weight[0] + step * error * v.x[i], -LARGEST), LARGEST)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        if self.problems == 1:
+            BinaryRule.learn(self, v, y, w)
+        else:
+            learn_problems(self, v, y, w, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if self.problems == 1:
+            BinaryRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        learn_problems(self, v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
 
     # ---------------------------------------------------------------- merging
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memchr, memcpy, memset
 
-from varifold._engine.one_vs_rest cimport at, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
+from varifold._numeric.rows cimport add_seconds, add_weights, move_pairs
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -50,6 +52,85 @@ cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n)
             tau = min(tau, log1p(slope) * (1.0 + slope) * (1.0 + slope) / (slope * slope * n))
         slope /= 1.0 + slope
     return tau * sign * slope
+
+
+cdef enum:
+    TOGETHER = 128   # problems learned together
+
+# What an instance changes in one problem.
+cdef struct Steps:
+    double old     # times the value: weights of known features
+    double new     # and of new ones
+    double delta   # every space weight
+
+
+cdef inline Steps steps_of(OLVFRule rule, Py_ssize_t n, double* g, Sums* sums, bint right, double y, double loss,
+                           double unit, double w) noexcept nogil:
+    """The steps of both models, eqs. 4 to 15, for n features present; g are the shared numbers of the problem.
+
+    `old` and `new` of the sums are the squared norms of known and new features.
+    """
+    cdef Steps steps
+    cdef double p_x, p_w, tau
+    steps.old = 0.0
+    steps.new = 0.0
+    steps.delta = space_step(rule.C_bar * w, 1.0 if right else -1.0, sums.bar, n)
+    if loss > 0.0 and sums.old + sums.new > 0.0:
+        p_w = floored(sigmoid(g[SUM_BAR] + sums.n_old * steps.delta))
+        p_x = floored(sigmoid(sums.bar + n * steps.delta)) if sums.n_old < n else 1.0  # only new features need it
+        if rule.kkt:
+            tau = min(rule.C * w, loss / (sums.old / p_w + sums.new / p_x))
+            steps.old = tau / p_w * y * unit / g[SCALE]
+            steps.new = tau / p_x * y * unit / g[SCALE]
+        else:
+            tau = min(rule.C * w, loss / (sums.old + sums.new))
+            steps.old = tau * p_w * y * unit / g[SCALE]
+            steps.new = tau * p_x * y * unit / g[SCALE]
+    return steps
+
+
+cdef inline bint is_plain(OLVFRule rule, View* v) noexcept nogil:
+    """Whether the problems can be learned together: several of them, dense, and nothing new in the instance."""
+    return rule.problems > 1 and not rule.sparse and v.n > 0 and memchr(v.is_new, 1, v.n) == NULL
+
+
+cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem for an instance without new features, with the scores before it, unless NULL.
+
+    For the dense form; the numbers of a slot stand side by side.
+    """
+    cdef double f[TOGETHER]
+    cdef double bar[TOGETHER]
+    cdef Sums sums
+    cdef Steps steps
+    cdef double* g
+    cdef double target
+    cdef Py_ssize_t i, c, m, first = 0
+    sums.old = 0.0
+    sums.new = 0.0
+    sums.n_old = v.n
+    for i in range(v.n):
+        sums.old += v.x[i] * v.x[i]
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        memset(f, 0, m * sizeof(double))
+        memset(bar, 0, m * sizeof(double))
+        add_weights(f, rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x)
+        add_seconds(bar, rule.state + 2 * first, rule.stride, m, v.n, v.slot)
+        for c in range(m):
+            f[c] *= rule.shared[(first + c) * rule.globals + SCALE]
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        for c in range(m):
+            g = rule.shared + (first + c) * rule.globals
+            target = 1.0 if y == first + c else -1.0
+            sums.bar = bar[c]
+            steps = steps_of(rule, v.n, g, &sums, (f[c] > 0.0) == (target > 0.0), target, 1.0 - target * f[c], 1.0, w)
+            g[SUM_BAR] += v.n * steps.delta
+            f[c] = steps.old
+            bar[c] = steps.delta
+        move_pairs(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, f, bar)
+        first += m
 
 
 cdef class OLVFRule(TruncatedRule):
@@ -88,6 +169,16 @@ cdef class OLVFRule(TruncatedRule):
     cdef double score(self, View* v, int c) noexcept nogil:
         return dot(v, self.state + c * self.width, self.stride) * self.shared[c * self.globals + SCALE]
 
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef int c
+        if self.problems == 1:
+            BinaryRule.scores(self, v, out)
+            return
+        memset(out, 0, self.problems * sizeof(double))
+        add_weights(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        for c in range(self.problems):
+            out[c] *= self.shared[c * self.globals + SCALE]
+
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
@@ -97,6 +188,20 @@ cdef class OLVFRule(TruncatedRule):
         cdef double f = sums.score
         self.move(v, c, &sums, (f > 0.0) == (y > 0.0), y, 1.0 - y * f, 1.0, w)
         return f
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        if is_plain(self, v):
+            learn_problems(self, v, y, w, NULL)
+        else:
+            BinaryRule.learn(self, v, y, w)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if not is_plain(self, v):
+            BinaryRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        learn_problems(self, v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
 
     cdef Sums measure(self, View* v, int c) noexcept nogil:
         """Score, space score and squared norms of an instance."""
@@ -129,9 +234,9 @@ cdef class OLVFRule(TruncatedRule):
         """
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double bar = sums.bar, old = sums.old, new = sums.new, delta
-        cdef double p_x, p_w, tau, step_old, step_new, mass = 0.0
-        cdef Py_ssize_t i, n = v.n, n_old = sums.n_old, stride = self.stride
+        cdef Steps steps
+        cdef double mass = 0.0, delta, step_old, step_new
+        cdef Py_ssize_t i, n = v.n, stride = self.stride
         cdef double* base = self.state + c * self.width
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
@@ -143,22 +248,8 @@ cdef class OLVFRule(TruncatedRule):
                 s = base + slot[i] * stride
                 mass += fabs(s[0]) * fabs(s[1])
         g[MASS] -= mass * g[SCALE]
-
-        delta = space_step(self.C_bar * w, 1.0 if right else -1.0, bar, n)
-        # the step of w, eqs. 12 to 15: `old` and `new` are the squared norms of known and new features
-        step_old = 0.0
-        step_new = 0.0
-        if loss > 0.0 and old + new > 0.0:
-            p_w = floored(sigmoid(g[SUM_BAR] + n_old * delta))
-            p_x = floored(sigmoid(bar + n * delta)) if n_old < n else 1.0  # only new features need it
-            if self.kkt:
-                tau = min(self.C * w, loss / (old / p_w + new / p_x))
-                step_old = tau / p_w * y * unit / g[SCALE]
-                step_new = tau / p_x * y * unit / g[SCALE]
-            else:
-                tau = min(self.C * w, loss / (old + new))
-                step_old = tau * p_w * y * unit / g[SCALE]
-                step_new = tau * p_x * y * unit / g[SCALE]
+        steps = steps_of(self, n, g, sums, right, y, loss, unit, w)
+        step_old, step_new, delta = steps.old, steps.new, steps.delta
         g[SUM_BAR] += n * delta
         if not sparse:
             for i in range(n):

@@ -2,12 +2,41 @@
 
 import numpy as np
 
+from libc.string cimport memcpy, memset
+
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
+from varifold._numeric.rows cimport add_rows, add_to_rows
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
+
+cdef enum:
+    TOGETHER = 256   # problems learned together
+
+
+cdef void learn_problems(PARule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem, with the scores before it, unless NULL; the weights of a slot stand side by side."""
+    cdef double f[TOGETHER]
+    cdef double step[TOGETHER]
+    cdef double norm = 0.0, target
+    cdef Py_ssize_t i, c, m, first = 0
+    for i in range(v.n):
+        norm += v.x[i] * v.x[i]
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        memset(f, 0, m * sizeof(double))
+        add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
+        for c in range(m):
+            target = 1.0 if y == first + c else -1.0
+            step[c] = 0.0
+            if not target * f[c] >= 1.0:
+                step[c] = target * step_size(rule.mode, rule.C, 1.0 - target * f[c], norm, w)
+        add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class PARule(BinaryRule):
@@ -32,6 +61,20 @@ cdef class PARule(BinaryRule):
         for i in range(v.n):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        if self.problems == 1:
+            BinaryRule.learn(self, v, y, w)
+        else:
+            learn_problems(self, v, y, w, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        if self.problems == 1:
+            BinaryRule.learn_scored(self, v, y, w, scores, probs)
+            return
+        learn_problems(self, v, y, w, scores)
+        if probs != NULL:
+            self.proba(scores, probs)
 
     # ---------------------------------------------------------------- merging
 

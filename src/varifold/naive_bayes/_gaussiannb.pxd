@@ -15,4 +15,3 @@ cdef class GaussianNBModel(ClassTable):
 
     cdef void evidence(self, int32_t slot, double x, double* out, double* product) noexcept nogil
     cdef void two_classes(self, View* v, double* out) noexcept nogil
-    cdef void add_evidence(self, int c, double far, double own, double* out, double* product) noexcept nogil

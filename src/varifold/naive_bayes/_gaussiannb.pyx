@@ -48,6 +48,18 @@ cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
     return origin + shift
 
 
+cdef inline void add_evidence(int c, double far, double own, double* out, double* product) noexcept nogil:
+    """Add what a number tells of class c: half of `far` less half the logarithm of its variance `own`."""
+    if product != NULL and fabs(far) < 60.0 and own < 1e8:
+        out[c] += 0.5 * far  # within the bounds whatever the logarithm of own is
+        product[c] *= own
+        if not 1e-200 < product[c] < 1e200:
+            out[c] -= 0.5 * log(product[c])
+            product[c] = 1.0
+    else:
+        out[c] += bounded(0.5 * (far - log(own)))
+
+
 cdef struct Evidence:
     double total[STRIP]       # weight of the values of both classes
     double variance[STRIP]    # of the values of both
@@ -143,18 +155,7 @@ cdef class GaussianNBModel(ClassTable):
             # the variance around the shrunk mean, which lies prior * weight of the way to the common mean
             own = limited((m[c].m2 + m[c].n * self.prior * weight * d * d) * weight * per + self.prior * weight) + 1e-9
             d = x - mean - d * (m[c].n * weight)
-            self.add_evidence(c, share - limited(d * d * per / own), own, out, product)
-
-    cdef inline void add_evidence(self, int c, double far, double own, double* out, double* product) noexcept nogil:
-        """Add what a number tells of class c: half of `far` less half the logarithm of its variance `own`."""
-        if product != NULL and fabs(far) < 60.0 and own < 1e8:
-            out[c] += 0.5 * far  # within the bounds whatever the logarithm of own is
-            product[c] *= own
-            if not 1e-200 < product[c] < 1e200:
-                out[c] -= 0.5 * log(product[c])
-                product[c] = 1.0
-        else:
-            out[c] += bounded(0.5 * (far - log(own)))
+            add_evidence(c, share - limited(d * d * per / own), own, out, product)
 
     cdef void two_classes(self, View* v, double* out) noexcept nogil:
         """evidence() of all numbers for two classes, STRIP at a time: the same operations in the same order."""
@@ -165,8 +166,8 @@ cdef class GaussianNBModel(ClassTable):
             weigh_strip(<Moments*> self.table, self.stride // 4, n, v.slot + start, v.raw + start, self.prior, &e)
             for i in range(n):
                 if e.total[i] > 0.0 and e.variance[i] > 1e-300:
-                    self.add_evidence(0, e.far[0][i], e.own[0][i], out, self.product)
-                    self.add_evidence(1, e.far[1][i], e.own[1][i], out, self.product)
+                    add_evidence(0, e.far[0][i], e.own[0][i], out, self.product)
+                    add_evidence(1, e.far[1][i], e.own[1][i], out, self.product)
             start += n
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
