@@ -10,6 +10,7 @@ from varifold import AutoClassifier
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel
 from varifold.auto.classifier import _experts
+from varifold.auto.first_edition import EARLY, LATE
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 
@@ -35,6 +36,62 @@ def test_a_paused_expert_learns_in_every_eighth_round():
     assert engine.model.paused_experts() == ["linear"]
     assert all(step % 8 == 0 for step in taught)
     assert len(taught) > 15
+
+
+@pytest.mark.parametrize(
+    ("costly", "settings", "first"), [(LATE, {}, 500), (EARLY, {}, 200), (EARLY, {"first_pause": 500}, 500)]
+)
+def test_an_expert_is_paused_after_so_many_rounds_at_the_earliest(costly, settings, first):
+    """In the second edition there was one bound for all."""
+    rng = np.random.default_rng(0)
+    experts = [
+        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 1.0, 0.1),
+        ("linear", AROWRule(10.0), False, costly, 0, 2.0, 0.0, 1e-9),
+    ]
+    engine = Engine(AutoModel(experts, **settings))
+    for step in range(first + 1):
+        assert engine.model.paused_experts() == [], step
+        a = float(rng.normal())
+        engine.learn_one({"a": a}, abs(a) < 0.6)
+    assert engine.model.paused_experts() == ["linear"]
+
+
+MATRICES = ["latent", "evolving map", "Gaussian"]
+
+
+def wide(model, labels, features, count=60):
+    rng = np.random.default_rng(0)
+    for step in range(count):
+        x = {f"f{j}": float(v) for j, v in enumerate(rng.normal(size=features))}
+        model.learn_one(x, step % labels)
+    return model
+
+
+@pytest.mark.parametrize(("labels", "features", "aside"), [(16, 64, []), (17, 64, MATRICES), (7, 100, MATRICES[1:2])])
+def test_experts_stand_aside_whose_matrices_would_become_too_large(labels, features, aside):
+    model = wide(AutoClassifier(), labels, features)
+    found = {name: state.reason for name, state in model.report().states.items() if state.status == "aside"}
+    assert sorted(found) == sorted([*aside, "categories"])
+    assert all("more than 65,536 numbers" in found[name] for name in aside)
+    again = AutoClassifier.from_bytes(model.to_bytes())
+    x = {"f0": 1.0, "f5": -1.0}
+    assert again.predict_proba_one(x) == model.predict_proba_one(x)
+
+
+def test_a_label_or_a_feature_may_be_the_one_too_many():
+    by_label, by_feature = wide(AutoClassifier(), 16, 64), wide(AutoClassifier(), 17, 60)
+    assert [by_label._engine.model.disabled_experts(), by_feature._engine.model.disabled_experts()] == [[], []]
+    by_label.learn_one({"f0": 1.0}, "another")
+    by_feature.learn_one({f"g{j}": 1.0 for j in range(8)}, 0)
+    for model in (by_label, by_feature):
+        assert sorted(model._engine.model.disabled_experts()) == sorted(MATRICES)
+
+
+def test_the_second_edition_keeps_its_experts_however_large():
+    model = AutoClassifier()
+    model._edition = 2
+    model._engine = model._make_engine()
+    assert wide(model, 17, 64)._engine.model.disabled_experts() == []
 
 
 def test_the_guard_forgives_a_deficit_beyond_ten():

@@ -70,6 +70,17 @@ def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> Non
     assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
 
 
+def test_follows_the_oracle_when_there_are_too_many_features_for_a_table() -> None:
+    rng = random.Random(4)
+    rows: Labelled = [({f"f{j}": 0.0 for j in range(2000)}, True, 1.0)]
+    for _ in range(200):
+        x: dict[str, Any] = {f"f{rng.randrange(2000)}": rng.gauss(0.0, 1.0) for _ in range(6)}
+        rows.append(({**x, "f0": rng.random(), "f1": rng.random()}, rng.random() < 0.5, 1.0))
+    model, oracle = WindowForest(trees=3, min_leaf=1), WindowForestOracle(trees=3, min_leaf=1)
+    follow(model, oracle, rows)
+    assert model._engine.model.nbytes() < 8 * 2000 * 200, "no table"
+
+
 def test_explanations_are_the_oracles() -> None:
     model, oracle = WindowForest(trees=6), WindowForestOracle(trees=6)
     rows = stream(200, seed=5, labels="abc")
@@ -200,7 +211,8 @@ def test_memory_is_bounded_by_the_window() -> None:
     _, _, arrays = model._engine.dump()
     assert len(arrays["model.window.y"]) == 100 + 100 // 5 + 1
     assert len(arrays["model.node.key"]) <= 2 * (1 + 6 * 100 // 4)
-    assert model._engine.model.nbytes() < 121 * (64 + 3 * 12 + 8 * 8) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
+    table = 121 * 16 * 8
+    assert model._engine.model.nbytes() < table + 121 * (64 + 3 * 12) + 2 * (1 + 7 * 100 // 4) * 40 + 6000
 
 
 def bounded(numbers: int, narrow: float = 0.0) -> Engine:

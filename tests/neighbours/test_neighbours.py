@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import varifold
+from varifold._engine.classify import Engine
 from varifold.neighbours._neighbours import NeighboursModel
 
 
@@ -55,3 +56,44 @@ def test_an_evicted_feature_leaves_the_window():
 def test_a_model_refuses_sizes_it_has_no_memory_for(k, window, widest):
     with pytest.raises(ValueError, match="is 1 to 64"):
         NeighboursModel(k, window, widest)
+
+
+def growing(count, seed=0):
+    """Instances of which each brings a few features."""
+    rng = np.random.default_rng(seed)
+    for step in range(count):
+        names = rng.choice(10 + 2 * step, size=8, replace=False)
+        yield {f"f{j}": float(rng.normal()) for j in names}, "ab"[int(rng.integers(2))]
+
+
+def test_answers_are_the_same_with_a_table_of_values_and_without():
+    """Of 3,000 instances the table has no room for more than 87 features, of 100 for 2,621."""
+    tabled, plain = varifold.Neighbours(k=3, window=100), varifold.Neighbours(k=3, window=3000)
+    for step, (x, y) in enumerate(growing(100)):
+        if step > 2:
+            assert tabled.margins_one(x) == plain.margins_one(x)
+        tabled.learn_one(x, y)
+        plain.learn_one(x, y)
+    assert len(plain.features) > 100
+    table = 100 * len(tabled.features) * 8
+    assert tabled.state_bytes()["model"] > table > plain.state_bytes()["model"] - 3000 * 80
+
+
+def test_a_table_follows_the_ring_and_what_is_forgotten():
+    """A loaded learner makes its table from the instances."""
+    model = varifold.Neighbours(k=3, window=20, max_features=12)
+    for step, (x, y) in enumerate(growing(120, 1)):
+        if step % 5 == 4:
+            again = varifold.Neighbours.from_bytes(model.to_bytes())
+            assert again.margins_one(x) == model.margins_one(x)
+        model.learn_one(x, y)
+
+
+def test_values_of_single_precision_take_half_the_room():
+    engines = [Engine(NeighboursModel(3, 50, single=single)) for single in (False, True)]
+    for x, y in growing(60):
+        for engine in engines:
+            engine.learn_one(x, y)
+    whole, single = (engine.dump()[2]["model.x"] for engine in engines)
+    assert (single == whole.astype(np.float32)).all()
+    assert (single != whole).any()

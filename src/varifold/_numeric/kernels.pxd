@@ -35,6 +35,15 @@ cdef extern from *:
     static VARIFOLD_WIDE void varifold_subtract_columns(ptrdiff_t n, double* VARIFOLD_ALONE out, ptrdiff_t m,
             const double* x, ptrdiff_t every, const double* a, ptrdiff_t stride) {
         ptrdiff_t h = 0;
+        for (; h + 8 <= m; h += 8) {
+            const double x0 = x[h * every], x1 = x[(h + 1) * every], x2 = x[(h + 2) * every], x3 = x[(h + 3) * every];
+            const double x4 = x[(h + 4) * every], x5 = x[(h + 5) * every];
+            const double x6 = x[(h + 6) * every], x7 = x[(h + 7) * every];
+            const double *a0 = a + h * stride, *a1 = a0 + stride, *a2 = a1 + stride, *a3 = a2 + stride;
+            const double *a4 = a3 + stride, *a5 = a4 + stride, *a6 = a5 + stride, *a7 = a6 + stride;
+            for (ptrdiff_t j = 0; j < n; j++) out[j] = out[j] - x0 * a0[j] - x1 * a1[j] - x2 * a2[j] - x3 * a3[j]
+                - x4 * a4[j] - x5 * a5[j] - x6 * a6[j] - x7 * a7[j];
+        }
         for (; h + 4 <= m; h += 4) {
             const double x0 = x[h * every], x1 = x[(h + 1) * every];
             const double x2 = x[(h + 2) * every], x3 = x[(h + 3) * every];
@@ -53,6 +62,17 @@ cdef extern from *:
             total[j] += a[j] == a[j] ? d * d : 0.0;
             shared[j] += a[j] == a[j] ? 1.0 : 0.0;
         }
+    }
+    static VARIFOLD_WIDE void varifold_subtract_quotients(ptrdiff_t n, double* VARIFOLD_ALONE out, double x,
+            const double* VARIFOLD_ALONE a, double by) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] -= x * a[j] / by;
+    }
+    static VARIFOLD_WIDE void varifold_blend(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a,
+            const double* b) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] = x * a[j] + (1.0 - x) * b[j];
+    }
+    static VARIFOLD_WIDE void varifold_divide_all(ptrdiff_t n, double* VARIFOLD_ALONE out, double by) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] /= by;
     }
     static VARIFOLD_WIDE void varifold_divide(ptrdiff_t n, double* VARIFOLD_ALONE out, const double* a) {
         for (ptrdiff_t j = 0; j < n; j++) out[j] /= a[j];
@@ -83,3 +103,10 @@ cdef extern from *:
     # out: how many of the m cuts are below each x
     void count_below "varifold_count_below"(Py_ssize_t n, const double* x, int m, const double* cut,
                                             int* out) noexcept nogil
+    # out -= x a / by
+    void subtract_quotients "varifold_subtract_quotients"(Py_ssize_t n, double* out, double x, const double* a,
+                                                          double by) noexcept nogil
+    # out = x a + (1 - x) b
+    void blend "varifold_blend"(Py_ssize_t n, double* out, double x, const double* a, const double* b) noexcept nogil
+    # out /= by
+    void divide_all "varifold_divide_all"(Py_ssize_t n, double* out, double by) noexcept nogil

@@ -11,6 +11,7 @@ from varifold.auto._stacking cimport Stack, Temperature
 
 cdef class AutoModel(ExpertPool):
     cdef double* lag               # [expert]: running mean of its log loss above the mixture's
+    cdef int64_t first_pause       # rounds before an EARLY expert is paused
     cdef double* use               # [expert]: running mean of how far it moves the stack's logits
     cdef Stack stack
     cdef Experts weights           # of the experts and, last, the stack

@@ -9,7 +9,7 @@ from varifold.auto._experts import ExpertPool
 class AutoModel(ExpertPool):
     def __init__(
         self,
-        experts: Sequence[tuple[str, Model, int, bool, int, float, float, float]],
+        experts: Sequence[tuple[str, Model, int, int, int, float, float, float]],
         share: float = 0.01,
         eta: float = 0.5,
         drift: float = 1e-5,
@@ -22,6 +22,8 @@ class AutoModel(ExpertPool):
         guard_full: float = 50.0,
         last_prior: float = 0.1,
         watches: bool = True,
+        first_pause: int = 200,
+        most_cells: int = 65_536,
     ) -> None: ...
     def expert_weights(self) -> dict[str, float]: ...
     def weight_history(self) -> tuple[NDArray[Any], NDArray[Any]]: ...

@@ -24,7 +24,7 @@ from varifold._numeric.hedge cimport (
 )
 from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
 from varifold.auto._categories cimport COLUMNS
-from varifold.auto._experts cimport ExpertPool
+from varifold.auto._experts cimport EARLY, ExpertPool
 from varifold.auto._guard cimport guard_holds, guard_learn
 from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
 from varifold.auto._renewed cimport RenewedModel
@@ -37,7 +37,7 @@ from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 from varifold._engine.state import checked_array
 
 cdef double LAGS = 0.05            # a costly expert whose log loss is this much above the mixture's is paused,
-cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this,
+cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this
 cdef int64_t FIRST_PAUSE = 500     # at the earliest after so many rounds
 cdef double RENEWED = 0.1          # part of the first variances by which the stack doubts when an expert was replaced
 
@@ -46,12 +46,14 @@ cdef class AutoModel(ExpertPool):
     """Experts and what combines them.
 
     An expert is (name, model, what it sees, costly, most slots or 0, first temperature, first weight in the stack,
-    variance of the latter). The stack starts with `trust` times the weight of an expert.
+    variance of the latter). The stack starts with `trust` times the weight of an expert. EARLY experts are
+    paused after `first_pause` rounds at the earliest, LATE ones after FIRST_PAUSE.
     """
 
     def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
                   double trust=4.0, double bias_prior=0.05, double temperature_prior=0.1, double threshold=0.5,
-                  double guard=1.5, double guard_full=50.0, double last_prior=0.1, bint watches=True):
+                  double guard=1.5, double guard_full=50.0, double last_prior=0.1, bint watches=True,
+                  int64_t first_pause=200, Py_ssize_t most_cells=65_536):
         cdef int e, k
         cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
         cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
@@ -66,6 +68,8 @@ cdef class AutoModel(ExpertPool):
         self.last.variance = self.last_prior = last_prior
         self.temperature_prior = temperature_prior
         self.watches = watches
+        self.first_pause = first_pause
+        self.most_cells = most_cells
         alarms_start(&self.alarms)
         self.arrays.declare("lag", <void**> &self.lag, FIXED, 1, FLOAT64, True, k)
         self.arrays.declare("use", <void**> &self.use, FIXED, 1, FLOAT64, True, k)
@@ -196,9 +200,10 @@ cdef class AutoModel(ExpertPool):
             if self.renewed(e, v.step):
                 self.temperature[e].variance = self.temperature_prior
                 stack_doubt(&self.stack, RENEWED)
-        if self.classes > 1 and v.step >= FIRST_PAUSE:
+        if self.classes > 1:
             for e in range(self.k):
-                self.paused[e] = self.costly[e] and self.lag[e] > LAGS and self.use[e] < UNUSED
+                if v.step >= (self.first_pause if self.costly[e] >= EARLY else FIRST_PAUSE):
+                    self.paused[e] = self.costly[e] and self.lag[e] > LAGS and self.use[e] < UNUSED
 
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil:
         """Learn how to combine the experts, from what they answer before they learn the instance."""
@@ -236,6 +241,7 @@ cdef class AutoModel(ExpertPool):
 
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update running losses; record the expert weights periodically."""
+        cdef int e
         cdef double* row
         cdef bint wrong = argmax(self.classes, self.given) != y
         update_losses(&self.history, step, wrong, -log(self.given[y]))
@@ -243,6 +249,8 @@ cdef class AutoModel(ExpertPool):
         row = history_row(&self.history, step)
         if row != NULL:
             self.weights_in_use(row)
+            for e in range(self.k + 1):
+                row[e] = <float> row[e]    # half the room in files
 
     cdef void weights_in_use(self, double* out) noexcept nogil:
         """The weights of experts and stack, of which those that stand aside have none."""

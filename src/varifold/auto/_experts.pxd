@@ -7,6 +7,13 @@ from varifold.auto._stacking cimport Temperature
 from varifold.auto._views cimport InstanceViews
 
 
+# When an expert may be paused.
+cdef enum Costly:
+    NEVER
+    LATE
+    EARLY
+
+
 cdef class ExpertPool(Model):
     cdef readonly list names
     cdef list models
@@ -17,7 +24,8 @@ cdef class ExpertPool(Model):
     cdef CategoriesModel categories    # one of the models, or None
     cdef bint has_categories
     cdef int categories_at         # which of the experts that is, -1 for none
-    cdef int64_t* costly           # [expert]: may be paused, and is disabled when there are many classes
+    cdef int64_t* costly           # [expert]: see add_experts(); not NEVER: disabled when there are many classes
+    cdef Py_ssize_t most_cells     # numbers in matrices per class beyond which an expert is disabled; 0 none
     cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
     cdef int64_t* renews           # [expert]: is a RenewedModel
     cdef int64_t* paused           # [expert]: asked and taught in one round of PAUSE_INTERVAL
@@ -40,6 +48,7 @@ cdef class ExpertPool(Model):
     cdef Py_ssize_t width(self) noexcept nogil
     cdef bint idle(self, int e, int64_t step) noexcept nogil
     cdef bint too_many_classes(self, int e) noexcept nogil
+    cdef bint too_large(self, int e, Py_ssize_t classes) noexcept nogil
     cdef void ask(self, View* v) noexcept nogil
     cdef void share_answers(self, int64_t step) noexcept nogil
     cdef bint renewed(self, int e, int64_t step) noexcept nogil

@@ -32,7 +32,11 @@ cdef class ExpertPool(Model):
     """A subclass hands the experts to add_experts() when it is made."""
 
     cdef int add_experts(self, object experts) except -1:
-        """Take experts given as (name, model, what it sees, costly, most slots or 0, first temperature, ...)."""
+        """Take experts given as (name, model, what it sees, costly, most slots or 0, first temperature, ...).
+
+        Costly is NEVER, LATE or EARLY: when the expert may be paused. A number n > EARLY says EARLY, and that it holds a
+        matrix of n x n numbers per class once there are n features.
+        """
         cdef int e, k
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
@@ -94,7 +98,12 @@ cdef class ExpertPool(Model):
 
     cdef bint too_many_classes(self, int e) noexcept nogil:
         """Whether the next class disables the expert."""
-        return self.costly[e] and self.classes >= MANY_CLASSES
+        return (self.costly[e] and self.classes >= MANY_CLASSES) or self.too_large(e, self.classes + 1)
+
+    cdef bint too_large(self, int e, Py_ssize_t classes) noexcept nogil:
+        """Whether the expert would hold too many numbers in its matrices, one per class."""
+        cdef Py_ssize_t side = min(self.space.size - 1, self.costly[e])
+        return self.most_cells > 0 and self.costly[e] > EARLY and classes * side * side > self.most_cells
 
     cdef int reserve_class(self) except -1:
         cdef int e
@@ -201,7 +210,7 @@ cdef class ExpertPool(Model):
         cdef int e
         self.rewrite(v)
         for e in range(self.k):
-            if self.most[e] and self.width() > self.most[e]:
+            if (self.most[e] and self.width() > self.most[e]) or self.too_large(e, self.classes):
                 self.disabled[e] = 1
             if e == self.categories_at or not self.idle(e, v.step):
                 self.calls.learn(self.inner[e], self.seen_by(e, v), y, w)
@@ -255,6 +264,8 @@ cdef class ExpertPool(Model):
             return "no column has many levels"
         if self.most[e] and self.width() > self.most[e]:
             return f"there are more than {self.most[e]:,} {counted}"
+        if self.classes <= MANY_CLASSES:
+            return f"its matrices, one per label, would hold more than {self.most_cells:,} numbers"
         return f"there are more than {MANY_CLASSES:,} labels"
 
     def wide_columns(self):

@@ -11,6 +11,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove, memset
 
 from varifold._numeric.activation cimport softmax
+from varifold._numeric.kernels cimport add_multiple, subtract_quotients
 from varifold._numeric.memory cimport allocate, resize
 
 cdef enum:
@@ -153,14 +154,13 @@ cdef inline void stack_learn(Stack* s, const double* logit, const double* q, int
         for i in range(s.biases):
             row[s.inputs + i] = root * ((i == c) - q[i])
         total = 1.0
+        memset(u, 0, d * sizeof(double))
+        for j in range(d):
+            add_multiple(d, u, row[j], s.cov + j * d)    # the covariance is symmetric to the bit
         for i in range(d):
-            u[i] = 0.0
-            for j in range(d):
-                u[i] += s.cov[i * d + j] * row[j]
             total += row[i] * u[i]
         for i in range(d):
-            for j in range(d):
-                s.cov[i * d + j] -= u[i] * u[j] / total
+            subtract_quotients(d, s.cov + i * d, u[i], u, total)
     for i in range(d):
         total = 0.0
         for j in range(d):

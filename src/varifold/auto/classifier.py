@@ -8,7 +8,19 @@ from typing import Any, ClassVar, cast
 from varifold.auto._auto import AutoModel
 from varifold.auto._categories import CategoriesModel
 from varifold.auto._renewed import RenewedModel
-from varifold.auto.first_edition import BOUNDED, COLUMNS, COMBINATION, EVERYTHING, Expert, first_experts, made
+from varifold.auto.first_edition import (
+    BOUNDED,
+    COLUMNS,
+    COMBINATION,
+    EARLY,
+    EVERYTHING,
+    LATE,
+    NEVER,
+    SECOND_COMBINATION,
+    Expert,
+    first_experts,
+    made,
+)
 from varifold.auto.report import AutoReport, ExpertState, changes, drifts
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
@@ -72,9 +84,10 @@ class AutoClassifier(VaryingClassifier):
     class only if it prefers it by 1.5 times as much as the most frequent class is the more frequent; each answer by
     which it lies behind that class asks for half as much again, and the first 50 instances for a part only.
 
-    Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 500
-    rounds, asked and taught in one round of eight until they do better. Copula, map and Gaussians stand
-    aside for good beyond 1,024 columns; `report()` says so.
+    Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 200
+    rounds (those that recall: 500), asked and taught in one round of eight until they do better. Copula, map and
+    Gaussians stand aside for good beyond 1,024 columns, and where the matrices that they hold, one per label, would
+    have more than 65,536 numbers in all (16 labels with 64 features); `report()` says so.
 
     *Categories.* A string column with more than 32 levels is wide. The lines see every level of it; all other experts
     see the levels that hold at least 1/32 of its instances and, in place of the others, one number: by how much the
@@ -158,8 +171,8 @@ class AutoClassifier(VaryingClassifier):
         names = self._names or [name for name, *_ in known]
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
         chosen = [expert for expert in known if expert[0] in names]
-        combination = {**(COMBINATION if self._edition == 1 else {}), **guard}
-        return AutoModel(chosen, threshold=self.threshold, **combination)
+        combination = {1: COMBINATION, 2: SECOND_COMBINATION}.get(self._edition, {})
+        return AutoModel(chosen, threshold=self.threshold, **{**combination, **guard})
 
     def _fill_early(self) -> None:
         """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
@@ -224,8 +237,8 @@ def _of_edition(edition: int, budget: str, window: int) -> list[Expert]:
 
 
 def _experts(budget: str, window: int = 20_000, edition: int = EDITION) -> list[Expert]:
-    """(name, model, what it sees, may be paused, most columns or 0; to start with: temperature, part in the stack,
-    variance of that part). Parts and variances are those of the stacks of the development streams.
+    """(name, model, what it sees, when it may be paused, most columns or 0; to start with: temperature, part in the
+    stack, variance of that part). Parts and variances are those of the stacks of the development streams.
     """
     linear = RenewedModel(lambda: AROWRule(10.0))
     recent = AdditiveRule(3.0, 0, 100.0)
@@ -235,36 +248,38 @@ def _experts(budget: str, window: int = 20_000, edition: int = EDITION) -> list[
     categories = CategoriesModel(10.0)
     if budget == "fast":
         return [
-            ("linear", linear, EVERYTHING, False, 0, 2.0, 0.8, 1.5),
-            ("linear, recent", recent, EVERYTHING, False, 0, 2.0, 0.0, 0.5),
-            ("additive", additive, BOUNDED, False, 0, 2.0, 0.8, 0.8),
-            ("naive Bayes", bayes, BOUNDED, False, 0, 0.5, 0.07, 0.02),
-            ("presence", PresenceModel(), COLUMNS, False, 0, 1.0, 0.1, 0.5),
-            ("class frequencies", frequencies, EVERYTHING, False, 0, 1.0, -0.2, 1.2),
-            ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
+            ("linear", linear, EVERYTHING, NEVER, 0, 2.0, 0.8, 1.5),
+            ("linear, recent", recent, EVERYTHING, NEVER, 0, 2.0, 0.0, 0.5),
+            ("additive", additive, BOUNDED, NEVER, 0, 2.0, 0.8, 0.8),
+            ("naive Bayes", bayes, BOUNDED, NEVER, 0, 0.5, 0.07, 0.02),
+            ("presence", PresenceModel(), COLUMNS, NEVER, 0, 1.0, 0.1, 0.5),
+            ("class frequencies", frequencies, EVERYTHING, NEVER, 0, 1.0, -0.2, 1.2),
+            ("categories", categories, EVERYTHING, NEVER, 0, 1.0, 0.0, 0.5),
         ]
     latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
     trees = _trees(30 if budget == "best" else 10, window, edition)
     experts: list[Expert] = [
-        ("linear", linear, EVERYTHING, False, 0, 2.0, -0.3, 1.0),
-        ("linear, recent", recent, EVERYTHING, False, 0, 2.0, 0.0, 0.5),
-        ("additive", additive, BOUNDED, False, 0, 2.0, 0.35, 0.8),
-        ("naive Bayes", bayes, BOUNDED, False, 0, 0.5, 0.03, 0.02),
-        ("presence", PresenceModel(), COLUMNS, False, 0, 1.0, 0.1, 0.5),
-        ("class frequencies", frequencies, EVERYTHING, False, 0, 1.0, -0.4, 1.6),
-        ("linear, full", AROWRule(10.0, 128), BOUNDED, True, 0, 2.0, 0.2, 0.8),
-        ("neighbours", NeighboursModel(5, 500), BOUNDED, True, 0, 1.0, 0.1, 0.06),
-        ("latent", latent, BOUNDED, True, 1_024, 2.0, 1.3, 2.8),
-        ("evolving map", made("cwfe", max_dense=128), BOUNDED, True, 1_024, 2.0, -0.15, 0.5),
-        ("Gaussian", GaussianModel(65), BOUNDED, True, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", trees, BOUNDED, True, 0, 1.0, 0.3, 0.1),
-        ("recall", RecallRule(10.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
-        ("recall, additive", RecallRule(30.0, True, 150.0), EVERYTHING, True, 0, 2.0, 0.0, 0.3),
-        ("categories", categories, EVERYTHING, False, 0, 1.0, 0.0, 0.5),
+        ("linear", linear, EVERYTHING, NEVER, 0, 2.0, -0.3, 1.0),
+        ("linear, recent", recent, EVERYTHING, NEVER, 0, 2.0, 0.0, 0.5),
+        ("additive", additive, BOUNDED, NEVER, 0, 2.0, 0.35, 0.8),
+        ("naive Bayes", bayes, BOUNDED, NEVER, 0, 0.5, 0.03, 0.02),
+        ("presence", PresenceModel(), COLUMNS, NEVER, 0, 1.0, 0.1, 0.5),
+        ("class frequencies", frequencies, EVERYTHING, NEVER, 0, 1.0, -0.4, 1.6),
+        ("linear, full", AROWRule(10.0, 128), BOUNDED, EARLY, 0, 2.0, 0.2, 0.8),
+        ("neighbours", NeighboursModel(5, 500, single=edition > 2), BOUNDED, EARLY, 0, 1.0, 0.1, 0.06),
+        ("latent", latent, BOUNDED, 64, 1_024, 2.0, 1.3, 2.8),
+        ("evolving map", made("cwfe", max_dense=128), BOUNDED, 128, 1_024, 2.0, -0.15, 0.5),
+        ("Gaussian", GaussianModel(65), BOUNDED, 64, 1_024, 0.3, 0.08, 0.04),
+        ("window forest", trees, BOUNDED, EARLY, 0, 1.0, 0.3, 0.1),
+        ("recall", RecallRule(10.0), EVERYTHING, LATE, 0, 2.0, 0.0, 0.3),
+        ("recall, additive", RecallRule(30.0, True, 150.0), EVERYTHING, LATE, 0, 2.0, 0.0, 0.3),
+        ("categories", categories, EVERYTHING, NEVER, 0, 1.0, 0.0, 0.5),
     ]
     if budget == "best":
-        experts.append(("neighbours, many", NeighboursModel(10, 1_000), BOUNDED, True, 0, 1.0, 0.1, 0.06))
-        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), BOUNDED, True, 0, 2.0, 0.0, 0.5))
+        experts.append(
+            ("neighbours, many", NeighboursModel(10, 1_000, single=edition > 2), BOUNDED, EARLY, 0, 1.0, 0.1, 0.06)
+        )
+        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), BOUNDED, EARLY, 0, 2.0, 0.0, 0.5))
     return experts
 
 

@@ -15,13 +15,20 @@ from varifold.naive_bayes._gaussiannb import GaussianNBModel
 from varifold.naive_bayes._presence import PresenceModel
 from varifold.neighbours._neighbours import NeighboursModel
 
-Expert = tuple[str, Any, int, bool, int, float, float, float]
+Expert = tuple[str, Any, int, int, int, float, float, float]
 
 EVERYTHING, COLUMNS, BOUNDED = range(3)
 """What an expert sees, as in `_categories.pxd`."""
+NEVER, LATE, EARLY = range(3)
+"""When an expert may be paused, as in `_experts.pxd`; more than EARLY is also the side of its matrices per label."""
 
-COMBINATION: dict[str, Any] = {"guard": 1.0, "guard_full": 0.0, "last_prior": 0.0, "watches": False}
-"""How they are combined, as far as it is not as today."""
+SECOND_COMBINATION: dict[str, Any] = {"first_pause": 500, "most_cells": 0}
+"""How those of the second edition are combined, as far as it is not as today."""
+COMBINATION: dict[str, Any] = {
+    **SECOND_COMBINATION,
+    **{"guard": 1.0, "guard_full": 0.0, "last_prior": 0.0, "watches": False},
+}
+"""How those of the first are."""
 
 
 def first_experts(budget: str) -> list[Expert]:

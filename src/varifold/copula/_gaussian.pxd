@@ -34,7 +34,8 @@ cdef class GaussianModel(Model):
     cdef Py_ssize_t gather(self, View* v) noexcept nogil
     cdef Py_ssize_t absent(self, Py_ssize_t present) noexcept nogil
     cdef double own_part(self, int c) noexcept nogil
-    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t all, double* out) noexcept nogil
+    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t present, Py_ssize_t all,
+                                 double* out) noexcept nogil
     cdef void factorise(self, int c, Py_ssize_t present, Py_ssize_t all) noexcept nogil
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil
     cdef double log_density(self, int c, Py_ssize_t i) noexcept nogil

@@ -18,7 +18,7 @@ from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR, NUMERIC
 from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
-from varifold._numeric.kernels cimport add_multiple, subtract_columns, subtract_multiple
+from varifold._numeric.kernels cimport add_multiple, blend, divide_all, subtract_columns, subtract_multiple
 from varifold._numeric.memory cimport allocate
 
 from varifold._engine.state import checked_array
@@ -145,12 +145,16 @@ cdef class GaussianModel(Model):
         """The part of a class's own covariance in the one that it is given; the rest is that of all."""
         return self.counts[c] / (self.counts[c] + PRIOR)
 
-    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t all, double* out) noexcept nogil:
+    cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t present, Py_ssize_t all,
+                                 double* out) noexcept nogil:
         """Covariances of the j-th feature laid out with those from it on, drawn to those of all classes."""
         cdef double own = self.own_part(c)
         cdef double* common = self.cov + self.order[j] * self.room
         cdef double* line = common + (c + 1) * self.room * self.room
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, first = self.order[j]
+        if self.order[all - 1] - first == all - 1 - j and present == all:    # side by side
+            blend(all - j, out + j, own, line + first, common + first)
+            return
         for i in range(j, all):
             out[i] = own * line[self.order[i]] + (1.0 - own) * common[self.order[i]]
 
@@ -159,15 +163,14 @@ cdef class GaussianModel(Model):
 
         It is kept by column: that of the j-th feature starts at `factor` + j * room.
         """
-        cdef Py_ssize_t i, j
+        cdef Py_ssize_t j
         cdef double* column
         for j in range(present):
             column = self.factor + j * self.room
-            self.gather_covariances(c, j, all, column)
+            self.gather_covariances(c, j, present, all, column)
             subtract_columns(all - j, column + j, j, self.factor + j, self.room, self.factor + j, self.room)
             column[j] = sqrt(max(column[j], 0.0) + RIDGE)
-            for i in range(j + 1, all):
-                column[i] /= column[j]
+            divide_all(all - j - 1, column + j + 1, column[j])
 
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil:
         """Whitened distances from the class's means: the solution of factor * distance = value - mean."""
@@ -239,7 +242,7 @@ cdef class GaussianModel(Model):
         cdef double* goal = self.goal
         for j in range(all):
             if j >= present:
-                self.gather_covariances(c, j, all, goal)
+                self.gather_covariances(c, j, present, all, goal)
                 for i in range(j, all):
                     goal[i] = self.distance[i] * self.distance[j] + goal[i]
                 subtract_columns(all - j, goal + j, present, self.factor + j, self.room, self.factor + j, self.room)

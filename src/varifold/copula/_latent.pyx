@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from varifold.copula._dense cimport multiply
 from varifold.copula._marginals cimport Marginals
-from varifold.copula._scores cimport Scores
+from varifold.copula._scores cimport FEW, Scores
 from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, SLOT_PROBLEM, UINT8, State
 from varifold._engine.view cimport View
 
@@ -38,6 +38,7 @@ cdef class Copula(Scores):
         self.version = 1
         self.tick = 1
         self.declare_rows(batch)
+        self.declare_inverses(batch + FEW)    # those of the mini-batch are needed again when it is full
         self.slot_arrays.declare("updates", <void**> &self.updates, FIXED, 1, INT64, True, 1, 0.0, 0.0)
         self.node_arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
         self.node_arrays.scratch(<void**> &self.variance, SLOT)

@@ -7,7 +7,9 @@ from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
 cdef enum:
-    CACHED = 4             # inverses kept
+    CACHED = 24            # inverses kept at the most,
+    FEW = 4                # and when they are large
+    SMALL = 100_000        # numbers in all of them up to which they are not
 
 # The inverse of the observed nodes' correlation, valid while the correlation stays the same.
 cdef struct Inverse:
@@ -39,10 +41,12 @@ cdef class Scores(ActiveSet):
     # scratch
     cdef uint8_t* observed             # [node]: zero between calls
     cdef Inverse inverse[CACHED]
+    cdef int cached                    # how many of them are used
     cdef int turn                      # the inverse to be replaced next
     cdef double* work                  # [node]
     cdef double* schur                 # [node][node]: scratch of the inversion
 
+    cdef int declare_inverses(self, Py_ssize_t wanted) except -1
     cdef int attach(self, Space space) except -1
     cdef int grow(self, Py_ssize_t slots) except -1
     cdef int make_room(self, Py_ssize_t room) except -1

@@ -30,7 +30,6 @@ cdef class Scores(ActiveSet):
     """Marginals and correlation of the nodes; a subclass makes the marginals and learns the correlation."""
 
     def __cinit__(self):
-        cdef int i
         cdef State per_node = self.node_arrays
         self.slot_arrays.scratch(<void**> &self.memo_slot, SLOT, 1, INT32)
         self.slot_arrays.scratch(<void**> &self.memo_raw, SLOT)
@@ -46,9 +45,17 @@ cdef class Scores(ActiveSet):
         self.squares = State()
         self.squares.declare("sigma", <void**> &self.sigma, SLOT_PROBLEM, 1, FLOAT64, True, 0, 0.0, -1e6, 1e6)
         self.squares.scratch(<void**> &self.schur, SLOT_PROBLEM)
-        for i in range(CACHED):
-            per_node.scratch(<void**> &self.inverse[i].node, SLOT, 1, INT32)
+
+    cdef int declare_inverses(self, Py_ssize_t wanted) except -1:
+        """Keep this many inverses, as long as they are small; `max_dense` is set."""
+        cdef int i
+        self.cached = <int> min(wanted, CACHED)
+        if self.cached * self.max_dense * self.max_dense > SMALL:
+            self.cached = FEW
+        for i in range(self.cached):
+            self.node_arrays.scratch(<void**> &self.inverse[i].node, SLOT, 1, INT32)
             self.squares.scratch(<void**> &self.inverse[i].matrix, SLOT_PROBLEM)
+        return 0
 
     cdef int attach(self, Space space) except -1:
         """Take the space whose slots are seen, and make room for it."""
@@ -67,7 +74,7 @@ cdef class Scores(ActiveSet):
     cdef int make_room(self, Py_ssize_t room) except -1:
         """Room for this many nodes; new ones are uncorrelated. `self.room` changes last."""
         cdef Py_ssize_t i
-        for i in range(CACHED):
+        for i in range(self.cached):
             self.inverse[i].version = 0    # its rows stand side by side, not a stride apart: growth moves them
         self.squares.reserve_problems(room)
         self.stride = self.squares.problems
@@ -151,7 +158,7 @@ cdef class Scores(ActiveSet):
         cdef int k
         cdef Inverse* held
         cdef Py_ssize_t o = self.n
-        for k in range(CACHED):
+        for k in range(self.cached):
             held = &self.inverse[k]
             if (held.version == self.version and held.n == o
                     and memcmp(held.node, self.node, o * sizeof(int32_t)) == 0):
@@ -159,7 +166,7 @@ cdef class Scores(ActiveSet):
         held = &self.inverse[self.turn]
         if o == 0:
             return held.matrix
-        self.turn = (self.turn + 1) % CACHED
+        self.turn = (self.turn + 1) % self.cached
         self.invert_sigma(held.matrix)
         memcpy(held.node, self.node, o * sizeof(int32_t))
         held.n = o

@@ -2,6 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
+from varifold.linear._diagonal cimport Input, Pairs
 
 cdef enum:
     BINS = 8
@@ -15,6 +16,12 @@ cdef class AdditiveRule(BinaryRule):
     cdef double* edge                     # [slot][BINS - 1]: upper edges of all bins but the last
     cdef int64_t* count                   # [slot]: values seen
 
+    cdef Input* inputs                    # scratch: values and bins of an instance
+    cdef double* work                     # scratch [3][problem]
+    cdef int32_t* wrong                   # scratch [problem]
+
+    cdef Pairs pairs(self) noexcept nogil
+    cdef Py_ssize_t collect(self, View* v) noexcept nogil
     cdef double measure(self, View* v, int c, double* confidence) noexcept nogil
     cdef void move(self, View* v, int c, double step, double r) noexcept nogil
     cdef void parts(self, View* v, int c, double* out) noexcept nogil

@@ -12,9 +12,10 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FIXED, FLOAT64, INT64, SLOT
+from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, PROBLEM, SLOT, STRUCT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
+from varifold.linear._diagonal cimport Input, Pairs, score_problems, step_problems
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 
@@ -43,6 +44,20 @@ cdef class AdditiveRule(BinaryRule):
         self.arrays.declare("sample", <void**> &self.sample, axis, SAMPLE, FLOAT64, False, max_binned)
         self.arrays.declare("edge", <void**> &self.edge, axis, BINS - 1, FLOAT64, False, max_binned)
         self.arrays.declare("met", <void**> &self.count, axis, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
+        self.arrays.scratch(<void**> &self.inputs, SLOT, 2 * sizeof(Input), STRUCT)
+        self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
+        self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
+
+    cdef Pairs pairs(self) noexcept nogil:
+        """The rule's numbers, for the loops over all problems."""
+        cdef Pairs p
+        p.state = self.state
+        p.stride = self.stride
+        p.width = self.width
+        p.problems = self.problems
+        p.work = self.work
+        p.wrong = self.wrong
+        return p
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b
@@ -110,9 +125,39 @@ cdef class AdditiveRule(BinaryRule):
                 f += s[2 * b]
         return f
 
+    cdef Py_ssize_t collect(self, View* v) noexcept nogil:
+        """Write the instance's values and bins to `inputs`; how many."""
+        cdef Py_ssize_t i, n = 0
+        cdef int b
+        for i in range(v.n):
+            self.inputs[n].slot = v.slot[i]
+            self.inputs[n].pair = 0
+            self.inputs[n].x = v.x[i]
+            n += 1
+            b = self.bin_of(v.slot[i], v.raw[i])
+            if b:
+                self.inputs[n].slot = v.slot[i]
+                self.inputs[n].pair = b
+                self.inputs[n].x = 1.0
+                n += 1
+        return n
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Pairs p
+        if self.problems == 1:
+            BinaryRule.scores(self, v, out)
+        else:
+            p = self.pairs()
+            score_problems(&p, self.inputs, self.collect(v), out)
+
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef Pairs p
         self.sample_values(v)
-        BinaryRule.learn(self, v, y, w)
+        if self.problems == 1:
+            BinaryRule.learn(self, v, y, w)
+        else:
+            p = self.pairs()
+            step_problems(&p, self.inputs, self.collect(v), y, self.r / w, self.ceiling)
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         Model.learn_scored(self, v, y, w, scores, probs)  # learning may move the edges between score and update

@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
+from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
 from varifold._numeric.rows cimport add_variances, add_weights, step_pairs
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
@@ -22,15 +23,6 @@ from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
-
-
-cdef inline void add_rows(Py_ssize_t n, double* x, double* a, double* b, double* c, double* d,
-                          double* out) noexcept nogil:
-    """out += x0 a + x1 b + x2 c + x3 d, added in this order."""
-    cdef Py_ssize_t j
-    cdef double x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3]
-    for j in range(n):
-        out[j] = out[j] + x0 * a[j] + x1 * b[j] + x2 * c[j] + x3 * d[j]
 
 
 def product_of_gaussians(means, covariances):
@@ -200,20 +192,16 @@ cdef class AROWRule(BinaryRule):
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
         """Sigma x into `sigma_x`; returns x' Sigma x."""
         cdef double* u = self.sigma_x
-        cdef double* row
-        cdef double x, confidence = 0.0
-        cdef Py_ssize_t i, j, whole = self.covariance.side
+        cdef double confidence = 0.0
+        cdef Py_ssize_t i, whole = self.covariance.side
         memset(u, 0, side * sizeof(double))
         i = 0
         while i + 4 <= v.n:
-            add_rows(side, v.x + i, cov + v.slot[i] * whole, cov + v.slot[i + 1] * whole,
-                     cov + v.slot[i + 2] * whole, cov + v.slot[i + 3] * whole, u)
+            add_four(side, u, v.x + i, cov + v.slot[i] * whole, cov + v.slot[i + 1] * whole,
+                     cov + v.slot[i + 2] * whole, cov + v.slot[i + 3] * whole)
             i += 4
         while i < v.n:
-            row = cov + v.slot[i] * whole
-            x = v.x[i]
-            for j in range(side):
-                u[j] += x * row[j]
+            add_multiple(side, u, v.x[i], cov + v.slot[i] * whole)
             i += 1
         for i in range(v.n):
             confidence += v.x[i] * u[v.slot[i]]
@@ -252,9 +240,8 @@ cdef class AROWRule(BinaryRule):
 
     cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil:
         """One step with the full Sigma; rounding that would leave a negative variance drops covariances instead."""
-        cdef double confidence, beta, x
+        cdef double confidence, beta
         cdef double* u = self.sigma_x
-        cdef double* row
         cdef double* cov = matrix_of(self.covariance, c)
         cdef Py_ssize_t i, j, whole = self.covariance.side, side = min(self.space.size, whole)
         confidence = self.multiply(v, cov, side)
@@ -271,12 +258,8 @@ cdef class AROWRule(BinaryRule):
         for j in range(side):
             u[j] *= beta
         for i in range(side):
-            x = u[i]
-            if x == 0.0:
-                continue
-            row = cov + i * whole
-            for j in range(side):
-                row[j] -= x * u[j]
+            if u[i] != 0.0:
+                subtract_multiple(side, cov + i * whole, u[i], u)
 
     # ---------------------------------------------------------------- files
 

@@ -2,16 +2,10 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
+from varifold.linear._diagonal cimport Input, Pairs
 
 cdef enum:
     BINS = 8
-
-# One input of an instance: a number at a pair (mean and precision of a weight) of a slot.
-cdef struct Input:
-    int32_t slot
-    int32_t pair
-    int32_t entry    # of the view that it comes from; -1 for an absent column
-    double x
 
 cdef class RecallRule(BinaryRule):
     cdef readonly double r
@@ -32,7 +26,10 @@ cdef class RecallRule(BinaryRule):
     cdef int32_t* place          # [slot]: scratch of collect()
     cdef Input* inputs           # scratch: the instance as the rule sees it
     cdef Py_ssize_t count
+    cdef double* work            # scratch [3][problem]
+    cdef int32_t* wrong          # scratch [problem]
 
+    cdef Pairs pairs(self) noexcept nogil
     cdef void unlink(self, int32_t slot) noexcept nogil
     cdef void link(self, int32_t slot) noexcept nogil
     cdef void touch(self, View* v) noexcept nogil

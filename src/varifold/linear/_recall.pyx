@@ -20,8 +20,9 @@ from libc.string cimport memset
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FLOAT64, INT32, INT64, SLOT, UINT8
+from varifold._engine.state cimport FLOAT64, INT32, INT64, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
+from varifold.linear._diagonal cimport Input, Pairs, score_problems, step_problems
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
 cdef double LEVEL = 0.6
@@ -60,6 +61,19 @@ cdef class RecallRule(BinaryRule):
         self.arrays.scratch(<void**> &self.older, SLOT, 1, INT32)
         self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32)
         self.arrays.scratch(<void**> &self.inputs, SLOT, MOST_INPUTS * sizeof(Input), UINT8)
+        self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
+        self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
+
+    cdef Pairs pairs(self) noexcept nogil:
+        """The rule's numbers, for the loops over all problems."""
+        cdef Pairs p
+        p.state = self.state
+        p.stride = self.stride
+        p.width = self.width
+        p.problems = self.problems
+        p.work = self.work
+        p.wrong = self.wrong
+        return p
 
     # ---------------------------------------------------------------- columns in the order last seen
 
@@ -178,7 +192,7 @@ cdef class RecallRule(BinaryRule):
         return self.total(c)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef int c
+        cdef Pairs p
         self.collect(v)
         if self.problems == 1:
             out[0] = 0.0
@@ -186,22 +200,22 @@ cdef class RecallRule(BinaryRule):
                 out[1] = self.total(0)
                 out[0] = -out[1]
             return
-        for c in range(self.problems):
-            out[c] = self.total(c)
+        p = self.pairs()
+        score_problems(&p, self.inputs, self.count, out)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         self.collect(v)
         return self.step(c, y, w)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef int c
+        cdef Pairs p
         self.touch(v)
         self.collect(v)
         if self.problems == 1:
             self.step(0, 1.0 if y == 1 else -1.0, w)
         else:
-            for c in range(self.problems):
-                self.step(c, 1.0 if y == c else -1.0, w)
+            p = self.pairs()
+            step_problems(&p, self.inputs, self.count, y, self.r / w, self.ceiling)
         self.move_levels(v)
 
     cdef void move_levels(self, View* v) noexcept nogil:

@@ -18,6 +18,7 @@ cdef class NeighboursModel(Model):
     cdef readonly int k
     cdef readonly Py_ssize_t window
     cdef readonly Py_ssize_t widest    # entries of an instance that are kept and compared
+    cdef bint single                   # values are rounded to single precision
     cdef Row* row                      # ring of the last instances
     cdef int64_t taken                 # instances put in so far
     cdef double* counts                # [class]: weight learned

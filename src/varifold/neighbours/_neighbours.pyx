@@ -28,9 +28,12 @@ cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
 
 
 cdef class NeighboursModel(Model):
-    """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies."""
+    """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies.
 
-    def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512):
+    With `single` the values are rounded to single precision, which takes half the room in files.
+    """
+
+    def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
         if not 1 <= k <= MOST or window < 1 or widest < 1:
             raise ValueError(f"k={k} is 1 to {MOST}; window={window} and widest={widest} are at least 1")
         self.row = <Row*> allocate(window * sizeof(Row))
@@ -41,6 +44,7 @@ cdef class NeighboursModel(Model):
         self.k = k
         self.window = window
         self.widest = widest
+        self.single = single
         self.prepares = True
         self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
         self.arrays.scratch(<void**> &self.dense, SLOT, 1, FLOAT64, 0, ABSENT)
@@ -205,12 +209,14 @@ cdef class NeighboursModel(Model):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         """Put the instance in place of the oldest; prepare() made room for it."""
         cdef Row* r = &self.row[self.taken % self.window]
-        cdef Py_ssize_t first = 1 if v.n and v.slot[0] == 0 else 0
+        cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0
         self.counts[y] += w
         self.enter(self.taken % self.window, True)
         r.n = min(v.n - first, self.widest)
         memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
         memcpy(r.x, v.x + first, r.n * sizeof(double))
+        for i in range(r.n if self.single else 0):
+            r.x[i] = <float> r.x[i]
         r.y = y
         r.w = w
         self.enter(self.taken % self.window, False)

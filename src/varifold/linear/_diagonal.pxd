@@ -1,0 +1,85 @@
+"""AROW's diagonal step in all problems of one-versus-rest at once, over an instance given as a list of inputs.
+
+An input meets a pair of numbers per problem, mean and precision of a weight. The pairs of one input stand side by side
+for all problems, so that the loops run over problems inside: what is added up for a problem is added in the order of the
+inputs, as if the problems came one after the other.
+"""
+
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from varifold._engine.one_vs_rest cimport capped
+
+# One input of an instance: a number at a pair of a slot.
+cdef struct Input:
+    int32_t slot
+    int32_t pair
+    int32_t entry    # of the view that it comes from; -1 for an absent column
+    double x
+
+# Where the pairs are: those of a slot are `stride` numbers apart from the next slot's, a problem's `width`.
+cdef struct Pairs:
+    double* state
+    Py_ssize_t stride
+    Py_ssize_t width
+    int problems
+    double* work         # scratch [3][problem]
+    int32_t* wrong       # scratch [problem]
+
+
+cdef inline void score_problems(Pairs* p, const Input* inputs, Py_ssize_t n, double* out) noexcept nogil:
+    """The score of each problem."""
+    cdef Py_ssize_t i
+    cdef int c
+    cdef double x
+    cdef double* at
+    memset(out, 0, p.problems * sizeof(double))
+    for i in range(n):
+        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair
+        x = inputs[i].x
+        for c in range(p.problems):
+            out[c] += at[c * p.width] * x
+
+
+cdef inline int list_wrong(Pairs* p, int y, const double* scores, double* goal) noexcept nogil:
+    """The problems with a hinge loss into `wrong`, their losses with the label's sign into `goal`; how many."""
+    cdef int c, m = 0
+    cdef double sign, loss
+    for c in range(p.problems):
+        sign = 1.0 if c == y else -1.0
+        loss = capped(1.0 - sign * scores[c])
+        if loss > 0.0:
+            p.wrong[m] = <int32_t> (c * p.width)
+            goal[m] = loss * sign
+            m += 1
+    return m
+
+
+cdef inline void step_problems(Pairs* p, const Input* inputs, Py_ssize_t n, int y, double r,
+                               double ceiling) noexcept nogil:
+    """Learn label y; precisions are held at most at `ceiling`, r is the parameter over the sample weight."""
+    cdef double* step = p.work + p.problems
+    cdef double* confidence = p.work + 2 * p.problems
+    cdef double* at
+    cdef double* s
+    cdef double x, square, more
+    cdef Py_ssize_t i
+    cdef int k, m
+    score_problems(p, inputs, n, p.work)
+    m = list_wrong(p, y, p.work, step)
+    memset(confidence, 0, m * sizeof(double))
+    for i in range(n):
+        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair + 1
+        square = inputs[i].x * inputs[i].x
+        for k in range(m):
+            confidence[k] += square / (1.0 + at[p.wrong[k]])
+    for k in range(m):
+        step[k] /= confidence[k] + r
+    for i in range(n):
+        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair
+        x = inputs[i].x
+        more = x * x / r
+        for k in range(m):
+            s = at + p.wrong[k]
+            s[0] += step[k] * x / (1.0 + s[1])
+            s[1] = min(s[1] + more, ceiling)
