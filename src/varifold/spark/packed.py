@@ -65,7 +65,7 @@ def _arrays(listed: list[tuple[str, np.dtype[Any], list[int]]], body: memoryview
     if step == 8:
         if starts[-1] > 8 * _MOST_WORDS_PER_BYTE * len(body):
             raise ModelFileError(f"a key's state says that it holds {starts[-1]:,} bytes of arrays in {len(body):,}")
-        body = memoryview(words.unpack(bytes(body), starts[-1] // 8).view(np.uint8))
+        body = memoryview(bytearray(words.unpack(bytes(body), starts[-1] // 8).tobytes()))
     return {
         name: np.frombuffer(body, dtype=kind, count=math.prod(shape), offset=start).reshape(shape)
         for start, (name, kind, shape) in zip(starts, listed, strict=False)
