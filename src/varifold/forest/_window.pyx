@@ -236,7 +236,6 @@ cdef class Window:
         if not np.isin(falls, ends).all():
             raise ValueError("the entries of an instance are not in order")
         self.taken = taken
-        self.fit_table(capacity, self.room)
         self.take_rows(ends, keys, values, arrays["window.y"].astype(np.float64),
                        checked_array(arrays, "window.w", "f", (held,), 0))
         self.close_ring()

@@ -194,6 +194,7 @@ cdef class WindowTrees(Growing):
 
     def fill_trees(self, dict arrays, Py_ssize_t capacity):
         """Take what dump_trees() gave, checked, after the declared arrays."""
+        self.window.fit_table(capacity, self.window.room)
         self.window.fill(arrays, capacity, self.classes)
         counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
         self.grown, self.length, self.since, self.judged, self.rising = counters
