@@ -109,6 +109,7 @@ def draw(entries: list[Entry], path: Path) -> None:
     figure, panels = pyplot.subplots(len(machines), 1, figsize=(10, 5 * len(machines)), squeeze=False)
     for panel, name in zip(panels[:, 0], machines, strict=True):
         mine = [entry for entry in entries if entry.machine == name]
+        panel.set_prop_cycle(color=pyplot.colormaps["tab20"].colors)
         runs = list(dict.fromkeys((entry.date, entry.commit) for entry in mine))
         for measure in dict.fromkeys(entry.measure for entry in mine):
             points = [(runs.index((e.date, e.commit)), e.ratio) for e in mine if e.measure == measure]
