@@ -133,9 +133,9 @@ def test_answers_under_a_key_name_it() -> None:
 
 def test_labels_that_json_names_alike() -> None:
     follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
-    follower.answer([b'{"f": 1, "state": 1}', b'{"f": 2, "state": "1"}'])
+    follower.answer([b'{"f": 1, "state": true}', b'{"f": 2, "state": "true"}'])
     pairs = orjson.loads(follower.answer([b'{"f": 1}'])[0])["probabilities"]
-    assert [label for label, _ in pairs] == [1, "1"]
+    assert [label for label, _ in pairs] == [True, "true"]
 
 
 @pytest.mark.parametrize("together", [True, False])

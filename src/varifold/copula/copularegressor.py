@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -48,7 +48,7 @@ class CopulaRegressor(VaryingRegressor):
         See `OVFM`.
     max_dense
         Most features under the copula; when there are more, it covers the recently most active ones.
-    max_features, evict
+    max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes
@@ -105,6 +105,7 @@ class CopulaRegressor(VaryingRegressor):
         *,
         max_features: int | None = None,
         evict: str = "oldest",
+        coverages: Sequence[float] = (),
     ) -> None:
         self.window = window
         self.batch = batch
@@ -113,7 +114,9 @@ class CopulaRegressor(VaryingRegressor):
         self.c = c
         self.gamma_min = gamma_min
         self.max_dense = max_dense
-        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+        super().__init__(
+            scale="none", fit_intercept=True, max_features=max_features, evict=evict, coverages=coverages
+        )
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from varifold.base.params import Constraint, Integer, Real
@@ -33,7 +33,7 @@ class WindowForestRegressor(VaryingRegressor):
         Instances' worth of the parent's answer mixed into every node's; of the mean of all targets into a root's.
     seed
         Of the columns and values drawn.
-    max_features, evict
+    max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes
@@ -96,6 +96,7 @@ class WindowForestRegressor(VaryingRegressor):
         *,
         max_features: int | None = None,
         evict: str = "oldest",
+        coverages: Sequence[float] = (),
     ) -> None:
         self.trees = trees
         self.window = window
@@ -104,7 +105,9 @@ class WindowForestRegressor(VaryingRegressor):
         self.min_leaf = min_leaf
         self.smoothing = smoothing
         self.seed = seed
-        super().__init__(scale="none", fit_intercept=True, max_features=max_features, evict=evict)
+        super().__init__(
+            scale="none", fit_intercept=True, max_features=max_features, evict=evict, coverages=coverages
+        )
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,9 @@ cdef double NONE = ANY - ANY    # not a number: stands for no value in `table`
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
 
 
+cdef double LARGEST_SINGLE = 3e38    # no value of single precision is larger
+
+
 cdef class NeighboursModel(Model):
     """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies.
 
@@ -216,7 +219,7 @@ cdef class NeighboursModel(Model):
         memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
         memcpy(r.x, v.x + first, r.n * sizeof(double))
         for i in range(r.n if self.single else 0):
-            r.x[i] = <float> r.x[i]
+            r.x[i] = <float> min(max(r.x[i], -LARGEST_SINGLE), LARGEST_SINGLE)
         r.y = y
         r.w = w
         self.enter(self.taken % self.window, False)

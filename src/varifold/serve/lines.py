@@ -118,7 +118,7 @@ class Fields:
     def names(self, found: dict[str, Any]) -> dict[str, Any]:
         """What an answer repeats of its line: the id and the key, as they were given."""
         given = {name: found.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
-        return {name: value for name, value in given.items() if not is_missing(value)}
+        return {name: str(v) if _is_huge(v) else v for name, v in given.items() if not is_missing(v)}
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
         """The id as a field of a row, empty without one; it is taken out of the features."""

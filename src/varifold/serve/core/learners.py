@@ -81,7 +81,7 @@ def as_dict(x: Instance) -> Mapping[str, Any]:
 
 def takes(learner: Any, x: bytes) -> bool:
     """Whether the learner takes these features, with whatever label of JSON, as a look at the text shows."""
-    return hasattr(learner, "learn_json") and not may_be_refused(x)
+    return hasattr(learner, "learn_json") and not is_regressor(learner) and not may_be_refused(x)
 
 
 def check(learner: Any, x: Instance, y: Any = None) -> None:
