@@ -25,8 +25,6 @@ cdef double ABSENT = 1e300  # stands for no value in `dense`
 cdef double ANY = 1e999
 cdef double NONE = ANY - ANY    # not a number: stands for no value in `table`
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
-
-
 cdef double LARGEST_SINGLE = 3e38    # no value of single precision is larger
 
 
