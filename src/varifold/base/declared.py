@@ -69,6 +69,28 @@ class DeclaredClassifier(VaryingClassifier):
 
 
 @declared(kw_only=True)
+class UnscaledClassifier(VaryingClassifier):
+    """A `DeclaredClassifier` that takes values as they come: its subclasses have no scaler to set."""
+
+    max_features: int | None = None
+    evict: str = "oldest"
+    objective: str = "accuracy"
+    costs: Mapping[Any, Any] | None = None
+    coverages: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        super().__init__(
+            scale="none",
+            fit_intercept=True,
+            max_features=self.max_features,
+            evict=self.evict,
+            objective=self.objective,
+            costs=self.costs,
+            coverages=self.coverages,
+        )
+
+
+@declared(kw_only=True)
 class DeclaredRegressor(VaryingRegressor):
     """A `VaryingRegressor` whose subclasses declare their parameters as fields, as with `DeclaredClassifier`."""
 
@@ -84,6 +106,24 @@ class DeclaredRegressor(VaryingRegressor):
             scale=self.scale,
             fit_intercept=self.fit_intercept,
             clip=self.clip,
+            max_features=self.max_features,
+            evict=self.evict,
+            coverages=self.coverages,
+        )
+
+
+@declared(kw_only=True)
+class UnscaledRegressor(VaryingRegressor):
+    """A `DeclaredRegressor` that takes values as they come, as `UnscaledClassifier` does."""
+
+    max_features: int | None = None
+    evict: str = "oldest"
+    coverages: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        super().__init__(
+            scale="none",
+            fit_intercept=True,
             max_features=self.max_features,
             evict=self.evict,
             coverages=self.coverages,

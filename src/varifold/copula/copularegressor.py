@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varifold.base.blocks import to_block
+from varifold.base.declared import UnscaledRegressor, declared
 from varifold.base.learner import Instance
 from varifold.base.params import Constraint, Integer, Real
-from varifold.base.regressor import VaryingRegressor
 from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula._latent import Copula
 from varifold.errors import ParameterError
@@ -33,7 +33,8 @@ class Distribution(NamedTuple):
         return float(self.values[min(at, len(self.values) - 1)])
 
 
-class CopulaRegressor(VaryingRegressor):
+@declared
+class CopulaRegressor(UnscaledRegressor):
     """The target given whatever is present, in a Gaussian copula of features and target.
 
     Features that are absent need no stand-in: the target is predicted given the others. Choose it when features say
@@ -93,30 +94,13 @@ class CopulaRegressor(VaryingRegressor):
     }
     _cost = "O(present³ + present² absent + present absent²)"
 
-    def __init__(
-        self,
-        window: int = 200,
-        batch: int = 20,
-        levels: int = 14,
-        sweeps: int = 2,
-        c: float = 5.0,
-        gamma_min: float = 0.05,
-        max_dense: int = 512,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.window = window
-        self.batch = batch
-        self.levels = levels
-        self.sweeps = sweeps
-        self.c = c
-        self.gamma_min = gamma_min
-        self.max_dense = max_dense
-        super().__init__(
-            scale="none", fit_intercept=True, max_features=max_features, evict=evict, coverages=coverages
-        )
+    window: int = 200
+    batch: int = 20
+    levels: int = 14
+    sweeps: int = 2
+    c: float = 5.0
+    gamma_min: float = 0.05
+    max_dense: int = 512
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

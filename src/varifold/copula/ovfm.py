@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from varifold._engine.one_vs_rest import BinaryRule
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.copula._latent import Copula
@@ -16,7 +15,8 @@ from varifold.linear._ftrladp import FTRLADPRule
 from varifold.linear._ogd import OGDRule
 
 
-class OVFM(VaryingClassifier):
+@declared
+class OVFM(DeclaredClassifier):
     """Linear learners on the values, on the normal scores of a Gaussian copula that fills the gaps, and on presence.
 
     A copula over Boolean, ordinal and continuous features is learned on the way; each instance becomes a full vector
@@ -131,64 +131,24 @@ class OVFM(VaryingClassifier):
     }
     _cost = "O(present^3 + present known^2) up to max_dense features"
 
-    def __init__(
-        self,
-        window: int = 200,
-        batch: int = 20,
-        levels: int = 14,
-        sweeps: int = 2,
-        c: float = 5.0,
-        gamma_min: float = 0.05,
-        base: str = "arow",
-        r: float = 10.0,
-        decay: int = 4,
-        kappa: float = 0.01,
-        LP: float = 1.0,
-        eta: float | None = None,
-        horizon: int | None = None,
-        radius: float | None = None,
-        latent_only: bool = False,
-        presence: bool = True,
-        max_dense: int = 512,
-        keep: float | None = None,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.window = window
-        self.batch = batch
-        self.levels = levels
-        self.sweeps = sweeps
-        self.c = c
-        self.gamma_min = gamma_min
-        self.base = base
-        self.r = r
-        self.decay = decay
-        self.kappa = kappa
-        self.LP = LP
-        self.eta = eta
-        self.horizon = horizon
-        self.radius = radius
-        self.latent_only = latent_only
-        self.presence = presence
-        self.max_dense = max_dense
-        self.keep = keep
-        super().__init__(
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    window: int = 200
+    batch: int = 20
+    levels: int = 14
+    sweeps: int = 2
+    c: float = 5.0
+    gamma_min: float = 0.05
+    base: str = "arow"
+    r: float = 10.0
+    decay: int = 4
+    kappa: float = 0.01
+    LP: float = 1.0
+    eta: float | None = None
+    horizon: int | None = None
+    radius: float | None = None
+    latent_only: bool = False
+    presence: bool = True
+    max_dense: int = 512
+    keep: float | None = None
 
     def _model(self) -> OVFMModel:
         rate, eta = "anytime", 0.0

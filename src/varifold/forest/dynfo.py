@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
-from varifold.base.classifier import Name, VaryingClassifier
+from varifold.base.classifier import Name
+from varifold.base.declared import UnscaledClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Constraint, Integer, Real
 from varifold.forest._dynfo import DynFoModel
@@ -23,7 +24,8 @@ class Stump(NamedTuple):
     """Share of each label on either side."""
 
 
-class DynFo(VaryingClassifier):
+@declared
+class DynFo(UnscaledClassifier):
     """Stumps over the last instances, weighed by their answers, learned again while they are light.
 
     Choose it when the rule changes quickly and a few features decide at a time. It sees values only through thresholds:
@@ -127,46 +129,17 @@ class DynFo(VaryingClassifier):
     _cost = "O(M labels + N log N)"
     _native_multiclass = True
 
-    def __init__(
-        self,
-        M: int = 100,
-        N: int = 200,
-        alpha: float = 0.1,
-        beta: float = 0.8,
-        delta: float = 0.2,
-        epsilon: float = 0.001,
-        gamma: float = 0.7,
-        theta1: float = 0.05,
-        theta2: float = 0.6,
-        max_draws: int | None = 10,
-        seed: int = 0,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.M = M
-        self.N = N
-        self.alpha = alpha
-        self.beta = beta
-        self.delta = delta
-        self.epsilon = epsilon
-        self.gamma = gamma
-        self.theta1 = theta1
-        self.theta2 = theta2
-        self.max_draws = max_draws
-        self.seed = seed
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    M: int = 100
+    N: int = 200
+    alpha: float = 0.1
+    beta: float = 0.8
+    delta: float = 0.2
+    epsilon: float = 0.001
+    gamma: float = 0.7
+    theta1: float = 0.05
+    theta2: float = 0.6
+    max_draws: int | None = 10
+    seed: int = 0
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold.base.classifier import INTERCEPT, Instance, Name, VaryingClassifier
+from varifold.base.classifier import INTERCEPT, Instance, Name
+from varifold.base.declared import UnscaledClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError, UnknownNameError
@@ -26,7 +27,8 @@ class Portrait(NamedTuple):
     """By label: values, weights, and whether all of a centroid's values are equal."""
 
 
-class ORF3V(VaryingClassifier):
+@declared
+class ORF3V(UnscaledClassifier):
     """A forest of stumps for every feature, read off class-wise sketches; those present vote by weight.
 
     Choose it when an answer has to be explained feature by feature, when values are on wild scales or of mixed kinds
@@ -150,59 +152,27 @@ class ORF3V(VaryingClassifier):
     _native_multiclass = True
     _uses_absence = True
 
-    def __init__(
-        self,
-        J: int = 10,
-        K: int = 10,
-        grace: int = 5,
-        r: int = 100,
-        growth: float = 0.05,
-        alpha: float = 0.002,
-        window: int = 200,
-        delta: float = 1e-6,
-        prune: str = "hoeffding+gap",
-        replace: str = "oldest",
-        thresholds: str = "uniform",
-        vote: str = "prior",
-        temper: bool = True,
-        smoothing: float = 1.0,
-        compression: float = 100.0,
-        pairs: int = 0,
-        seed: int = 0,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.J = J
-        self.K = K
-        self.grace = grace
-        self.r = r
-        self.growth = growth
-        self.alpha = alpha
-        self.window = window
-        self.delta = delta
-        self.prune = prune
-        self.replace = replace
-        self.thresholds = thresholds
-        self.vote = vote
-        self.temper = temper
-        self.smoothing = smoothing
-        self.compression = compression
-        self.pairs = pairs
-        self.seed = seed
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
-        if pairs and vote == "paper":
+    J: int = 10
+    K: int = 10
+    grace: int = 5
+    r: int = 100
+    growth: float = 0.05
+    alpha: float = 0.002
+    window: int = 200
+    delta: float = 1e-6
+    prune: str = "hoeffding+gap"
+    replace: str = "oldest"
+    thresholds: str = "uniform"
+    vote: str = "prior"
+    temper: bool = True
+    smoothing: float = 1.0
+    compression: float = 100.0
+    pairs: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pairs and self.vote == "paper":
             raise ParameterError(
                 "The 'pairs' parameter of ORF3V must be 0 with vote='paper'; the paper's vote has none."
             )

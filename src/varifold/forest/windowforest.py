@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import UnscaledClassifier, declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.forest._windowforest import WindowForestModel
 
 
-class WindowForest(VaryingClassifier):
+@declared
+class WindowForest(UnscaledClassifier):
     """Randomised trees over the last labelled instances, one grown again at a time.
 
     Choose it when the label depends on several features together (a pair of categories, a threshold that depends on
@@ -84,38 +85,13 @@ class WindowForest(VaryingClassifier):
     _native_multiclass = True
     _uses_absence = True
 
-    def __init__(
-        self,
-        trees: int = 10,
-        window: int = 10_000,
-        columns: float = 2.0,
-        cuts: int = 16,
-        min_leaf: int = 2,
-        smoothing: float = 1.0,
-        seed: int = 0,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.trees = trees
-        self.window = window
-        self.columns = columns
-        self.cuts = cuts
-        self.min_leaf = min_leaf
-        self.smoothing = smoothing
-        self.seed = seed
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    trees: int = 10
+    window: int = 10_000
+    columns: float = 2.0
+    cuts: int = 16
+    min_leaf: int = 2
+    smoothing: float = 1.0
+    seed: int = 0
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

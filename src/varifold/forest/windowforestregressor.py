@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from varifold.base.declared import UnscaledRegressor, declared
 from varifold.base.params import Constraint, Integer, Real
-from varifold.base.regressor import VaryingRegressor
 from varifold.forest._windowforestregressor import WindowForestRegression
 
 
-class WindowForestRegressor(VaryingRegressor):
+@declared
+class WindowForestRegressor(UnscaledRegressor):
     """Randomised regression trees over the last instances, one grown again at a time.
 
     Choose it when the target depends on several features together (a threshold that depends on another value, a pair
@@ -84,30 +85,13 @@ class WindowForestRegressor(VaryingRegressor):
     _cost = "O(trees depth √present)"
     _uses_absence = True
 
-    def __init__(
-        self,
-        trees: int = 10,
-        window: int = 10_000,
-        columns: float = 2.0,
-        cuts: int = 16,
-        min_leaf: int = 2,
-        smoothing: float = 1.0,
-        seed: int = 0,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.trees = trees
-        self.window = window
-        self.columns = columns
-        self.cuts = cuts
-        self.min_leaf = min_leaf
-        self.smoothing = smoothing
-        self.seed = seed
-        super().__init__(
-            scale="none", fit_intercept=True, max_features=max_features, evict=evict, coverages=coverages
-        )
+    trees: int = 10
+    window: int = 10_000
+    columns: float = 2.0
+    cuts: int = 16
+    min_leaf: int = 2
+    smoothing: float = 1.0
+    seed: int = 0
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
-from varifold.base.classifier import Name, VaryingClassifier
+from varifold.base.classifier import Name
+from varifold.base.declared import UnscaledClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, Integer, OneOf, Real
 from varifold.naive_bayes._fae import FAEModel
@@ -25,7 +26,8 @@ class Member(NamedTuple):
     features: list[Name]
 
 
-class FAE(VaryingClassifier):
+@declared
+class FAE(UnscaledClassifier):
     """Naive Bayes classifiers on the best features of their time, added when the best features or the accuracy change.
 
     For text-like streams whose vocabulary drifts: words come, matter for a while, and lose their meaning. It looks at
@@ -116,42 +118,15 @@ class FAE(VaryingClassifier):
     _uses_absence = True
     _uses_values = False
 
-    def __init__(
-        self,
-        M: int = 250,
-        m: int = 5,
-        p: int = 3,
-        f: float = 0.15,
-        r: int = 10,
-        N: int = 50,
-        vote: str = "probability",
-        prior: float = 1.0,
-        max_learners: int = 20,
-        *,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.M = M
-        self.m = m
-        self.p = p
-        self.f = f
-        self.r = r
-        self.N = N
-        self.vote = vote
-        self.prior = prior
-        self.max_learners = max_learners
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    M: int = 250
+    m: int = 5
+    p: int = 3
+    f: float = 0.15
+    r: int = 10
+    N: int = 50
+    vote: str = "probability"
+    prior: float = 1.0
+    max_learners: int = 20
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
