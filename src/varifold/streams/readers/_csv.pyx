@@ -7,7 +7,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free
 from libc.math cimport INFINITY, isinf, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from varifold._engine.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError, FeatureNameError
@@ -390,14 +390,20 @@ cdef class Delimited(Records):
         indptr = np.zeros(n + 1, dtype=np.int64)
         indices, values, codes = np.empty(m, dtype=np.int32), np.empty(m), np.empty(n, dtype=np.int32)
         weights = np.empty(n) if n and self.has_weights else None
+        cdef int64_t[::1] ends = indptr
+        cdef int32_t[::1] into
+        cdef double[::1] numbers
         if n:
-            indptr[1:] = <int64_t[:n]> self.ends
-            codes[:] = <int32_t[:n]> self.codes
+            memcpy(&ends[1], self.ends, n * sizeof(int64_t))
+            into = codes
+            memcpy(&into[0], self.codes, n * sizeof(int32_t))
             if weights is not None:
-                weights[:] = <double[:n]> self.weights
+                numbers = weights
+                memcpy(&numbers[0], self.weights, n * sizeof(double))
         if m:
-            indices[:] = <int32_t[:m]> self.idx
-            values[:] = <double[:m]> self.val
+            into, numbers = indices, values
+            memcpy(&into[0], self.idx, m * sizeof(int32_t))
+            memcpy(&numbers[0], self.val, m * sizeof(double))
         extras, self.extras = self.extras, []
         self.rows = self.cells = 0
         return indptr, indices, values, codes, weights, extras
