@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
 import varifold
+from varifold.base import files
+from varifold.errors import ModelFileError
 
 FAMILIES = sorted({varifold.models[name].__module__.split(".")[1] for name in varifold.models})
 
@@ -21,3 +25,54 @@ def test_no_crafted_file_crashes(family: str) -> None:
     )
     last = done.stdout.splitlines()[-1:]
     assert done.returncode == 0, f"exit code {done.returncode} at {last}: {done.stderr[-2000:]}"
+
+
+CYCLE = """
+import gc, varifold
+from varifold.base import files
+
+def refused():
+    learner = varifold.ORF3V()
+    for k in range(50):
+        learner.learn_one({"a": k % 7}, "pq"[k % 2])
+    header, arrays = files.decode(learner.to_bytes(), "")
+    try:
+        varifold.from_bytes(files.encode(header, {**arrays, "zzz": arrays["step"]}))
+    except varifold.errors.ModelFileError as error:
+        kept = error  # a cycle through this frame, which holds the learner
+
+refused()
+gc.collect()
+"""
+
+
+def test_a_learner_in_a_cycle_is_collected_whole() -> None:
+    done = subprocess.run([sys.executable, "-c", CYCLE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("make", "array"),
+    [
+        (lambda: varifold.Neighbours(window=10), "model.taken"),
+        (lambda: varifold.NeighboursRegressor(window=10), "model.taken"),
+        (lambda: varifold.DynFo(N=10), "model.window.taken"),
+        (lambda: varifold.WindowForest(window=10), "model.window.taken"),
+    ],
+)
+def test_counts_that_would_overflow_are_refused(make: Any, array: str) -> None:
+    learner = make()
+    for k in range(40):
+        learner.learn_one({"a": float(k % 7)}, float(k % 2))
+    header, arrays = files.decode(learner.to_bytes(), "")
+    arrays[array] = np.array([2**63 - 2])
+    with pytest.raises(ModelFileError):
+        varifold.from_bytes(files.encode(header, arrays))
+
+
+def test_a_small_file_cannot_ask_for_any_memory() -> None:
+    learner = varifold.AROW()
+    learner.learn_one({"a": 1.0}, "x")
+    header, arrays = files.decode(learner.to_bytes(), "")
+    with pytest.raises(ModelFileError, match="bytes in"):
+        files.decode(files.encode(header, {**arrays, "zeros": np.zeros(50_000_000)}), "it")

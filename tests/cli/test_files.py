@@ -119,7 +119,8 @@ def test_rows_that_cannot_be_read(capsys, tmp_path):
     assert main(["run", str(path), "--target", "y", "--model", "olvf"]) == 1
     err = capsys.readouterr().err
     assert "line 32" in err
-    assert err.count("\n") == 1
+    assert err.splitlines()[0] == "stopped after 30 instances"
+    assert err.count("\n") == 2
     assert main(["run", str(path), "--target", "y", "--model", "olvf", "--on-error", "skip", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["skipped"] == 1

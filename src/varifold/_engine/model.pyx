@@ -1,5 +1,6 @@
 """What a method's mathematics must answer to be driven by the engine."""
 
+cimport cython
 import numpy as np
 
 from libc.stdint cimport int32_t
@@ -15,6 +16,7 @@ from varifold._numeric.memory cimport resize
 from varifold._engine.state import checked_array
 
 
+@cython.no_gc_clear  # what a subclass frees at its end stands in the memory of `arrays`
 cdef class Model:
     """A method's mathematics over slots and values.
 

@@ -211,7 +211,7 @@ cdef Py_ssize_t read_token(Cursor* given, uint64_t* words, Py_ssize_t at, Py_ssi
     given.at += 1
     if count == FULL:
         count += read_rest(given)
-    if count > <uint64_t> (n - at):
+    if count == 0 or count > <uint64_t> (n - at):
         return -1
     if kind == COPY or kind == APART:
         if not read_copy(given, words, at, <Py_ssize_t> count, kind == APART):

@@ -37,10 +37,10 @@ _LONGEST_FORMAT = 9
 
 _TYPES = frozenset(("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"))
 """Of arrays in a file."""
-_LONGEST_INDEX = 1 << 26
-"""Bytes of an index, at most."""
-_MOST_WORDS_PER_BYTE = 4096
-"""By which the arrays exceed their packed form, at most: a file cannot ask for any amount of memory."""
+_INDEX = (1 << 16, 64)
+"""Bytes of an index, at most: so many, and so many for each byte of its packed form."""
+_WORDS = (1 << 20, 512)
+"""Words of the arrays, at most: so many, and so many for each byte of their packed form: no file takes any memory."""
 
 
 def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -194,18 +194,23 @@ def _packed_checksum(text: str, parts: Arrays) -> str:
 def _unpacked(parts: Arrays, source: Source) -> Arrays:
     """The arrays of a file of format 2, whose checksum is right."""
     try:
-        index = zlib.decompressobj().decompress(parts["index"].tobytes(), _LONGEST_INDEX)
+        index = zlib.decompressobj().decompress(parts["index"].tobytes(), _most(_INDEX, parts["index"]))
         listed = [_listed(*entry) for entry in json.loads(index)]
         ends = np.cumsum([0, *[-(-size // 8) for *_, size in listed]]).tolist()
-        if ends[-1] > _MOST_WORDS_PER_BYTE * len(parts["packed"]):
+        if ends[-1] > _most(_WORDS, parts["packed"]):
             raise ValueError(f"{8 * ends[-1]:,} bytes in {len(parts['packed'])}")
         data = unpack(np.ascontiguousarray(parts["packed"]), ends[-1]).view(np.uint8)
         return {
             name: data[8 * start : 8 * start + size].view(dtype).reshape(shape)
             for start, (name, dtype, shape, size) in zip(ends, listed, strict=False)
         }
-    except (*MISFITS, zlib.error) as error:
+    except (*MISFITS, zlib.error, MemoryError) as error:
         raise ModelFileError(f"{source} is damaged: its arrays cannot be read ({error})") from error
+
+
+def _most(bounds: tuple[int, int], packed: np.ndarray[Any, Any]) -> int:
+    """How much may become of packed bytes."""
+    return bounds[0] + bounds[1] * len(packed)
 
 
 def _listed(name: str, kind: str, shape: list[int]) -> tuple[str, np.dtype[Any], tuple[int, ...], int]:

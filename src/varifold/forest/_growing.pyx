@@ -307,7 +307,7 @@ cdef class Growing(Model):
     def fill_growth(self, dict arrays):
         """Take what dump_growth() gave, checked, after the window and before the nodes."""
         cdef Py_ssize_t i
-        counters = checked_array(arrays, "growth.counters", "i", (6,)).tolist()
+        counters = checked_array(arrays, "growth.counters", "i", (6,), -(1 << 53), 1 << 53).tolist()
         held = min(self.window.taken, self.window.most)
         length = counters[1]
         order = checked_array(arrays, "growth.order", "i", (length,), 0, held - 1)

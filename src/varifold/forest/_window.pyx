@@ -220,7 +220,7 @@ cdef class Window:
         ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"])).astype(np.int64)
         keys = checked_array(arrays, "window.keys", "i", (int(ends[held]),), 2, 2 * capacity - 1).astype(np.int32)
         values = checked_array(arrays, "window.values", "f", keys.shape)
-        taken = int(checked_array(arrays, "window.taken", "i", (1,), 0)[0])
+        taken = int(checked_array(arrays, "window.taken", "i", (1,), 0, 1 << 53)[0])
         levels = values[keys % 2 == 1]
         stopped = "window.most" in arrays and checked_array(arrays, "window.most", "i", (1,), held, held)[0] == taken
         if self.most_numbers and FEWEST_ROWS <= held and (stopped or held < min(taken, self.most)):

@@ -257,7 +257,7 @@ cdef class NeighboursModel(Model):
         w = checked_array(arrays, "w", "f", (held,), 0)
         x = checked_array(arrays, "x", "f", (int(ends[held]),))
         slots = checked_array(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1).astype(np.int32)
-        taken = int(checked_array(arrays, "taken", "i", (1,), 0)[0])
+        taken = int(checked_array(arrays, "taken", "i", (1,), 0, 1 << 53)[0])
         if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("the instances kept do not fit the window")
         self.taken = taken

@@ -126,6 +126,15 @@ class _Reader:
         self.parser.before_new = wait
 
     def _batches(self) -> Iterator[Batch]:
+        """The batches; the rows before one that cannot be read come before the error."""
+        try:
+            yield from self._read_batches()
+        except DataError:
+            if self.parser.rows:
+                yield self._batch()
+            raise
+
+    def _read_batches(self) -> Iterator[Batch]:
         parser, context = self.parser, self.context
         place = 0
         while True:

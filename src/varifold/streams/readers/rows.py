@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,37 +79,62 @@ def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", de
 
 
 def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
-    """The rows gathered to batches, in order."""
+    """The rows gathered to batches, in order; the rows before one that cannot be read come before the error."""
     held: list[Row] = []
     cells = 0
-    for row in rows:
-        held.append(row)
-        cells += len(row.x)
-        if len(held) >= min(context.block_rows, _MOST_ROWS) or cells >= _MOST_CELLS:
-            yield _batch(context, file, held)
-            held, cells = [], 0
+    try:
+        for row in rows:
+            held.append(row)
+            cells += len(row.x)
+            if len(held) >= min(context.block_rows, _MOST_ROWS) or cells >= _MOST_CELLS:
+                full, held, cells = held, [], 0
+                yield from _batch(context, file, full)
+    except DataError:
+        if held:
+            yield from _batch(context, file, held)
+        raise
     if held:
-        yield _batch(context, file, held)
+        yield from _batch(context, file, held)
 
 
-def _batch(context: Context, file: str, rows: list[Row]) -> Batch:
+def _batch(context: Context, file: str, rows: list[Row]) -> Iterator[Batch]:
+    """The rows that can be read, then the error about one that cannot, if that is raised."""
     _learn_types(context, rows)
-    good: list[Row] = []
-    for row in rows:
-        try:
-            _prepare(context, row)
-        except VarifoldError as error:
-            context.failed(file, row.line, None, str(error))
-        else:
-            good.append(row)
+    good, failure = _until_failure(rows, lambda row: _prepared(context, file, row))
     try:
         block = _block(context, good)
     except VarifoldError:
-        good = [row for row in good if _readable(context, file, row)]
+        good, earlier = _until_failure(good, lambda row: _readable(context, file, row))
+        failure = earlier or failure
         block = _block(context, good)
-    ids = [row.id for row in good] if context.id is not None else None
-    times = [row.time for row in good] if context.time is not None else None
-    return Batch(block, ids, times)
+    if good or failure is None:
+        ids = [row.id for row in good] if context.id is not None else None
+        times = [row.time for row in good] if context.time is not None else None
+        yield Batch(block, ids, times)
+    if failure is not None:
+        raise failure
+
+
+def _until_failure(rows: list[Row], accept: Callable[[Row], bool]) -> tuple[list[Row], DataError | None]:
+    """The rows that are accepted before the first whose refusal is raised, and what it raised."""
+    accepted: list[Row] = []
+    for row in rows:
+        try:
+            if accept(row):
+                accepted.append(row)
+        except DataError as error:
+            return accepted, error
+    return accepted, None
+
+
+def _prepared(context: Context, file: str, row: Row) -> bool:
+    """Make the row ready for a block; whether it can be, if not, the row is reported."""
+    try:
+        _prepare(context, row)
+    except VarifoldError as error:
+        context.failed(file, row.line, None, str(error))
+        return False
+    return True
 
 
 def _block(context: Context, rows: list[Row]) -> Block:
