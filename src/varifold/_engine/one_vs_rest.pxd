@@ -16,6 +16,7 @@ cdef class BinaryRule(Model):
     cdef int declare_rule(self, int width, int globals) except -1
     cdef double score(self, View* v, int c) noexcept nogil
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil
     cdef void negate(self, int c) noexcept nogil
     cdef void start(self, int c) noexcept nogil

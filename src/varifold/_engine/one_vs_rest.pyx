@@ -140,16 +140,22 @@ cdef class BinaryRule(Model):
             out[c] /= total
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef int c
         if self.problems == 1:
             self.update(v, 0, 1.0 if y == 1 else -1.0, w)
         else:
-            for c in range(self.problems):
-                self.update(v, c, 1.0 if y == c else -1.0, w)
+            self.update_all(v, y, w, NULL)
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        """update() of every problem of three labels or more; the scores before it, unless NULL."""
+        cdef int c
+        cdef double f
+        for c in range(self.problems):
+            f = self.update(v, c, 1.0 if y == c else -1.0, w)
+            if scores != NULL:
+                scores[c] = f
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score and learn in one pass: an update changes its own problem only."""
-        cdef int c
         if self.classes < 2:
             scores[0] = 0.0
             self.update(v, 0, -1.0, w)
@@ -157,8 +163,7 @@ cdef class BinaryRule(Model):
             scores[1] = self.update(v, 0, 1.0 if y == 1 else -1.0, w)
             scores[0] = -scores[1]
         else:
-            for c in range(self.problems):
-                scores[c] = self.update(v, c, 1.0 if y == c else -1.0, w)
+            self.update_all(v, y, w, scores)
         if probs != NULL:
             self.proba(scores, probs)
 

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
-from varifold.linear._diagonal cimport Input, Pairs
+from varifold.linear._diagonal cimport Input
 
 cdef enum:
     BINS = 8
@@ -20,7 +20,6 @@ cdef class AdditiveRule(BinaryRule):
     cdef double* work                     # scratch [3][problem]
     cdef int32_t* wrong                   # scratch [problem]
 
-    cdef Pairs pairs(self) noexcept nogil
     cdef Py_ssize_t collect(self, View* v) noexcept nogil
     cdef double measure(self, View* v, int c, double* confidence) noexcept nogil
     cdef void move(self, View* v, int c, double step, double r) noexcept nogil

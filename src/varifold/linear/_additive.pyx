@@ -15,7 +15,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, PROBLEM, SLOT, STRUCT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
-from varifold.linear._diagonal cimport Input, Pairs, score_problems, step_problems
+from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 
@@ -47,17 +47,6 @@ cdef class AdditiveRule(BinaryRule):
         self.arrays.scratch(<void**> &self.inputs, SLOT, 2 * sizeof(Input), STRUCT)
         self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
         self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
-
-    cdef Pairs pairs(self) noexcept nogil:
-        """The rule's numbers, for the loops over all problems."""
-        cdef Pairs p
-        p.state = self.state
-        p.stride = self.stride
-        p.width = self.width
-        p.problems = self.problems
-        p.work = self.work
-        p.wrong = self.wrong
-        return p
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b
@@ -147,7 +136,7 @@ cdef class AdditiveRule(BinaryRule):
         if self.problems == 1:
             BinaryRule.scores(self, v, out)
         else:
-            p = self.pairs()
+            p = pairs_of(self, self.work, self.wrong)
             score_problems(&p, self.inputs, self.collect(v), out)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
@@ -156,7 +145,7 @@ cdef class AdditiveRule(BinaryRule):
         if self.problems == 1:
             BinaryRule.learn(self, v, y, w)
         else:
-            p = self.pairs()
+            p = pairs_of(self, self.work, self.wrong)
             step_problems(&p, self.inputs, self.collect(v), y, self.r / w, self.ceiling)
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:

@@ -144,19 +144,17 @@ cdef class AROWRule(BinaryRule):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.keep_dense(v)
-        if self.problems == 1 or not self.diagonal or not 0 < v.n <= GAINS // 4:
-            BinaryRule.learn(self, v, y, w)
-        else:
-            learn_problems(self, v, y, w, NULL)
+        BinaryRule.learn(self, v, y, w)
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         self.keep_dense(v)
-        if self.problems == 1 or not self.diagonal or not 0 < v.n <= GAINS // 4:
-            BinaryRule.learn_scored(self, v, y, w, scores, probs)
-            return
-        learn_problems(self, v, y, w, scores)
-        if probs != NULL:
-            self.proba(scores, probs)
+        BinaryRule.learn_scored(self, v, y, w, scores, probs)
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        if self.diagonal and 0 < v.n <= GAINS // 4:
+            learn_problems(self, v, y, w, scores)
+        else:
+            BinaryRule.update_all(self, v, y, w, scores)
 
     cdef void keep_dense(self, View* v) noexcept nogil:
         """Become diagonal when a feature lies beyond max_dense."""

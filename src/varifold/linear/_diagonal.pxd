@@ -8,7 +8,7 @@ inputs, as if the problems came one after the other.
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.one_vs_rest cimport capped
+from varifold._engine.one_vs_rest cimport BinaryRule, capped
 
 # One input of an instance: a number at a pair of a slot.
 cdef struct Input:
@@ -25,6 +25,18 @@ cdef struct Pairs:
     int problems
     double* work         # scratch [3][problem]
     int32_t* wrong       # scratch [problem]
+
+
+cdef inline Pairs pairs_of(BinaryRule rule, double* work, int32_t* wrong) noexcept nogil:
+    """The numbers of a rule, for the loops over all of its problems."""
+    cdef Pairs p
+    p.state = rule.state
+    p.stride = rule.stride
+    p.width = rule.width
+    p.problems = rule.problems
+    p.work = work
+    p.wrong = wrong
+    return p
 
 
 cdef inline void score_problems(Pairs* p, const Input* inputs, Py_ssize_t n, double* out) noexcept nogil:

@@ -90,8 +90,8 @@ cdef inline Steps steps_of(OLVFRule rule, Py_ssize_t n, double* g, Sums* sums, b
 
 
 cdef inline bint is_plain(OLVFRule rule, View* v) noexcept nogil:
-    """Whether the problems can be learned together: several of them, dense, and nothing new in the instance."""
-    return rule.problems > 1 and not rule.sparse and v.n > 0 and memchr(v.is_new, 1, v.n) == NULL
+    """Whether the problems can be learned together: dense, and nothing new in the instance."""
+    return not rule.sparse and v.n > 0 and memchr(v.is_new, 1, v.n) == NULL
 
 
 cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
@@ -189,19 +189,11 @@ cdef class OLVFRule(TruncatedRule):
         self.move(v, c, &sums, (f > 0.0) == (y > 0.0), y, 1.0 - y * f, 1.0, w)
         return f
 
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
         if is_plain(self, v):
-            learn_problems(self, v, y, w, NULL)
+            learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.learn(self, v, y, w)
-
-    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        if not is_plain(self, v):
-            BinaryRule.learn_scored(self, v, y, w, scores, probs)
-            return
-        learn_problems(self, v, y, w, scores)
-        if probs != NULL:
-            self.proba(scores, probs)
+            BinaryRule.update_all(self, v, y, w, scores)
 
     cdef Sums measure(self, View* v, int c) noexcept nogil:
         """Score, space score and squared norms of an instance."""

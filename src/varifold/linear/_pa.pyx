@@ -62,19 +62,8 @@ cdef class PARule(BinaryRule):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
 
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        if self.problems == 1:
-            BinaryRule.learn(self, v, y, w)
-        else:
-            learn_problems(self, v, y, w, NULL)
-
-    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        if self.problems == 1:
-            BinaryRule.learn_scored(self, v, y, w, scores, probs)
-            return
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
         learn_problems(self, v, y, w, scores)
-        if probs != NULL:
-            self.proba(scores, probs)
 
     # ---------------------------------------------------------------- merging
 

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
-from varifold.linear._diagonal cimport Input, Pairs
+from varifold.linear._diagonal cimport Input
 
 cdef enum:
     BINS = 8
@@ -29,7 +29,6 @@ cdef class RecallRule(BinaryRule):
     cdef double* work            # scratch [3][problem]
     cdef int32_t* wrong          # scratch [problem]
 
-    cdef Pairs pairs(self) noexcept nogil
     cdef void unlink(self, int32_t slot) noexcept nogil
     cdef void link(self, int32_t slot) noexcept nogil
     cdef void touch(self, View* v) noexcept nogil

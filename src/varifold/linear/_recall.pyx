@@ -22,7 +22,7 @@ from varifold._engine.names cimport NUMERIC
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, INT32, INT64, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
-from varifold.linear._diagonal cimport Input, Pairs, score_problems, step_problems
+from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
 cdef double LEVEL = 0.6
@@ -63,17 +63,6 @@ cdef class RecallRule(BinaryRule):
         self.arrays.scratch(<void**> &self.inputs, SLOT, MOST_INPUTS * sizeof(Input), UINT8)
         self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
         self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
-
-    cdef Pairs pairs(self) noexcept nogil:
-        """The rule's numbers, for the loops over all problems."""
-        cdef Pairs p
-        p.state = self.state
-        p.stride = self.stride
-        p.width = self.width
-        p.problems = self.problems
-        p.work = self.work
-        p.wrong = self.wrong
-        return p
 
     # ---------------------------------------------------------------- columns in the order last seen
 
@@ -200,7 +189,7 @@ cdef class RecallRule(BinaryRule):
                 out[1] = self.total(0)
                 out[0] = -out[1]
             return
-        p = self.pairs()
+        p = pairs_of(self, self.work, self.wrong)
         score_problems(&p, self.inputs, self.count, out)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
@@ -214,7 +203,7 @@ cdef class RecallRule(BinaryRule):
         if self.problems == 1:
             self.step(0, 1.0 if y == 1 else -1.0, w)
         else:
-            p = self.pairs()
+            p = pairs_of(self, self.work, self.wrong)
             step_problems(&p, self.inputs, self.count, y, self.r / w, self.ceiling)
         self.move_levels(v)
 
