@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 import varifold
 from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
 from varifold._shelf import Shelf
+from varifold.base import files
 from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError
 
 
@@ -264,3 +266,59 @@ def test_an_instance_that_is_no_mapping_is_refused(call: str, given: object) -> 
     with pytest.raises(DataError, match="pass a mapping"):
         model.learn_one(given, "up")  # type: ignore[arg-type]
     assert model.steps == 1
+
+
+@pytest.mark.parametrize("make", [PerKey, PerKeyRegressor])
+def test_many_at_once_is_one_after_the_other(make: Any) -> None:
+    rng = random.Random(9)
+    rows = [{"device": rng.randrange(3), "a": rng.gauss(0, 1), "b": rng.gauss(0, 1)} for _ in range(120)]
+    targets: list[Any] = [x["a"] + x["b"] if make is PerKeyRegressor else x["a"] > 0 for x in rows]
+    weights = [rng.choice((0.5, 1.0, 2.0)) for _ in rows]
+    inner = AROWRegressor if make is PerKeyRegressor else AROW
+    alone, many, framed, block = (make(inner(), key="device") for _ in range(4))
+    for x, y, w in zip(rows, targets, weights, strict=True):
+        alone.learn_one(x, y, w)
+    many.learn_many(rows, targets, weights)
+    frame = pandas.DataFrame(rows, index=range(1000, 1120))
+    framed.learn_many(frame, targets, weights)
+    block.learn_many(varifold.Block.from_dicts(rows, targets, weights))
+    assert alone.to_bytes() == many.to_bytes() == framed.to_bytes() == block.to_bytes()
+    wanted = [alone.predict_one(x) for x in rows]
+    assert alone.predict_many(rows) == wanted
+    found = alone.predict_many(frame)
+    assert found.tolist() == wanted
+    assert list(found.index) == list(frame.index)
+
+
+def test_intervals_are_those_of_the_keys_learner() -> None:
+    rng = random.Random(1)
+    model, plain = PerKeyRegressor(AROWRegressor(coverages=(0.5, 0.9)), key="device", most=1), {}
+    rows = [({"device": rng.choice("ab"), "f": rng.gauss(0, 1)}, rng.gauss(0, 1)) for _ in range(200)]
+    for x, y in rows:
+        model.learn_one(x, y)
+        plain.setdefault(x["device"], AROWRegressor(coverages=(0.5, 0.9))).learn_one(without(x), y)
+    assert model.coverages == (0.5, 0.9)
+    wanted = [plain[x["device"]].predict_interval_one(without(x), 0.5) for x, _ in rows]
+    assert model.predict_interval_many([x for x, _ in rows], 0.5) == wanted
+    with pytest.raises(ParameterError, match=r"no coverage 0\.7"):
+        model.predict_interval_one(rows[0][0], 0.7)
+
+
+def test_sets_are_those_of_the_keys_learner() -> None:
+    model, plain = PerKey(AROW(coverages=(0.8,)), key="device"), {}
+    for x, y in stream():
+        model.learn_one(x, y)
+        plain.setdefault(x["device"], AROW(coverages=(0.8,))).learn_one(without(x), y)
+    rows = [x for x, _ in stream()[:50]]
+    assert model.predict_set_many(rows, 0.8) == [plain[x["device"]].predict_set_one(without(x), 0.8) for x in rows]
+
+
+def test_a_file_with_a_damaged_learner_is_refused_also_beyond_the_bound() -> None:
+    model = PerKey(AROW(), key="device", most=2)
+    for x, y in stream():
+        model.learn_one(x, y)
+    header, arrays, _ = files.decode_bytes(model.to_bytes())
+    parts, ends = arrays["learners"].copy(), arrays["learners.offsets"]
+    parts[ends[-2] + 30 : ends[-1]] = 0
+    with pytest.raises(ModelFileError):
+        PerKey.from_bytes(files.encode(header, {**arrays, "learners": parts}))

@@ -12,7 +12,8 @@ import numpy as np
 
 from varifold._engine.vocabulary import plain_label
 from varifold._shelf import Key, Shelf
-from varifold.base import Block, files
+from varifold.base import Block, files, frames
+from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
@@ -134,14 +135,25 @@ class KeyedLearner:
 
     # ------------------------------------------------------------------ many instances
 
-    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
-        """Learn instances in order."""
-        for x, label in zip(X, y, strict=True):
-            self.learn_one(x, label)
+    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
+        """Learn instances in order: dicts, a Block (which holds labels or targets), a frame, a matrix or an array.
 
-    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
-        """What `predict_one` gives for each instance."""
-        return [self.predict_one(x) for x in X]
+        The state afterwards is that of `learn_one` on each. Of dicts, those before one that is refused are learned.
+        """
+        if isinstance(X, list | tuple) and w is None and y is not None:
+            for x, label in zip(X, y, strict=True):
+                self.learn_one(x, label)
+            return
+        block = to_block(X, y, w, numeric=self._numeric)
+        self._walk(block, -np.arange(1, len(block) + 1), self._targets(block), lambda i: None)
+
+    def predict_many(self, X: Any) -> Any:
+        """What `predict_one` gives for each instance: a Series or an Array for a frame, else a list."""
+        return frames.label_column([self.predict_one(x) for x in instances(X)], X)
+
+    def _targets(self, block: Block) -> Any:
+        """Labels or numbers of a block's rows."""
+        return with_numbers(block).targets if self._numeric else block.y
 
     def _walk(
         self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]
@@ -183,6 +195,11 @@ class KeyedLearner:
                 self._shelf.replace(key, learner.to_bytes())
 
     # ------------------------------------------------------------------ looking inside
+
+    @property
+    def coverages(self) -> tuple[float, ...]:
+        """How often intervals or sets shall hold the truth, as each learner was made."""
+        return tuple(self._blank.coverages)
 
     @property
     def steps(self) -> int:
@@ -263,5 +280,13 @@ class KeyedLearner:
             if len(found._here) < found.most:
                 found._here[key] = found._decoded(part)
             else:
+                of_key = files.decode_bytes(part)[0]
+                if of_key["method"] != params["model"]["method"]:
+                    raise ValueError(f"the learner of {key!r} is a {of_key['method']!r}")
                 found._shelf.put(key, part)
         return found
+
+
+def instances(X: Any) -> Iterable[Mapping[Any, Any]]:
+    """The rows of anything that holds instances, as mappings."""
+    return X if isinstance(X, list | tuple) else to_block(X).rows()

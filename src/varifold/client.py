@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from river import base as river_base
 
+from varifold.base.coverages import Interval
 from varifold.errors import (
     DataError,
     FeatureValueError,
@@ -73,6 +74,17 @@ class _RemoteLearner:
     def predict_one(self, x: Mapping[Any, Any]) -> Any:
         """The label or number of an instance; None or 0 before anything was learned."""
         return self._post("predict", {"x": _features(x)})["label"]
+
+    def _uncertain(self, what: str, x: Mapping[Any, Any], coverage: float) -> list[Any]:
+        """The interval or set of one coverage in the server's answer."""
+        found = self._post("predict", {"x": _features(x)}).get(what, {})
+        if f"{coverage:g}" not in found:
+            raise ParameterError(
+                f"the model {self.model!r} has no coverage {coverage:g}, only {', '.join(found) or 'none'}; make it "
+                f"with params={{'coverages': [{coverage:g}]}}"
+            )
+        asked: list[Any] = found[f"{coverage:g}"]
+        return asked
 
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
         """Predict an instance whose label or target comes later: its id and what is predicted."""
@@ -194,6 +206,10 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
             self._labels = {_key(label): label for label in self.classes}
         return {self._labels.get(text, text): p for text, p in found.items()}
 
+    def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """The labels that an instance may have, of a model made with this coverage."""
+        return set(self._uncertain("sets", x, coverage))
+
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
         """What each feature present adds to a label's score, largest first."""
         body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
@@ -228,6 +244,11 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
         Token of the server, if it asks for one.
 
     """
+
+    def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
+        """Where the target of an instance lies, of a model made with this coverage; infinite before it can be said."""
+        low, high = self._uncertain("intervals", x, coverage)
+        return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
         """What each feature adds to the prediction, largest first; they sum to it."""

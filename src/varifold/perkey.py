@@ -10,10 +10,10 @@ import numpy as np
 from river import base as river_base
 
 from varifold import vote
-from varifold._keyed import KeyedLearner
+from varifold._keyed import KeyedLearner, instances
 from varifold._shelf import Key
-from varifold.base import Block, files
-from varifold.base.blocks import with_numbers
+from varifold.base import Block, files, frames
+from varifold.base.coverages import Interval
 from varifold.base.learner import VaryingLearner, is_regressor
 
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key", "from_bytes", "load"]
@@ -59,6 +59,19 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
         found: dict[Any, float] = learner.predict_proba_one(rest)
         return found
 
+    def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """The labels that an instance may have, by the learner of its key, made with `coverages`. Changes nothing."""
+        learner, rest = self._for(x)
+        found: set[Any] = learner.predict_set_one(rest, coverage)
+        return found
+
+    def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """What `predict_set_one` gives for each instance: a frame of bools by label, or a list of sets."""
+        frames.check_columns(self.classes, X)
+        found = [self.predict_set_one(x, coverage) for x in instances(X)]
+        held = np.array([[y in some for y in self.classes] for some in found], dtype=bool)
+        return frames.set_table(self.classes, held.reshape(len(found), len(self.classes)), X)
+
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[Any, float]:
         """What each feature adds to the score that the learner of the key gives a label."""
         learner, rest = self._for(x)
@@ -72,21 +85,38 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets labels arrive late.
         """
+        codes, probabilities, _ = self._run(block, schedule, ())
+        return codes, probabilities
+
+    def run_sets(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`run_block`, and the sets given before learning: whether they hold each label, rows x coverages x labels."""
+        return self._run(block, schedule, self.coverages)
+
+    def _run(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None, coverages: tuple[float, ...]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows, n = list(block.rows()), len(block)
         answers: list[Any] = [None] * n
         shares: list[dict[Any, float]] = [{}] * n
+        sets: list[list[set[Any]]] = [[]] * n
 
         def ask(i: int) -> None:
             answers[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
+            sets[i] = [self.predict_set_one(rows[i], coverage) for coverage in coverages]
 
         self._walk(block, schedule, block.y, ask)
         index = {y: k for k, y in enumerate(self._labels)}
         codes = np.array([index.get(y, -1) for y in answers], dtype=np.int32)
         probabilities = np.zeros((n, max(1, len(index))))
+        held = np.zeros((n, len(coverages), len(index)), dtype=bool)
         for i, share in enumerate(shares):
             for y, p in share.items():
                 probabilities[i, index[y]] = p
-        return codes, probabilities
+            for place, some in enumerate(sets[i]):
+                held[i, place, [index[y] for y in some]] = True
+        return codes, probabilities, held
 
     @property
     def classes(self) -> list[Any]:
@@ -128,6 +158,17 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
     _method = "perkeyregressor"
     _numeric = True
 
+    def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
+        """Where the target of an instance lies, by the learner of its key, made with `coverages`. Changes nothing."""
+        learner, rest = self._for(x)
+        found: Interval = learner.predict_interval_one(rest, coverage)
+        return found
+
+    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """What `predict_interval_one` gives for each instance: a frame of low and high for a frame, else a list."""
+        found = [self.predict_interval_one(x, coverage) for x in instances(X)]
+        return frames.interval_table(np.array(found, dtype=np.float64).reshape(len(found), 2), X)
+
     def explain_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """What each feature adds to the prediction of the learner of the key."""
         learner, rest = self._for(x)
@@ -139,14 +180,28 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets targets arrive late.
         """
-        rows, numbers = list(block.rows()), with_numbers(block).targets
-        found = np.full(len(block), np.nan)
+        found, _ = self._run(block, schedule, ())
+        return found
+
+    def run_intervals(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`run_block`, and the intervals given before learning: rows x coverages x (low, high)."""
+        return self._run(block, schedule, self.coverages)
+
+    def _run(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None, coverages: tuple[float, ...]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        rows = list(block.rows())
+        found, bounds = np.full(len(block), np.nan), np.full((len(block), len(coverages), 2), np.nan)
 
         def ask(i: int) -> None:
             found[i] = self.predict_one(rows[i])
+            for place, coverage in enumerate(coverages):
+                bounds[i, place] = self.predict_interval_one(rows[i], coverage)
 
-        self._walk(block, schedule, numbers, ask)
-        return found
+        self._walk(block, schedule, self._targets(block), ask)
+        return found, bounds
 
 
 def by_key(learner: Any, key: Key) -> KeyedLearner:

@@ -104,3 +104,12 @@ def test_a_learner_spelled_as_a_parameter_reads_words_by_what_the_parameter_hold
     assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
     with pytest.raises(ParameterError, match="'C' is given twice"):
         make_learner("olvf:C=1,C=2")
+
+
+def test_numbers_in_parentheses() -> None:
+    spec = parse_model("arow:coverages=(0.95,0.8),r=2")
+    assert spec().coverages == (0.8, 0.95)
+    assert parse_value("(0.9)") == (0.9,)
+    assert parse_model("arow:coverages=()")().coverages == ()
+    with pytest.raises(ParameterError, match="coverages"):
+        parse_model("arow:coverages=(1.5)")

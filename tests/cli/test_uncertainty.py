@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,6 @@ def _last(path: Path) -> dict[str, Any]:
         (["--coverage", "nan"], "between 0 and 1"),
         (["--coverage", "much"], "between 0 and 1"),
         (["--coverage", ".9", "--model", "river.linear_model:LinearRegression"], "no parameter 'coverages'"),
-        (["--coverage", ".9", "--key", "a"], "--coverage is for one learner"),
     ],
 )
 def test_what_cannot_work_is_refused(
@@ -102,6 +102,31 @@ def test_a_saved_model_keeps_its_coverages(files: Path, capsys: pytest.CaptureFi
     assert main(["run", *source, "--save", str(files / "model")]) == 0
     assert main(["run", *source, "--load", str(files / "model"), "--coverage", ".5"]) == 2
     assert "leave out --coverage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["number", "class"])
+def test_one_learner_per_key_gives_intervals_and_sets(
+    tmp_path: Path, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(5)
+    rows = [(rng.choice("pq"), rng.gauss(0, 1)) for _ in range(900)]
+    wanted = {"number": lambda k, a: a + (3 if k == "p" else 0) + rng.gauss(0, 1), "class": lambda k, a: int(a > 0)}
+    lines = [f"{k},{a:.6f},{wanted[target](k, a)}" for k, a in rows]
+    source = tmp_path / "rows.csv"
+    source.write_text("\n".join(["device,a,y", *lines]) + "\n")
+    saved = str(tmp_path / "model")
+    options = ["--target", "y", "--target-type", target, "--key", "device", "--model", "arow", "--coverage", ".8"]
+    assert main(["run", str(source), *options, "--save", saved, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (scores,) = found["intervals" if target == "number" else "sets"]
+    assert 0.74 < scores["covered"]["mean"] < 0.88
+    assert main(["predict", saved, str(source), "--out", str(tmp_path / "out.jsonl")]) == 0
+    row, model = _last(tmp_path / "out.jsonl"), varifold.load(saved)
+    x = {"device": rows[-1][0], "a": float(lines[-1].split(",")[1])}
+    if target == "number":
+        assert [row["low"], row["high"]] == list(model.predict_interval_one(x, 0.8))
+    else:
+        assert set(row["set"]) == model.predict_set_one(x, 0.8)
 
 
 def test_the_picture_has_a_band(files: Path) -> None:

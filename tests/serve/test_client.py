@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from tests.serve.server import Server, instance
 from varifold import AROW, AROWRegressor
 from varifold.base.learner import is_regressor
 from varifold.client import RemoteClassifier, RemoteRegressor, ServerError
-from varifold.errors import DataError, FeatureValueError, UnknownNameError
+from varifold.errors import DataError, FeatureValueError, ParameterError, UnknownNameError
 from varifold.evaluate import prequential
 
 _numbers = itertools.count()
@@ -146,3 +147,24 @@ def test_what_is_refused_takes_no_sequence_number(shared: Server) -> None:
         with pytest.raises(DataError, match="target"):
             remote.learn_one({"a": 1.0}, "text")
         assert remote._post("learn", {"x": {"a": 1.0}, "y": 3.0})["seq"] == first + 1
+
+
+def test_intervals_and_sets_of_a_server(shared: Server) -> None:
+    params = {"coverages": [0.5, 0.9]}
+    with (
+        RemoteRegressor(shared.url, f"c{next(_numbers)}", method="arowregressor", params=params) as numbers,
+        RemoteClassifier(shared.url, f"c{next(_numbers)}", method="arow", params=params) as labels,
+    ):
+        regressor, classifier = AROWRegressor(coverages=(0.5, 0.9)), AROW(coverages=(0.5, 0.9))
+        assert numbers.predict_interval_one({"f0": 1.0}) == (-math.inf, math.inf)
+        for i in range(60):
+            x, y = instance(i).values()
+            for learner in (labels, classifier):
+                learner.learn_one(x, y)
+            for learner in (numbers, regressor):
+                learner.learn_one(x, float(i % 7))
+        for coverage in (0.5, 0.9):
+            assert numbers.predict_interval_one(x, coverage) == regressor.predict_interval_one(x, coverage)
+            assert labels.predict_set_one(x, coverage) == classifier.predict_set_one(x, coverage)
+        with pytest.raises(ParameterError, match=r"has no coverage 0\.7, only 0\.5, 0\.9"):
+            numbers.predict_interval_one(x, 0.7)

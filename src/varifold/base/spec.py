@@ -215,16 +215,28 @@ def _check(cls: type[Any], params: dict[str, Any], text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """An int, float, bool or None where it reads as one; a learner in parentheses; otherwise, or in quotes, a str."""
+    """An int, float, bool or None where it reads as one; numbers, or a learner, in parentheses; otherwise a str.
+
+    In quotes it is always a str.
+    """
     if text in _WORDS:
         return _WORDS[text]
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("(") and text.endswith(")"):
-        return Nested(parse_model(text[1:-1]))
+        numbers = _numbers(text[1:-1])
+        return Nested(parse_model(text[1:-1])) if numbers is None else numbers
     for kind in (int, float):
         try:
             return kind(text)
         except ValueError:
             continue
     return text
+
+
+def _numbers(text: str) -> tuple[float, ...] | None:
+    """Numbers between commas, as in ``coverages=(0.8,0.95)``; None where one is no number."""
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        return None

@@ -163,8 +163,6 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
         raise ParameterError("--checkpoint-every needs --save FILE")
     if args.key and args.data:
         raise ParameterError("--key is for files; a data set has no such column")
-    if args.key and args.coverage:
-        raise ParameterError("--coverage is for one learner; with --key there is one per value of the column")
     cls = spec.cls if isinstance(spec, ModelSpec) else spec
     if args.save and not hasattr(cls, "save"):
         raise ParameterError(f"--save: {cls.__name__} has no save()")

@@ -76,7 +76,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
         "window": Integer(2, 100_000),
         "batch": Integer(1, 100_000),
         "levels": Integer(1),
-        "sweeps": Integer(1),
+        "sweeps": Integer(1, 1000),
         "c": Real(0, open_low=True),
         "gamma_min": Real(0, 1),
         "max_dense": Integer(1, 8192),
