@@ -157,3 +157,32 @@ def test_a_regressors_columns_are_worth_what_errors_grow_by() -> None:
     assert learner.to_bytes() == before
     with pytest.raises(DataError, match="none of the 3 has one: pass y"):
         learner.column_importances(rows[:3])
+
+
+def test_a_regressor_along_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = customers(1500)
+    targets = [3.0 * x["load"] + x.get("heat", 0.0) for x in rows]
+    stream = list(zip(rows, targets, strict=True))
+    plain = prequential(varifold.AROWRegressor(), stream)
+    result = prequential(varifold.AROWRegressor(), stream, track="permutation")
+    assert result.mae == pytest.approx(plain.mae, rel=1e-12)
+    assert list(result.importances)[:2] == ["load", "heat"]
+    assert 2.5 < result.importances["load"].loss < 4.5  # E|3 (u - v)| of two normal numbers is 3.4
+    assert not result.importances["noise"].loss > 0.1
+
+    source = tmp_path / "rows.csv"
+    pd.DataFrame(rows).assign(price=targets).to_csv(source, index=False)
+    options = ["--target", "price", "--model", "arow", "--importances", str(tmp_path / "picture.png")]
+    assert main(["run", str(source), *options, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["importances"]
+    assert [each["column"] for each in found[:2]] == ["load", "heat"]
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    assert main(["run", str(source), *options]) == 0
+    assert "absolute error without it" in capsys.readouterr().out
+
+
+def test_one_learner_per_key_along_a_stream() -> None:
+    rows, labels = customers(600)
+    keyed = [({**x, "device": i % 2}, y) for i, (x, y) in enumerate(zip(rows, labels, strict=True))]
+    result = prequential(varifold.PerKey(varifold.AROW(), key="device"), keyed, track="permutation")
+    assert next(iter(result.importances)) == "load"

@@ -75,8 +75,6 @@ def check_task(args: argparse.Namespace, cls: type[Any]) -> None:
         )
     if is_regressor(cls) and args.confusion:
         raise ParameterError("--confusion is for classifiers; the target is a number")
-    if is_regressor(cls) and args.importances is not None:
-        raise ParameterError("--importances is for classifiers; the target is a number")
 
 
 @contextmanager
@@ -131,12 +129,16 @@ def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
     return found
 
 
-def _importance_page(result: Result) -> str:
+def _importance_page(result: Result | NumberResult) -> str:
     rows = []
+    is_label = isinstance(result, Result)
     for name, each in list(result.importances.items())[:_MOST]:
         verdict = "" if each.matters else "no loss seen"
-        rows.append([named(name), f"{each.loss:+.4f}", f"{each.error:.4f}", f"{each.present:.0%}", verdict])
-    head = ["column", "log loss without it", "± error", "present", ""]
+        loss, error = (
+            (f"{each.loss:+.4f}", f"{each.error:.4f}") if is_label else (f"{each.loss:+.4g}", f"{each.error:.2g}")
+        )
+        rows.append([named(name), loss, error, f"{each.present:.0%}", verdict])
+    head = ["column", "log loss without it" if is_label else "absolute error without it", "± error", "present", ""]
     more = len(result.importances) - _MOST
     note = [f"... and {more:,} columns that matter less (--format json has all)"] if more > 0 else []
     return "\n".join([table(head, rows), *note])

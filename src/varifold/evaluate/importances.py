@@ -69,11 +69,11 @@ class ImportanceTracker:
 
         The intervals between measurements double, up to `ROWS` instances: a short stream has some too.
         """
-        labelled = np.flatnonzero(block.codes >= 0)
-        if done < self.next or len(labelled) < 2 or not self.learner.classes:
+        known = np.flatnonzero(_known(self.learner, block))
+        if done < self.next or len(known) < 2 or not self.learner.steps:
             return
         self.next = done + min(done, ROWS)
-        sample = block.take(np.sort(self.rng.permutation(labelled)[:SAMPLE]))
+        sample = block.take(np.sort(self.rng.permutation(known)[:SAMPLE]))
         here = {column_name(sample, column): column for column in columns_of(sample)}
         for name in self._whose_turn(list(dict.fromkeys([*self.sums, *here]))):
             if name in here:
@@ -94,12 +94,17 @@ class ImportanceTracker:
         return dict(sorted(found.items(), key=lambda item: -item[1].loss))
 
 
+def _known(learner: Any, block: Block) -> Any:
+    """Which instances have a label, or of a regressor a target."""
+    if not is_regressor(learner):
+        return block.codes >= 0
+    return np.zeros(len(block), dtype=bool) if block.targets is None else ~np.isnan(block.targets)
+
+
 def tracker_of(learner: Any) -> ImportanceTracker:
-    """What measures the importances of a classifier of ours."""
+    """What measures the importances of a learner of ours."""
     if not hasattr(learner, "run_block"):
         raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
-    if is_regressor(learner):
-        raise ParameterError(f"track='permutation' is for classifiers; {type(learner).__name__} is a regressor")
     return ImportanceTracker(learner)
 
 

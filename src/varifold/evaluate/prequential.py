@@ -310,6 +310,7 @@ class _NumberRun(_Run):
             highest=self.tally.highest if self.tally.scored else float("nan"),
             curve=self.windows.number_curve(),
             periods=[] if self.periods is None else self.periods.results(),
+            importances={} if self.tracker is None else self.tracker.table(),
             predictions=joined_numbers(self.kept) if self.keeps else None,
             intervals=self.intervals.scores(),
         )

@@ -234,6 +234,8 @@ class NumberResult:
     """Largest resident size of the process so far in bytes, where the system reports it."""
     periods: list[NumberPeriod] = field(default_factory=list)
     """Metrics by period, when asked for."""
+    importances: dict[Any, Importance] = field(default_factory=dict)
+    """How much errors grow without each column, largest first, when tracked by permutation: over the last part."""
     predictions: NumberPredictions | None = None
     """Every prediction, when asked for."""
     intervals: list[IntervalScores] = field(default_factory=list)

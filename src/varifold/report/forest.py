@@ -10,13 +10,15 @@ import numpy as np
 
 from varifold.base.classifier import Name
 from varifold.errors import DataError
-from varifold.evaluate import Result
+from varifold.evaluate import NumberResult, Result
 from varifold.forest import ORF3V
 from varifold.forest.orf3v import Floats
 from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pyplot, quiet, set_title, write
 
 
-def plot_importances(result: Result, path: str | os.PathLike[str], title: str = "", top: int = 6) -> None:
+def plot_importances(
+    result: Result | NumberResult, path: str | os.PathLike[str], title: str = "", top: int = 6
+) -> None:
     """Importance of every feature over the stream, the `top` ones at its end in colour and by name.
 
     The result comes from ``prequential(..., track="importances")`` or ``track="permutation"``.
@@ -36,7 +38,7 @@ def plot_importances(result: Result, path: str | os.PathLike[str], title: str = 
     for name, colour in zip(ranked[:top], LINES * (1 + top // len(LINES)), strict=False):
         ax.plot(at, lines[name], color=colour, linewidth=1.8)
         ends.append((_last(lines[name]), str(name), colour))
-    low, high = _limits(lines)
+    low, high = _limits(lines, 0.05 if isinstance(result, Result) else 0.0)
     ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel=_unit(result))
     ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
@@ -47,9 +49,11 @@ def plot_importances(result: Result, path: str | os.PathLike[str], title: str = 
     write(figure, path)
 
 
-def _unit(result: Result) -> str:
+def _unit(result: Result | NumberResult) -> str:
     """What an importance is measured in."""
-    return "log loss without the column" if result.importances else "importance of the feature"
+    if not result.importances:
+        return "importance of the feature"
+    return "log loss without the column" if isinstance(result, Result) else "absolute error without the column"
 
 
 def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:
@@ -63,13 +67,13 @@ def _last(line: Floats) -> float:
     return float(line[-1]) if np.isfinite(line[-1]) else -np.inf
 
 
-def _limits(lines: dict[Name, Floats]) -> tuple[float, float]:
+def _limits(lines: dict[Name, Floats], least: float) -> tuple[float, float]:
     """Of all but the first twentieth of the stream, where a few votes decide, if that leaves anything."""
     values = np.stack(list(lines.values()), axis=1)
     late = values[len(values) // 20 :]
     values = late if np.isfinite(late).any() else values
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    margin = 0.06 * max(high - low, 0.05)
+    margin = 0.06 * (max(high - low, least) or 1.0)
     return low - margin, high + margin
 
 
