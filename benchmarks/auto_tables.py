@@ -27,7 +27,8 @@ from scipy.stats import rankdata
 
 import varifold
 from varifold import datasets, evaluate, streams
-from varifold.bench.table import Data, Setting, Table, find_table
+from varifold.bench.table import Data, Setting, Table
+from varifold.bench.tables import find_table
 
 SINGLE = "additive,arow,gaussiannb,orf3v,olvf,ftrladp"
 TABLES = "olvf-2,olvf-5,ovfm-2,orf3v-2,ovfiv-2,ovfiv-3,cwfe-2"

@@ -14,7 +14,7 @@ import pytest
 import varifold
 from varifold import checks, datasets, streams
 from varifold.base import plugins
-from varifold.bench.table import find_table
+from varifold.bench.tables import find_table
 from varifold.cli import main
 from varifold.errors import DataError, EntryPointError, ParameterError, UnknownNameError
 
@@ -127,6 +127,18 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bare.toml").write_text(BARE)
     assert main(["bench", "run", "bare.toml", "--store", "s.sqlite"]) == 0
     assert "Mine" in capsys.readouterr().out
+    for line, message in (
+        ("repeats = 'x'", r"repeats must be a whole number from 1 on\. Got 'x' instead"),
+        ("repeats = 0", r"repeats must be a whole number from 1 on\. Got 0 instead"),
+        ("intercept = 1", r"intercept must be true or false\. Got 1 instead"),
+        ("published = 'none.csv'", r"published = 'none\.csv', cannot be read: No such file"),
+    ):
+        Path("bad.toml").write_text(f"{line}\n{BARE}")
+        with pytest.raises(DataError, match=f"bad.toml is no table: .*{message}"):
+            find_table("bad.toml")
+    Path("bad.toml").write_text(BARE + "intercept = 'yes'")
+    with pytest.raises(DataError, match=r"intercept of \[\[method\]\] number 1 must be true or false"):
+        find_table("bad.toml")
     Path("more.toml").write_text(BARE + "colour = 3")
     with pytest.raises(DataError, match=r"more.toml is no table: it has an entry that no table has .*colour"):
         find_table("more.toml")

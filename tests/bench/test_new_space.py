@@ -6,7 +6,7 @@ import pytest
 from varifold import Block, evaluate, streams
 from varifold.base.nested import make_learner
 from varifold.bench.new_space import NewSpace
-from varifold.bench.table import find_table
+from varifold.bench.tables import find_table
 from varifold.errors import DataError, ParameterError
 
 

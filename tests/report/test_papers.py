@@ -51,7 +51,7 @@ def test_centroids_lie_on_the_empirical_distribution(drawn):
 
 @pytest.mark.real_data
 def test_curves_end_at_the_numbers_of_the_table(drawn):
-    from varifold.bench.table import find_table
+    from varifold.bench.tables import find_table
     from varifold.report.papers.runs import cells_of, run_cell
 
     figures("ovfm")[3].draw("unused.png", 1)

@@ -3,7 +3,8 @@
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.runner import Progress, Summary, plan, run
 from varifold.bench.store import Store
-from varifold.bench.table import Table, find_table, table_names, tables
+from varifold.bench.table import Table
+from varifold.bench.tables import find_table, table_names, tables
 
 __all__ = [
     "Cell",

@@ -41,7 +41,10 @@ class Published:
 def read_published(name: str, folder: Path | None = None) -> list[Published]:
     """The printed cells of a table that can be compared (average ranks and parameters are left out)."""
     place = resources.files("varifold.bench").joinpath("published") if folder is None else folder
-    text = place.joinpath(name).read_text(encoding="utf-8")
+    try:
+        text = place.joinpath(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"its printed numbers, published = {name!r}, cannot be read: {error.strerror}") from error
     rows = list(csv.DictReader(text.splitlines()))
     missing = [column for column in COLUMNS if rows and column not in rows[0]]
     if missing:

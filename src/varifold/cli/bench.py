@@ -20,7 +20,8 @@ from varifold.bench.runner import run as run_cells
 from varifold.bench.sources import short_name
 from varifold.bench.store import Store
 from varifold.bench.study import check_models, define, study_table
-from varifold.bench.table import GROUP, Table, find_table, tables
+from varifold.bench.table import Table
+from varifold.bench.tables import GROUP, find_table, tables
 from varifold.cli import source
 from varifold.cli.numbers import positive
 from varifold.cli.output import shorten

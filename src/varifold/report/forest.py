@@ -53,7 +53,8 @@ def _unit(result: Result | NumberResult) -> str:
     """What an importance is measured in."""
     if not result.importances:
         return "importance of the feature"
-    return "log loss without the column" if isinstance(result, Result) else "absolute error without the column"
+    loss = "log loss" if isinstance(result, Result) else "absolute error"
+    return f"{loss} added without the column"
 
 
 def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:

@@ -183,6 +183,9 @@ def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_p
     for order, day in (("dmy", 3.0), ("mdy", 4.0)):
         ((x, _),) = read(file, target="y", dates={"made": ["day"]}, date_order=order)
         assert x["made:day"] == day
+    wrong = csv_of(tmp_path, [{"made": "03/14/2026", "a": 1.0, "y": "p"}])
+    with pytest.raises(DataError, match=r"line 2, column 'made'.*'03/14/2026' is no date in the order dmy"):
+        list(read(wrong, target="y", dates={"made": ["day"]}, date_order="dmy"))
     with pytest.raises(ParameterError, match=r"date_order must be one of dmy, mdy. Got 'ymd'"):
         read(file, target="y", date_order="ymd")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold.bench.sources import stream_of
-from varifold.bench.table import find_table
+from varifold.bench.tables import find_table
 from varifold.bench.work import spec_of
 from varifold.linear import OLVF
 from varifold.report.papers import Figure

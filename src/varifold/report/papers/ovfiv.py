@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from varifold.bench.table import find_table
+from varifold.bench.tables import find_table
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
 from varifold.report.style import write

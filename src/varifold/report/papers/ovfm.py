@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.bench.table import find_table
+from varifold.bench.tables import find_table
 from varifold.datasets import load
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell

@@ -72,15 +72,25 @@ class Dates:
     def __contains__(self, column: object) -> bool:
         return column in self.parts
 
+    def _point(self, value: Any) -> datetime:
+        """A date as a point in time; an error names the date as the file has it."""
+        ordered = in_order(value, self.order)
+        try:
+            return parse_time(ordered)
+        except DataError as error:
+            if ordered is value:
+                raise
+            raise DataError(f"{value!r} is no date in the order {self.order}") from error
+
     def features(self, column: str, value: Any, at: Any) -> dict[str, float | str]:
         """The features of one date; `at` is the time of its row."""
-        t = parse_time(in_order(value, self.order))
+        t = self._point(value)
         found: dict[str, float | str] = {}
         for part in self.parts[column]:
             if part != "age":
                 found[f"{column}:{part}"] = PARTS[part](t)
             elif not is_missing(at):
-                found[f"{column}:age"] = (_plain(parse_time(in_order(at, self.order))) - _plain(t)) / _DAY
+                found[f"{column}:age"] = (_plain(self._point(at)) - _plain(t)) / _DAY
         return found
 
 

@@ -1,0 +1,174 @@
+"""Tables read from TOML: those of the papers (``specs/*.toml``), of installed packages, and a user's own."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from varifold.base.nearest import nearest
+from varifold.base.plugins import entry_points_of, from_entry_point
+from varifold.bench.published import read_published
+from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, Variant
+from varifold.errors import DataError, UnknownNameError
+
+__all__ = ["GROUP", "find_table", "table_names", "tables"]
+
+
+def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
+    """The candidates of a method: a specification, several, or one with a grid of parameters."""
+    texts = (raw,) if isinstance(raw, str) else tuple(raw)
+    if not grid:
+        return texts
+    settings = [",".join(f"{k}={v}" for k, v in zip(grid, values, strict=True)) for values in product(*grid.values())]
+    return tuple(f"{t}{',' if ':' in t else ':'}{s}" for t in texts for s in settings)
+
+
+def _method(raw: dict[str, Any]) -> Method:
+    raw = dict(raw)
+    default = _spread(raw.pop("default"), None)
+    given = raw.pop("paper", default)
+    paper = _spread(given, raw.pop("grid", None))
+    searched = {setting: _spread(given, grid) for setting, grid in raw.pop("grids", {}).items()}
+    return Method(
+        name=raw.pop("name"),
+        group=raw.pop("group", ""),
+        default=default,
+        paper=paper,
+        by_setting=searched,
+        **raw,
+    )
+
+
+def _variant(raw: dict[str, Any]) -> Variant:
+    return Variant(**{**raw, "methods": tuple(raw.get("methods", ()))})
+
+
+def _setting(raw: dict[str, Any]) -> Setting:
+    return Setting(**{"title": raw["name"], **raw})
+
+
+def _data(raw: dict[str, Any]) -> Data:
+    return Data(**{"load": raw["name"].lower(), **raw})
+
+
+def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Table:
+    """A table from the content of its TOML file; printed numbers are in the package, or in a folder."""
+    raw = dict(raw)
+    printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
+    metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed))) or ("cer",)
+    return Table(
+        name=name,
+        settings=tuple(map(_setting, raw.pop("setting", []))),
+        data=tuple(map(_data, raw.pop("data", []))),
+        methods=tuple(map(_method, raw.pop("method", []))),
+        metrics=metrics,
+        published=printed,
+        notes=tuple(raw.pop("notes", ())),
+        also=(*raw.pop("also", ()), *raw.get("also_as", {})),
+        shown=tuple(raw.pop("columns", COLUMNS)),
+        variants=tuple(map(_variant, raw.pop("variant", ()))),
+        doubts=tuple(Remark(**doubt) for doubt in raw.pop("doubt", ())),
+        reasons=tuple(Remark(**reason) for reason in raw.pop("reason", ())),
+        **raw,
+    )
+
+
+GROUP = "varifold.tables"
+"""Entry points of this group name attributes that hold the path of a TOML file: tables of third parties."""
+_ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table shipped, in the order of the papers."""
+    folder = resources.files("varifold.bench").joinpath("specs")
+    found = sorted(
+        (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")),
+        key=lambda name: (_ORDER.index(name.partition("-")[0]), name),
+    )
+    return {
+        name: table_from(name, tomllib.loads(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")))
+        for name in found
+    }
+
+
+def table_names() -> list[str]:
+    """Names of the tables shipped."""
+    return list(tables())
+
+
+def find_table(name: str) -> Table:
+    """A table by name: one of the papers', one that an installed package brings, or a TOML file."""
+    found = tables()
+    if name in found:
+        return found[name]
+    if name in entry_points_of(GROUP):
+        return _from_file(Path(from_entry_point(GROUP, name)), name)
+    if name.endswith(".toml"):
+        return _from_file(Path(name), Path(name).stem)
+    raise UnknownNameError(
+        f"there is no table {name!r}{nearest(name, found)} (`varifold bench list` shows all; one of your own is a file "
+        "NAME.toml)"
+    )
+
+
+def _from_file(path: Path, name: str) -> Table:
+    """A table of the user's own; what is wrong with its file is reported with its name."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = {"paper": name, "title": name, "caption": "", "repeats": 1, **raw}
+        _check_parts(given)
+        return table_from(name, given, path.parent)
+    except OSError as error:
+        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DataError) as error:
+        raise DataError(f"{path} is no table: {error}; docs/own.md shows one") from error
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} is no table: it has an entry that no table has ({error}); docs/own.md shows one"
+        ) from error
+
+
+_NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
+"""What each part of a table's file has to say."""
+_PARTS: dict[str, type[Any]] = {"setting": Setting, "data": Data, "method": Method, "variant": Variant}
+_KINDS: dict[Any, tuple[type, str]] = {
+    str: (str, "text"),
+    str | None: (str, "text"),
+    bool: (bool, "true or false"),
+    bool | None: (bool, "true or false"),
+    int: (int, "a whole number from 1 on"),
+    int | None: (int, "a whole number from 1 on"),
+}
+
+
+def _check_parts(raw: dict[str, Any]) -> None:
+    """Refuse a table without settings, data sets or methods, and parts that leave out what they have to say."""
+    for part, needed in _NEEDED.items():
+        given = raw.get(part)
+        if not isinstance(given, list) or not given:
+            raise DataError(f"it needs at least one [[{part}]]")
+        for number, each in enumerate(given, 1):
+            missing = next((name for name in needed if name not in each), None)
+            if missing is not None:
+                raise DataError(f"[[{part}]] number {number} has no {missing}")
+    _check_values(Table, raw, "")
+    for part, cls in _PARTS.items():
+        for number, each in enumerate(raw.get(part, []), 1):
+            _check_values(cls, each, f" of [[{part}]] number {number}")
+
+
+def _check_values(cls: type[Any], raw: dict[str, Any], where: str) -> None:
+    """Refuse a value of another type than the entry has, and counts below 1."""
+    types = get_type_hints(cls)
+    for name, value in raw.items():
+        kind, words = _KINDS.get(types.get(name), (None, ""))
+        if kind is None:
+            continue
+        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not fits or (kind is int and value < 1):
+            raise DataError(f"{name}{where} must be {words}. Got {value!r} instead")
