@@ -272,6 +272,24 @@ def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, 
                 _apply_mask.masked(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
 
 
+@pytest.mark.parametrize("spec", ["vfs:0.5,mode=exact", "vfs:0.9,min=3", "capricious:mode=pairs", "informative",
+                                  "rotating", "bursts"])  # fmt: skip
+@pytest.mark.parametrize("unused", [["b"], ["c1500x"], ["d"]])
+@pytest.mark.parametrize("make", [table, texts])
+def test_names_that_never_occur_change_no_mask(make, unused, spec):
+    block = make(300)
+    names = sorted({str(name) for name in Columns(block).names} | set(unused))
+    with_unused = Block.from_dicts(
+        [dict.fromkeys(names, 1.0), *block.rows()], ["no", *block.y]
+    )[1:]  # fmt: skip
+    ordered = Block.from_dicts([dict.fromkeys([n for n in names if n not in unused], 1.0), *block.rows()],
+                               ["no", *block.y])[1:]  # fmt: skip
+    assert with_unused.vocabulary.size == ordered.vocabulary.size + 1
+    masked = [list(streams.prepare(b, spec, seed=2).block.rows()) for b in (with_unused, ordered)]
+    assert masked[0] == masked[1]
+    assert any(masked[0])
+
+
 @pytest.mark.parametrize("make", [table, texts])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_rates_hold_for_rows_of_many_and_of_few_columns(make, share):

@@ -24,6 +24,11 @@ cdef extern from *:
     static VARIFOLD_WIDE void varifold_add(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a) {
         for (ptrdiff_t j = 0; j < n; j++) out[j] += x * a[j];
     }
+    /* for runs that are often short: not worth a call */
+    static inline void varifold_add_scaled_sum(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a,
+            const double* b) {
+        for (ptrdiff_t j = 0; j < n; j++) out[j] += x * a[j] + b[j];
+    }
     static VARIFOLD_WIDE void varifold_subtract(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a) {
         for (ptrdiff_t j = 0; j < n; j++) out[j] -= x * a[j];
     }
@@ -89,6 +94,9 @@ cdef extern from *:
     # out += x a, and out -= x a
     void add_multiple "varifold_add"(Py_ssize_t n, double* out, double x, const double* a) noexcept nogil
     void subtract_multiple "varifold_subtract"(Py_ssize_t n, double* out, double x, const double* a) noexcept nogil
+    # out += (x a + b)
+    void add_scaled_sum "varifold_add_scaled_sum"(Py_ssize_t n, double* out, double x, const double* a,
+                                                  const double* b) noexcept nogil
     # out += x[0] a + x[1] b + x[2] c + x[3] d, added in this order
     void add_four "varifold_add_four"(Py_ssize_t n, double* out, const double* x, const double* a, const double* b,
                                       const double* c, const double* d) noexcept nogil

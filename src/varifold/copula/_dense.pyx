@@ -11,9 +11,6 @@ from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm
 from scipy.linalg.cython_lapack cimport dpotrf
 
-cdef enum:
-    TILE = 60
-
 
 cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, double alpha,
                    const double* a, Py_ssize_t lda, const double* b, Py_ssize_t ldb, double beta,
@@ -40,6 +37,16 @@ cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t
                       c + j * ldc + i, &lc)
                 l += TILE
             i += TILE
+        j += TILE
+
+
+cdef void multiply_upper(char left, char right, Py_ssize_t n, Py_ssize_t k, const double* a, Py_ssize_t lda,
+                         const double* b, Py_ssize_t ldb, double beta, double* c, Py_ssize_t ldc) noexcept nogil:
+    """c = a b + beta c for the tiles on and above the diagonal of c, n x n; those below keep what they hold."""
+    cdef Py_ssize_t j = 0
+    while j < n:
+        multiply(left, right, min(j + TILE, n), min(n - j, TILE), k, 1.0, a, lda,
+                 b + (j * ldb if right == c'N' else j), ldb, beta, c + j * ldc, ldc)
         j += TILE
 
 

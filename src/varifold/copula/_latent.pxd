@@ -1,5 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from varifold.copula._dense cimport TILE
 from varifold.copula._scores cimport Scores
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
@@ -21,13 +22,14 @@ cdef class Copula(Scores):
     cdef double* row_v
     cdef double* full                  # scratch [row][node]: complete scores
     # scratch of a group of rows that observed the same nodes
-    cdef double* moment                # [node][node], summed over the groups
+    cdef double* moment                # [node][node], summed over the groups; only the lower triangle counts
     cdef double* cross                 # covariances of the absent with the observed nodes
     cdef double* regress               # slopes of the absent nodes on the observed ones
-    cdef double* product
+    cdef double tile[TILE * TILE]      # of the absent nodes' conditional covariances
     cdef double* variance              # [node]: variances summed over the rows
     cdef Py_ssize_t n_absent
     cdef int32_t* absent
+    cdef int32_t* run_end              # [absent node]: where the run of consecutive nodes that it is in ends in `absent`
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1
     cdef int32_t learn(self, View* v, double w) noexcept nogil
@@ -38,4 +40,5 @@ cdef class Copula(Scores):
     cdef void split_nodes(self, const int32_t* nodes, Py_ssize_t o) noexcept nogil
     cdef void impute_row(self, Py_ssize_t row) noexcept nogil
     cdef void add_moments(self, double weight) noexcept nogil
+    cdef void add_tile(self, double weight, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t at, Py_ssize_t n) noexcept nogil
     cdef int fill_batch(self, dict arrays) except -1

@@ -10,9 +10,10 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
 
-from varifold.copula._dense cimport multiply
+from varifold.copula._dense cimport TILE, multiply, multiply_upper
 from varifold.copula._marginals cimport Marginals
 from varifold.copula._scores cimport FEW, Scores
+from varifold._numeric.kernels cimport add_scaled_sum
 from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, SLOT_PROBLEM, UINT8, State
 from varifold._engine.view cimport View
 
@@ -41,11 +42,11 @@ cdef class Copula(Scores):
         self.declare_inverses(batch + FEW)    # those of the mini-batch are needed again when it is full
         self.slot_arrays.declare("updates", <void**> &self.updates, FIXED, 1, INT64, True, 1, 0.0, 0.0)
         self.node_arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
+        self.node_arrays.scratch(<void**> &self.run_end, SLOT, 1, INT32)
         self.node_arrays.scratch(<void**> &self.variance, SLOT)
         self.squares.scratch(<void**> &self.moment, SLOT_PROBLEM)
         self.squares.scratch(<void**> &self.cross, SLOT_PROBLEM)
         self.squares.scratch(<void**> &self.regress, SLOT_PROBLEM)
-        self.squares.scratch(<void**> &self.product, SLOT_PROBLEM)
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1:
         """The arrays of the mini-batch."""
@@ -120,7 +121,7 @@ cdef class Copula(Scores):
             if not self.row_done[i]:
                 self.add_moments(self.regress_group(i))
         if d:
-            multiply(c'N', c'T', d, d, self.rows, 1.0, self.full, d, self.full, d, 1.0, self.moment, d)
+            multiply_upper(c'N', c'T', d, self.rows, self.full, d, self.full, d, 1.0, self.moment, d)
         for i in range(self.rows):
             total += self.row_w[i]
         self.mix_in(gamma if gamma > self.gamma_min else self.gamma_min, total)
@@ -131,17 +132,19 @@ cdef class Copula(Scores):
 
     cdef void mix_in(self, double gamma, double total) noexcept nogil:
         """Sigma <- (1 - gamma) Sigma + gamma moment / total, scaled back to a unit diagonal (eq. 9)."""
-        cdef Py_ssize_t i, j, d = self.nodes, stride = self.stride
+        cdef Py_ssize_t i, j, top, left, d = self.nodes, stride = self.stride
         cdef double mixed
         for i in range(d):
             mixed = (1.0 - gamma) + gamma * self.moment[i * d + i] / total
             self.work[i] = 1.0 / sqrt(mixed if mixed > SMALLEST_VARIANCE else SMALLEST_VARIANCE)
-        for i in range(d):
-            for j in range(i):
-                mixed = (1.0 - gamma) * self.sigma[i * stride + j] + gamma * self.moment[i * d + j] / total
-                mixed *= self.work[i] * self.work[j]
-                self.sigma[i * stride + j] = mixed
-                self.sigma[j * stride + i] = mixed
+        for top in range((d + TILE - 1) // TILE):
+            for left in range(top + 1):     # by tiles, so that rows and columns both stay in the cache
+                for i in range(TILE * top, min(TILE * (top + 1), d)):
+                    for j in range(TILE * left, min(TILE * (left + 1), i)):
+                        mixed = (1.0 - gamma) * self.sigma[i * stride + j] + gamma * self.moment[i * d + j] / total
+                        mixed *= self.work[i] * self.work[j]
+                        self.sigma[i * stride + j] = mixed
+                        self.sigma[j * stride + i] = mixed
 
     cdef double regress_group(self, Py_ssize_t row) noexcept nogil:
         """Impute the rows that observed the same nodes as `row`; returns their summed weight.
@@ -171,6 +174,7 @@ cdef class Copula(Scores):
         """Take these nodes for the observed ones; lay out the absent ones and their covariances with them."""
         cdef Py_ssize_t i, k, m = 0
         cdef double* line
+        cdef bint joined
         memcpy(self.node, nodes, o * sizeof(int32_t))
         self.n = o
         for i in range(o):
@@ -182,6 +186,9 @@ cdef class Copula(Scores):
                 self.absent[m] = <int32_t> i
                 m += 1
         self.n_absent = m
+        for k in range(m - 1, -1, -1):
+            joined = k + 1 < m and self.absent[k + 1] == self.absent[k] + 1
+            self.run_end[k] = self.run_end[k + 1] if joined else <int32_t> (k + 1)
         for k in range(m):
             line = self.sigma + <Py_ssize_t> self.absent[k] * self.stride
             for i in range(o):
@@ -189,41 +196,68 @@ cdef class Copula(Scores):
 
     cdef void impute_row(self, Py_ssize_t row) noexcept nogil:
         """Complete scores of a row, times the root of its weight; the absent ones by regression (eq. 5)."""
-        cdef Py_ssize_t i, k, o = self.n
-        cdef double root = sqrt(self.row_w[row]), total
+        cdef Py_ssize_t i, k, o = self.n, m = self.n_absent
+        cdef double root = sqrt(self.row_w[row]), a, b, c, d
         cdef double* z = self.row_z + row * self.row_stride
         cdef double* line = self.full + row * self.nodes
+        cdef double* slope = self.regress
         for i in range(o):
             line[self.node[i]] = root * z[i]
-        for k in range(self.n_absent):
-            total = 0.0
+        for k in range(0, m - 3, 4):        # four sums side by side, as each waits for its own last addition
+            a = b = c = d = 0.0
             for i in range(o):
-                total += self.regress[k * o + i] * z[i]
-            line[self.absent[k]] = root * total
+                a += slope[i] * z[i]
+                b += slope[o + i] * z[i]
+                c += slope[2 * o + i] * z[i]
+                d += slope[3 * o + i] * z[i]
+            line[self.absent[k]] = root * a
+            line[self.absent[k + 1]] = root * b
+            line[self.absent[k + 2]] = root * c
+            line[self.absent[k + 3]] = root * d
+            slope += 4 * o
+        for k in range(m - m % 4, m):
+            a = 0.0
+            for i in range(o):
+                a += slope[i] * z[i]
+            line[self.absent[k]] = root * a
+            slope += o
 
     cdef void add_moments(self, double weight) noexcept nogil:
         """Add the conditional covariances of a group of rows to the moments."""
-        cdef Py_ssize_t i, k, l, o = self.n, m = self.n_absent, d = self.nodes
+        cdef Py_ssize_t i, k, o = self.n, m = self.n_absent, d = self.nodes, row, t, u
         cdef double part
-        cdef double* line
-        cdef double* sigma
         for i in range(o):
             self.moment[self.node[i] * d + self.node[i]] += self.variance[i]
         for k in range(m):
             for i in range(o):
                 part = self.variance[i] * self.regress[k * o + i]
-                self.moment[self.absent[k] * d + self.node[i]] += part
-                self.moment[self.node[i] * d + self.absent[k]] += part
+                row = max(self.absent[k], self.node[i])
+                self.moment[row * d + min(self.absent[k], self.node[i])] += part
                 self.cross[k * o + i] = part - weight * self.cross[k * o + i]
-        if o and m:
-            multiply(c'T', c'N', m, m, o, 1.0, self.regress, o, self.cross, o, 0.0, self.product, m)
+        for t in range((m + TILE - 1) // TILE):
+            for u in range(t + 1):
+                self.add_tile(weight, TILE * t, min(m - TILE * t, TILE), TILE * u, min(m - TILE * u, TILE))
+
+    cdef void add_tile(self, double weight, Py_ssize_t row, Py_ssize_t rows, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
+        """Add the conditional covariances of absent nodes: `rows` of them from `row` on with n from `at` on."""
+        cdef Py_ssize_t k, l, end, stop, o = self.n
+        cdef double* line
+        cdef double* sigma
+        cdef double* tile = self.tile
+        if o:
+            multiply(c'T', c'N', n, rows, o, 1.0, self.regress + at * o, o, self.cross + row * o, o, 0.0, tile, TILE)
         else:
-            memset(self.product, 0, m * m * sizeof(double))
-        for k in range(m):
-            line = self.moment + <Py_ssize_t> self.absent[k] * d
+            memset(tile, 0, sizeof(self.tile))
+        for k in range(row, row + rows):
+            line = self.moment + <Py_ssize_t> self.absent[k] * self.nodes
             sigma = self.sigma + <Py_ssize_t> self.absent[k] * self.stride
-            for l in range(k + 1):
-                line[self.absent[l]] += weight * sigma[self.absent[l]] + self.product[k * m + l]
+            stop = min(at + n, k + 1)
+            l = at
+            while l < stop:
+                end = min(<Py_ssize_t> self.run_end[l], stop)
+                add_scaled_sum(end - l, line + self.absent[l], weight, sigma + self.absent[l], tile + l - at)
+                l = end
+            tile += TILE
 
     # ---------------------------------------------------------------- files
 

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import varifold
 from varifold.cli import main
 from varifold.errors import DataError, FeatureValueError, ParameterError
 from varifold.streams import read
-from varifold.streams.clock import parse_time
+from varifold.streams.clock import looks_like_time, parse_time
+from varifold.streams.readers.context import _NUMBER, inferred_type, is_number
 
 PARTS = {"made": ["hour", "weekday", "month", "day", "year", "elapsed", "age"], "when": ["hour"]}
 ROWS = [
@@ -204,3 +207,28 @@ def test_the_order_of_dates_also_holds_for_the_time_of_the_rows(
 def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
     with pytest.raises(DataError, match="is no point in time"):
         parse_time(10**400)
+
+
+@pytest.mark.parametrize(("others", "refused"), [(0, True), (2, True), (3, False), (19, False)])
+@pytest.mark.parametrize("first", [False, True])
+def test_nine_cells_in_ten_make_a_column_of_dates(others: int, refused: bool, first: bool, tmp_path: Path) -> None:
+    cells = ["late"] * others, ["2026-03-04"] * (20 - others)
+    path = tmp_path / "rows.csv"
+    lines = [f"{cell},{i % 2}" for i, cell in enumerate([*cells[not first], *cells[first]])]
+    path.write_text("\n".join(["when,y", *lines]) + "\n")
+    if refused:
+        with pytest.raises(DataError, match=r"column 'when' holds dates such as '2026-03-04'"):
+            list(read(path, target="y").blocks())
+    else:
+        assert sum(map(len, read(path, target="y").blocks())) == 20
+
+
+@given(st.one_of(st.integers().map(str), st.floats().map(str), st.from_regex(_NUMBER, fullmatch=True)))
+def test_no_number_looks_like_a_date(text: str) -> None:
+    assert is_number(text)
+    assert not looks_like_time(text)
+
+
+def test_two_numbers_in_one_cell_are_no_number() -> None:
+    assert inferred_type(["1", "2.5", "-3e4", "inf", ".5"]) == "numeric"
+    assert inferred_type(["1\n2", "3", "4"]) == "category"

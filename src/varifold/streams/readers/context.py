@@ -24,6 +24,9 @@ MAX_LINE = 1 << 26
 """Default for the most bytes of a line."""
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
+_PLAIN_NUMBER = r"(?:[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|infinity|nan))"
+_NUMBER = re.compile(_PLAIN_NUMBER, re.I)
+_LINES_OF_NUMBERS = re.compile(rf"(?:{_PLAIN_NUMBER}\n)*+", re.I)
 
 
 @dataclass
@@ -148,9 +151,9 @@ class Context:
         if found is None:
             given = self.types.get(str(name))
             sample = [] if given else list(cells)
-            if not self.names_only:
-                refuse_dates(name, sample)
             found = Column(name, given or inferred_type(sample), given is not None)
+            if found.type != "numeric" and not self.names_only:  # no number is written as a date
+                refuse_dates(name, sample)
             if found.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample)
             self.columns[name] = found
@@ -260,7 +263,15 @@ def bag_of_words(text: str) -> dict[str, float]:
 
 def is_number(text: str) -> bool:
     """Whether a cell spells a number in plain notation."""
-    return re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", text, re.I) is not None
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _not_numbers(sample: list[str]) -> list[str]:
+    """The cells that are no numbers. Most samples have none, which one match of all cells tells."""
+    text = "\n".join([*sample, ""])
+    if text.count("\n") == len(sample) and _LINES_OF_NUMBERS.fullmatch(text):
+        return []
+    return [cell for cell in sample if not is_number(cell)]
 
 
 def inferred_type(cells: Iterable[str]) -> str:
@@ -269,7 +280,7 @@ def inferred_type(cells: Iterable[str]) -> str:
     Numbers (up to one string in ten is taken for an exception), long and varied texts, or categories.
     """
     sample = list(cells)
-    strings = [cell for cell in sample if not is_number(cell)]
+    strings = _not_numbers(sample)
     if 10 * len(strings) <= len(sample):
         return "numeric"
     words = sum(len(cell.split()) for cell in strings) / len(strings)

@@ -95,11 +95,20 @@ class Dates:
 
 
 def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
-    """Refuse a column of dates nobody said anything about: each would be a category of its own."""
-    dated = [cell for cell in cells if looks_like_time(cell)]
-    if not dated or 10 * len(dated) < 9 * len(cells):
-        return
-    raise date_error(column, dated[0])
+    """Refuse a column of dates nobody said anything about: each would be a category of its own.
+
+    Nine cells in ten have to be dates; the first others above a tenth end the search.
+    """
+    example, others = None, 0
+    for cell in cells:
+        if not looks_like_time(cell):
+            others += 1
+            if 10 * others > len(cells):
+                return
+        elif example is None:
+            example = cell
+    if example is not None:
+        raise date_error(column, example)
 
 
 def date_error(column: str | int, example: object) -> DataError:

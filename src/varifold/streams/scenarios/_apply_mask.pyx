@@ -8,11 +8,21 @@ import numpy as np
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from varifold._engine.block cimport Block, trusted
 from varifold.streams.scenarios._draws cimport draw, lowest_bit, prefetch, row_key
 from varifold.streams.scenarios._masks cimport Mask
+
+
+# Cells of a row that are to be copied: `shown` of them, whose numbers are in `kept`.
+cdef struct Held:
+    int32_t* kept
+    Py_ssize_t shown
+    const int32_t* ids
+    const double* numbers
+    int32_t* out_ids
+    double* out_numbers
 
 
 @cython.final
@@ -20,25 +30,38 @@ cdef class Row:
     """The current row: its columns and which of its cells are shown. Rows with the same columns share the lookup."""
 
     cdef int32_t* place         # of each cell's column
-    cdef uint8_t* keep          # one byte per cell: whether it is shown
+    cdef int32_t* kept          # numbers of the cells that are shown, ascending
+    cdef Held held              # what is left to copy of the row before
+    cdef uint8_t* keep          # one byte per cell: whether it is shown; for keep_some() alone
     cdef uint64_t* word         # one bit per place: whether its column is shown
     cdef const int32_t* ids
-    cdef Py_ssize_t n, top      # number of cells, largest place
+    cdef Py_ssize_t n, top      # number of cells, largest place; `top` may be any place from 8 n on in its stead
+    cdef int32_t shift          # what to take from an id to get its place
+    cdef bint shifted           # whether that is so for every id
     cdef bint straight          # the place of cell k is k
 
-    def __cinit__(self, Py_ssize_t longest, Py_ssize_t width):
-        cdef Py_ssize_t k
+    def __cinit__(self, Py_ssize_t longest, Py_ssize_t width, const int32_t[::1] position):
+        cdef Py_ssize_t k, size = position.shape[0]
         self.n = -1
         self.place = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
+        self.kept = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
+        self.held.kept = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
         self.keep = <uint8_t*> PyMem_Malloc(longest + 1)
         self.word = <uint64_t*> PyMem_Malloc((width // 64 + 1) * sizeof(uint64_t))
-        if self.place == NULL or self.keep == NULL or self.word == NULL:
+        if NULL in (self.place, self.kept, self.held.kept, self.keep, self.word):
             raise MemoryError
         for k in range(longest):
             self.place[k] = <int32_t> k
+        # ids that never occur have place 0, so that those before the first column do not count
+        self.shift = <int32_t> (size - width)
+        self.shifted = size > width
+        for k in range(max(size - width, 0), size):
+            self.shifted &= position[k] == k - self.shift
 
     def __dealloc__(self):
         PyMem_Free(self.place)
+        PyMem_Free(self.kept)
+        PyMem_Free(self.held.kept)
         PyMem_Free(self.keep)
         PyMem_Free(self.word)
 
@@ -51,54 +74,77 @@ cdef class Row:
     cdef inline void set_columns(self, const int32_t* ids, Py_ssize_t n, const int32_t* position) noexcept nogil:
         """A row of these vocabulary ids; nothing to do when the row before had the same."""
         cdef Py_ssize_t k
-        cdef int32_t top = -1, apart = 0
+        cdef int32_t top = -1, apart = 0, shift = self.shift
         if n == self.n and memcmp(ids, self.ids, n * sizeof(int32_t)) == 0:
             return
         self.ids = ids
         self.n = n
-        for k in range(n):
-            self.place[k] = position[ids[k]]
+        if self.shifted:
+            for k in range(n):
+                self.place[k] = ids[k] - shift
+        else:
+            for k in range(n):
+                self.place[k] = position[ids[k]]
+        if n and self.place[n - 1] >= 8 * n:
+            self.top = self.place[n - 1]    # few of many columns: decide() asks for no more
+            self.straight = False
+            return
         for k in range(n):
             top = max(top, self.place[k])
             apart |= self.place[k] ^ <int32_t> k
         self.top = top
         self.straight = apart == 0
 
-    cdef inline bint decide(self, Mask mask, Py_ssize_t i, int64_t row) noexcept nogil:
-        """Ask the mask for row i, number `row` of the stream. True: the answer is in `word`, else in `keep`."""
-        cdef Py_ssize_t count = self.top // 64 + 1, k
+    cdef inline Py_ssize_t decide(self, Mask mask, Py_ssize_t i, int64_t row) noexcept nogil:
+        """Ask the mask for row i, number `row` of the stream. Returns how many `kept` names, -1: `word` has the answer."""
+        cdef Py_ssize_t count = self.top // 64 + 1, shown
         if 8 * self.n > self.top:
             mask.words(i, row, count, self.word)
             if self.straight and mask.least == 0:
                 self.word[count - 1] &= ~0ULL >> (63 - (self.top & 63))
-                return True
-            for k in range(self.n):
-                self.keep[k] = (self.word[self.place[k] >> 6] >> (self.place[k] & 63)) & 1
+                return -1
+            shown = self.look_up()
         else:
-            mask.cells(i, row, self.place, self.n, self.keep)
-        if mask.least:
-            self.keep_some(row_key(mask.seed, row), mask.least)
-        return False
+            shown = mask.cells(i, row, self.place, self.n, self.kept)
+        if mask.least > 0:
+            shown = self.keep_some(shown, row_key(mask.seed, row), mask.least)
+        return shown
 
-    cdef void keep_some(self, uint64_t key, Py_ssize_t least) noexcept nogil:
-        """Show hidden columns again, the largest draw first, until `least` are shown."""
-        cdef Py_ssize_t k, kept = 0, best
-        cdef int32_t column, last = -1
+    cdef inline Py_ssize_t look_up(self) noexcept nogil:
+        """List the cells whose bit is set in `word`; returns how many."""
+        cdef Py_ssize_t k, shown = 0
         for k in range(self.n):
-            if self.keep[k] and self.place[k] != last:
-                kept += 1
-                last = self.place[k]
-        while kept < least:
+            # written always, counted when shown: no branch to mispredict
+            self.kept[shown] = <int32_t> k
+            shown += (self.word[self.place[k] >> 6] >> (self.place[k] & 63)) & 1
+        return shown
+
+    cdef Py_ssize_t keep_some(self, Py_ssize_t shown, uint64_t key, Py_ssize_t least) noexcept nogil:
+        """Show hidden columns again, the largest draw first, until `least` are shown; returns how many cells are."""
+        cdef Py_ssize_t k, columns = 0, best
+        cdef int32_t column, last = -1
+        memset(self.keep, 0, self.n)
+        for k in range(shown):
+            self.keep[self.kept[k]] = 1
+            if self.place[self.kept[k]] != last:
+                columns += 1
+                last = self.place[self.kept[k]]
+        while columns < least:
             best = -1
             for k in range(self.n):
                 if not self.keep[k] and (best < 0 or draw(key, self.place[k]) > draw(key, self.place[best])):
                     best = k
             if best < 0:
-                return
+                break
             column = self.place[best]
             for k in range(self.n):
                 self.keep[k] |= self.place[k] == column
-            kept += 1
+            columns += 1
+        shown = 0
+        for k in range(self.n):
+            self.kept[shown] = <int32_t> k
+            shown += self.keep[k]
+        return shown
 
     cdef inline int64_t copy_words(
         self, const int32_t* ids, const double* numbers, int32_t* out_ids, double* out_numbers
@@ -117,18 +163,30 @@ cdef class Row:
                 bits &= bits - 1
         return p
 
-    cdef inline int64_t copy_kept(
-        self, const int32_t* ids, const double* numbers, int32_t* out_ids, double* out_numbers
+    cdef inline void hold(
+        self, Py_ssize_t shown, const int32_t* ids, const double* numbers, int32_t* out_ids, double* out_numbers
     ) noexcept nogil:
-        """Copy the cells that `keep` names; returns how many."""
+        """Set the copying of the cells in `kept` aside, so that few of many are on their way from memory meanwhile."""
         cdef Py_ssize_t k
-        cdef int64_t p = 0
-        for k in range(self.n):
-            # written always, counted when kept: no branch to mispredict
-            out_ids[p] = ids[k]
-            out_numbers[p] = numbers[k]
-            p += self.keep[k]
-        return p
+        self.copy_held()
+        self.kept, self.held.kept = self.held.kept, self.kept
+        self.held.shown = shown
+        self.held.ids = ids
+        self.held.numbers = numbers
+        self.held.out_ids = out_ids
+        self.held.out_numbers = out_numbers
+        if 8 * shown < self.n:
+            for k in range(shown):
+                prefetch(numbers + self.held.kept[k])
+
+    cdef inline void copy_held(self) noexcept nogil:
+        """Copy the cells that were set aside; hidden ones are not read."""
+        cdef Py_ssize_t k
+        cdef Held* held = &self.held
+        for k in range(held.shown):
+            held.out_ids[k] = held.ids[held.kept[k]]
+            held.out_numbers[k] = held.numbers[held.kept[k]]
+        held.shown = 0
 
 
 cdef int64_t copy_shown(
@@ -143,7 +201,7 @@ cdef int64_t copy_shown(
     cdef const double* first_number = &val[0] if idx.shape[0] else NULL
     cdef const int32_t* ids
     cdef const double* numbers
-    cdef Py_ssize_t n = pick.shape[0], i, length
+    cdef Py_ssize_t n = pick.shape[0], i, length, shown
     cdef int64_t p = 0
     with nogil:
         for i in range(n):
@@ -158,11 +216,14 @@ cdef int64_t copy_shown(
             else:
                 row.set_columns(ids, length, &position[0])
             if row.n > 0:
-                if row.decide(mask, i, start + i):
+                shown = row.decide(mask, i, start + i)
+                if shown < 0:
                     p += row.copy_words(ids, numbers, out_ids + p, out_numbers + p)
                 else:
-                    p += row.copy_kept(ids, numbers, out_ids + p, out_numbers + p)
+                    row.hold(shown, ids, numbers, out_ids + p, out_numbers + p)
+                    p += shown
             out_ptr[i + 1] = p
+        row.copy_held()
     return p
 
 
@@ -175,11 +236,11 @@ def masked(Block block, Mask mask, const int32_t[::1] position, Py_ssize_t width
     rows = np.arange(len(block)) if order is None else np.ascontiguousarray(order, np.int64)
     lengths = np.diff(block.indptr)
     cells = len(block.indices) if order is None else int(lengths[rows].sum())
-    cdef Row row = Row(int(lengths.max(initial=0)), width)
+    cdef Row row = Row(int(lengths.max(initial=0)), width, position)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    # one more than needed, since copy_kept writes before it counts; pages never written to take no memory
-    indices = np.empty(cells + 1, dtype=np.int32)
-    values = np.empty(cells + 1)
+    # pages never written to take no memory
+    indices = np.empty(cells, dtype=np.int32)
+    values = np.empty(cells)
     cdef int64_t p = copy_shown(
         block, mask, row, position, rows, start, indptr,
         <int32_t*> <size_t> indices.ctypes.data, <double*> <size_t> values.ctypes.data,

@@ -8,6 +8,10 @@ cdef extern from *:
     static inline uint64_t high_product(uint64_t a, uint64_t b) {
         return (uint64_t) (((unsigned __int128) a * b) >> 64);
     }
+    static inline uint64_t folded_product(uint64_t a, uint64_t b) {
+        unsigned __int128 product = (unsigned __int128) a * b;      /* one multiplication for both halves */
+        return (uint64_t) product ^ (uint64_t) (product >> 64);
+    }
     #else
     static inline uint64_t high_product(uint64_t a, uint64_t b) {
         uint64_t a0 = (uint32_t) a, a1 = a >> 32, b0 = (uint32_t) b, b1 = b >> 32;
@@ -15,10 +19,10 @@ cdef extern from *:
         uint64_t carry = (low >> 32) + (uint32_t) left + (uint32_t) right;
         return a1 * b1 + (left >> 32) + (right >> 32) + (carry >> 32);
     }
-    #endif
     static inline uint64_t folded_product(uint64_t a, uint64_t b) {
         return a * b ^ high_product(a, b);
     }
+    #endif
     #if defined(__GNUC__) || defined(__clang__)
     #define lowest_bit(a) __builtin_ctzll(a)
     #define count_bits(a) __builtin_popcountll(a)

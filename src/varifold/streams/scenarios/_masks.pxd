@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef class Mask:
     """Which columns each row shows. A column is its place 0, 1, ... among those of the stream; rows come in order."""
@@ -8,5 +8,8 @@ cdef class Mask:
 
     # Row i of the block, number `row` of the stream: one bit for each column below 64 * count.
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil
-    # One byte for each of the n columns at `place`; for rows that have few of many columns.
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil
+    # Lists in `kept` which of the cells 0 .. n - 1, whose columns are at `place`, are shown, and returns how many; for
+    # rows that have few of many columns. There is room for all n.
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil

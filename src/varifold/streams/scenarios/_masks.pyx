@@ -22,8 +22,10 @@ cdef class Mask:
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         pass
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
-        pass
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
+        return 0
 
 
 @cython.final
@@ -84,17 +86,23 @@ cdef class Bernoulli(Mask):
         for w in range(count):
             out[w] = self.word(key, self.group[i], w, ~0ULL)
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
         cdef uint64_t key = row_key(self.seed, row)
         cdef const uint32_t* bound = &self.bound[self.group[i], 0]
         cdef uint32_t common = bound[0]
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, shown = 0
+        # here and below: written always, counted when shown, as a branch would often be mispredicted
         if self.uniform:
             for k in range(n):
-                out[k] = draw(key, place[k]) < common
+                kept[shown] = <int32_t> k
+                shown += draw(key, place[k]) < common
         else:
             for k in range(n):
-                out[k] = draw(key, place[k]) < bound[place[k]]
+                kept[shown] = <int32_t> k
+                shown += draw(key, place[k]) < bound[place[k]]
+        return shown
 
 
 @cython.final
@@ -133,21 +141,38 @@ cdef class Exact(Mask):
             out[column >> 6] ^= hit << (column & 63)
             over -= <Py_ssize_t> hit if over > 0 else -<Py_ssize_t> hit
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
         # Only the columns that the row has are visited; each is hidden with its probability given those before it.
-        cdef uint64_t key = row_key(self.seed, row)
-        cdef uint64_t left = self.hidden, unvisited = self.width
-        cdef Py_ssize_t k
+        cdef uint64_t key = row_key(self.seed, row), left = <uint64_t> self.hidden << BITS, unvisited = self.width
+        cdef Py_ssize_t k, shown = 0
+        cdef bint stays
+        if self.repeated:
+            return self.repeated_cells(row, place, n, kept)
         for k in range(n):
-            if self.repeated and self.decided[place[k]] == row:
-                out[k] = self.stays[place[k]]
-                continue
-            out[k] = draw(key, place[k]) * unvisited >= left << BITS
+            stays = draw(key, place[k]) * unvisited >= left
+            kept[shown] = <int32_t> k
+            shown += stays
+            left -= <uint64_t> (1 - stays) << BITS
             unvisited -= 1
-            left -= 1 - out[k]
-            if self.repeated:
+        return shown
+
+    cdef Py_ssize_t repeated_cells(
+        self, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
+        """The same where a row may hold several cells of a column, which share one decision."""
+        cdef uint64_t key = row_key(self.seed, row), left = self.hidden, unvisited = self.width
+        cdef Py_ssize_t k, shown = 0
+        for k in range(n):
+            if self.decided[place[k]] != row:
                 self.decided[place[k]] = row
-                self.stays[place[k]] = out[k]
+                self.stays[place[k]] = draw(key, place[k]) * unvisited >= left << BITS
+                unvisited -= 1
+                left -= 1 - self.stays[place[k]]
+            kept[shown] = <int32_t> k
+            shown += self.stays[place[k]]
+        return shown
 
 
 @cython.final
@@ -169,11 +194,15 @@ cdef class Pairs(Mask):
         if 0 <= self.alone < 64 * count:
             out[self.alone >> 6] |= 1ULL << (self.alone & 63)
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
         cdef uint64_t key = row_key(self.seed, row)
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, shown = 0
         for k in range(n):
-            out[k] = ((place[k] ^ draw(key, place[k] >> 1)) & 1) | (place[k] == self.alone)
+            kept[shown] = <int32_t> k
+            shown += ((place[k] ^ draw(key, place[k] >> 1)) & 1) | (place[k] == self.alone)
+        return shown
 
 
 @cython.final
@@ -192,11 +221,15 @@ cdef class Phased(Mask):
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         memcpy(out, &self.word[self.phase[i], 0], count * sizeof(uint64_t))
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
         cdef const uint8_t* alive = &self.alive[self.phase[i], 0]
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, shown = 0
         for k in range(n):
-            out[k] = alive[place[k]]
+            kept[shown] = <int32_t> k
+            shown += alive[place[k]]
+        return shown
 
 
 @cython.final
@@ -208,6 +241,7 @@ cdef class Spans(Mask):
     cdef const int64_t[::1] born, died          # columns in order of birth and of death
     cdef Py_ssize_t next_born, next_died
     cdef uint64_t[::1] alive
+    cdef uint32_t[::1] bound                    # threshold of a column that exists, 0 of the others
 
     def __cinit__(self, birth, death, shown, Py_ssize_t rows, uint64_t seed):
         self.shown = Bernoulli(np.asarray(shown)[None, :], np.zeros(rows, dtype=np.int32), seed)
@@ -215,31 +249,46 @@ cdef class Spans(Mask):
         self.born = np.argsort(birth, kind="stable").astype(np.int64)
         self.died = np.argsort(death, kind="stable").astype(np.int64)
         self.alive = np.zeros((len(birth) + 63) // 64 + 1, dtype=np.uint64)
+        self.bound = np.zeros(len(birth), dtype=np.uint32)
         self.seed = seed
 
-    cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
-        cdef uint64_t key = row_key(self.seed, row)
-        cdef Py_ssize_t w
+    cdef inline void advance(self, int64_t row) noexcept nogil:
+        """Let columns begin and end until this row."""
         cdef int64_t j
         while self.next_born < self.born.shape[0] and self.birth[self.born[self.next_born]] <= row:
             j = self.born[self.next_born]
             self.alive[j >> 6] |= 1ULL << (j & 63)
+            self.bound[j] = self.shown.bound[0, j]
             self.next_born += 1
         while self.next_died < self.died.shape[0] and self.death[self.died[self.next_died]] <= row:
             j = self.died[self.next_died]
             self.alive[j >> 6] &= ~(1ULL << (j & 63))
+            self.bound[j] = 0
             self.next_died += 1
+
+    cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
+        cdef uint64_t key = row_key(self.seed, row)
+        cdef Py_ssize_t w
+        self.advance(row)
         for w in range(count):
             out[w] = self.shown.word(key, 0, w, self.alive[w]) & self.alive[w]
 
-    cdef void cells(self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, uint8_t* out) noexcept nogil:
+    cdef Py_ssize_t cells(
+        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+    ) noexcept nogil:
         cdef uint64_t key = row_key(self.seed, row)
-        cdef const uint32_t* bound = &self.shown.bound[0, 0]
-        cdef Py_ssize_t k
-        for k in range(n):
-            out[k] = 0
-            if draw(key, place[k]) < bound[place[k]]:
-                out[k] = self.birth[place[k]] <= row < self.death[place[k]]
+        cdef const uint32_t* bound = &self.bound[0]
+        cdef Py_ssize_t k, living = 0, shown = 0
+        cdef int32_t column
+        self.advance(row)
+        for k in range(n):          # most columns do not exist: one test each drops them
+            kept[living] = <int32_t> k
+            living += bound[place[k]] != 0
+        for k in range(living):     # never ahead of what is read
+            column = place[kept[k]]
+            kept[shown] = kept[k]
+            shown += draw(key, column) < bound[column]
+        return shown
 
 
 cdef bits_to_words(table):

@@ -24,7 +24,9 @@ class Columns:
         self.block = block
         columns = block.vocabulary.column_array()
         self.stored = np.flatnonzero(occurring(block, len(columns)))
-        self.ids = np.unique(columns[self.stored])
+        present = np.zeros(len(columns), dtype=bool)
+        present[columns[self.stored]] = True
+        self.ids = np.flatnonzero(present)
         if known is not None:
             self.stored = np.union1d(self.stored, known.stored)
             self.ids = np.concatenate([known.ids, np.setdiff1d(self.ids, known.ids)])
