@@ -9,17 +9,24 @@ import numpy as np
 import pytest
 
 from tests.oracles.arow import PlainAROW
-from tests.oracles.harness import follow
+from tests.oracles.fobos import PlainFOBOS
+from tests.oracles.ftrladp import PlainFTRLADP
+from tests.oracles.ftrlproximal import PlainFTRLProximal
+from tests.oracles.harness import ONE, follow
 from tests.oracles.ogd import PlainOGD
 from tests.oracles.olvf import PlainOLVF
-from tests.oracles.pa import PlainPA
-from varifold import AROW, OGD, OLVF, PA
+from tests.oracles.pa import PlainOLSF, PlainPA
+from varifold import AROW, FOBOS, FTRLADP, OGD, OLSF, OLVF, PA, FTRLProximal
 
 FORMS: list[tuple[Any, int, Callable[[], Any]]] = [
     (PA(C=0.05), 270, lambda: PlainPA("pa1", 0.05)),
     (OGD(c=1.0), 270, lambda: PlainOGD(1.0)),
     (AROW(r=0.5), 140, lambda: PlainAROW(0.5, "diagonal")),
     (OLVF(), 140, lambda: PlainOLVF(0.01, 1e-3, 30.0, 1.0, "kkt")),
+    (OLSF(mode="pa1", C=0.05, lam=1.5), 140, lambda: PlainOLSF("pa1", 0.05, 1.5, 1.0, ONE, set())),
+    (FOBOS(eta=0.5, lam=1e-3), 140, lambda: PlainFOBOS(0.5, 1e-3, "logistic", intercept=ONE)),
+    (FTRLProximal(L1=0.05, L2=0.3), 140, lambda: PlainFTRLProximal(0.1, 1.0, 0.05, 0.3, intercept=ONE)),
+    (FTRLADP(decay=0, kappa=0.3), 140, lambda: PlainFTRLADP(decay=0, kappa=0.3)),
 ]
 
 
@@ -34,13 +41,13 @@ def instances(labels: int, more: int) -> list[tuple[dict[str, float], int, float
     return rows
 
 
-@pytest.mark.parametrize(("learner", "labels", "rule"), FORMS, ids=["pa", "ogd", "arow", "olvf"])
+@pytest.mark.parametrize(("learner", "labels", "rule"), FORMS, ids=lambda x: type(x).__name__)
 def test_every_problem_follows_its_equations(learner: Any, labels: int, rule: Callable[[], Any]) -> None:
     follow(learner, rule, instances(labels, 30))
     assert len(learner.classes) == labels
 
 
-@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF])
+@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, FOBOS, FTRLProximal, FTRLADP])
 def test_the_doors_agree(cls: Any) -> None:
     """A block scores and learns in one pass, a dict predicts and learns in two."""
     rows = [(x, y) for x, y, _ in instances(300, 60)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport fabs
+from libc.math cimport exp, fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
@@ -131,7 +131,10 @@ cdef class BinaryRule(Model):
                 out[0] = sigmoid(-scores[1])
             return
         for c in range(self.problems):
-            out[c] = sigmoid(scores[c])
+            out[c] = exp(-fabs(scores[c]))
+        for c in range(self.problems):  # sigmoid(), without a branch, so that several are divided at once
+            out[c] = (1.0 if scores[c] >= 0.0 else out[c]) / (1.0 + out[c])
+        for c in range(self.problems):
             total += out[c]
         if total < 1e-200:
             softmax(self.problems, scores, out)

@@ -29,8 +29,20 @@ cdef inline void softmax(int k, const double* z, double* out) noexcept nogil:
 
 cdef inline int argmax(int k, const double* z) noexcept nogil:
     """The place of the largest number, the first among equals."""
-    cdef int c, best = 0
-    for c in range(1, k):
-        if z[c] > z[best]:
+    cdef int c = 1, best = 0
+    cdef double top = z[0]
+    while c + 8 <= k:  # the largest of eight is compared first: a new largest number is rare
+        if max(max(max(z[c], z[c + 1]), max(z[c + 2], z[c + 3])),
+               max(max(z[c + 4], z[c + 5]), max(z[c + 6], z[c + 7]))) > top:
+            for best in range(c, c + 8):
+                top = max(top, z[best])
             best = c
+            while z[best] != top:
+                best += 1
+        c += 8
+    while c < k:
+        if z[c] > top:
+            top = z[c]
+            best = c
+        c += 1
     return best

@@ -47,7 +47,8 @@ cdef extern from *:
                 a[j] += p * added[j];
         }
     }
-    /* below, a row holds pairs: a weight and another number */
+    /* below, a row holds pairs: a weight and another number; `one` is 1: both numbers of a pair
+     * have a factor then, and the compiler takes pairs as they stand */
 
     VARIFOLD_WIDE
     static void varifold_add_weights(double *restrict sum, const double *matrix, ptrdiff_t side, ptrdiff_t length,
@@ -70,26 +71,38 @@ cdef extern from *:
     }
 
     VARIFOLD_WIDE
-    static void varifold_add_seconds(double *restrict sum, const double *matrix, ptrdiff_t side, ptrdiff_t length,
-                                     ptrdiff_t n, const int32_t *row)
+    static void varifold_add_pairs(double *restrict sum, const double *matrix, ptrdiff_t side, ptrdiff_t length,
+                                   ptrdiff_t n, const int32_t *row, const double *x, double one)
     {
-        for (ptrdiff_t i = 0; i < n; i++) {
+        ptrdiff_t i = 0, j;
+        for (; i + 2 <= n; i += 2) {
+            const double *restrict a = matrix + row[i] * side, *restrict b = matrix + row[i + 1] * side;
+            const double p = x[i], q = x[i + 1];
+            for (j = 0; j < length; j++) {
+                sum[2 * j] = (sum[2 * j] + a[2 * j] * p) + b[2 * j] * q;
+                sum[2 * j + 1] = (sum[2 * j + 1] + a[2 * j + 1] * one) + b[2 * j + 1] * one;
+            }
+        }
+        for (; i < n; i++) {
             const double *restrict a = matrix + row[i] * side;
-            for (ptrdiff_t j = 0; j < length; j++)
-                sum[j] += a[2 * j + 1];
+            const double p = x[i];
+            for (j = 0; j < length; j++) {
+                sum[2 * j] += a[2 * j] * p;
+                sum[2 * j + 1] += a[2 * j + 1] * one;
+            }
         }
     }
 
     VARIFOLD_WIDE
     static void varifold_move_pairs(double *matrix, ptrdiff_t side, ptrdiff_t length, ptrdiff_t n, const int32_t *row,
-                                    const double *x, const double *restrict step, const double *restrict second)
+                                    const double *x, const double *restrict step, double one)
     {
         for (ptrdiff_t i = 0; i < n; i++) {
             double *restrict a = matrix + row[i] * side;
             const double p = x[i];
             for (ptrdiff_t j = 0; j < length; j++) {
-                a[2 * j] += step[j] * p;
-                a[2 * j + 1] += second[j];
+                a[2 * j] += step[2 * j] * p;
+                a[2 * j + 1] += step[2 * j + 1] * one;
             }
         }
     }
@@ -100,12 +113,12 @@ cdef extern from *:
                                        const double *x)
     {
         for (ptrdiff_t i = 0; i < n; i++, gain += length) {
-            const double *restrict a = matrix + row[i] * side;
+            const double *restrict a = matrix + row[i] * side + 1;
             const double p = x[i];
-            for (ptrdiff_t j = 0; j < length; j++) {
-                gain[j] = p / (1.0 + a[2 * j + 1]);
+            for (ptrdiff_t j = 0; j < length; j++)
+                gain[j] = p / (1.0 + a[2 * j]);
+            for (ptrdiff_t j = 0; j < length; j++)
                 sum[j] += p * gain[j];
-            }
         }
     }
 
@@ -134,13 +147,12 @@ cdef extern from *:
     # as add_rows(), of the weights of rows of pairs
     void add_weights "varifold_add_weights"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length,
                                             Py_ssize_t n, const int32_t* row, const double* x) noexcept nogil
-    # sum[j] += the second number of pair j of row[i]
-    void add_seconds "varifold_add_seconds"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length,
-                                            Py_ssize_t n, const int32_t* row) noexcept nogil
-    # weight j of row[i] += step[j] x[i], the second number += second[j]
+    # pair j of sum += pair j of row[i], its weight times x[i]
+    void add_pairs "varifold_add_pairs"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length,
+                                        Py_ssize_t n, const int32_t* row, const double* x, double one) noexcept nogil
+    # pair j of row[i] += pair j of step, its first number times x[i]
     void move_pairs "varifold_move_pairs"(double* matrix, Py_ssize_t side, Py_ssize_t length, Py_ssize_t n,
-                                          const int32_t* row, const double* x, const double* step,
-                                          const double* second) noexcept nogil
+                                          const int32_t* row, const double* x, const double* step, double one) noexcept nogil
     # the second number a precision beyond 1: gain[i][j] = x[i] / (1 + precision j of row[i]), sum[j] += x[i] gain[i][j]
     void add_variances "varifold_add_variances"(double* sum, double* gain, const double* matrix, Py_ssize_t side,
                                                 Py_ssize_t length, Py_ssize_t n, const int32_t* row,

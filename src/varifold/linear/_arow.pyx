@@ -16,12 +16,13 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
-from varifold._numeric.rows cimport add_variances, add_weights, step_pairs
+from varifold._numeric.rows cimport add_pairs, add_variances, step_pairs
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
+cdef double ONE = 1.0      # for add_pairs()
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
 
 
@@ -49,6 +50,7 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
 
     The numbers of a slot stand side by side. Where few problems are wrong, these are corrected one by one.
     """
+    cdef double pair[2 * TOGETHER]    # score, and a sum that is not needed
     cdef double f[TOGETHER]
     cdef double error[TOGETHER]
     cdef double active[TOGETHER]
@@ -60,10 +62,11 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
     while first < rule.problems:
         m = min(together, rule.problems - first)
         state = rule.state + 2 * first
-        memset(f, 0, m * sizeof(double))
-        add_weights(f, state, rule.stride, m, v.n, v.slot, v.x)
+        memset(pair, 0, 2 * m * sizeof(double))
+        add_pairs(pair, state, rule.stride, m, v.n, v.slot, v.x, ONE)
         wrong = 0
         for c in range(m):
+            f[c] = pair[2 * c]
             target = 1.0 if y == first + c else -1.0
             loss = capped(1.0 - target * f[c])
             active[c] = 1.0 if loss > 0.0 else 0.0

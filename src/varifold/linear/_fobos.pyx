@@ -8,10 +8,12 @@ import numpy as np
 
 from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+from varifold.linear._problems cimport add_shrunk, step_shrunk
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
 
@@ -25,6 +27,59 @@ cdef inline double shrink(double w, double by) noexcept nogil:
     """sign(w) max(0, |w| - by)."""
     cdef double left = fabs(w) - by
     return copysign(left if left > 0.0 else 0.0, w)
+
+
+cdef enum:
+    TOGETHER = 64   # problems learned together
+
+# What an instance changes in one problem.
+cdef struct Change:
+    double step     # times the value: the gradient step
+    double by       # what the round shrinks by
+    double before   # SHRUNK before the round
+    double after    # and after it
+
+
+cdef inline Change change_of(FOBOSRule rule, Py_ssize_t c, double f, double y, double w) noexcept nogil:
+    """Count an instance of problem c, whose score is f."""
+    cdef double* g = rule.shared + c * 2
+    cdef double margin = y * f, eta
+    cdef Change change
+    g[T] += 1.0
+    eta = rule.eta / sqrt(g[T])
+    if rule.hinge:
+        change.step = eta * w * y if margin < 1.0 else 0.0
+    else:
+        change.step = eta * w * y * sigmoid(-margin)
+    change.by = eta * rule.lam
+    change.before = g[SHRUNK]
+    g[SHRUNK] += change.by
+    change.after = g[SHRUNK]
+    return change
+
+
+cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem, with the scores before it, unless NULL; the numbers of a slot stand side by side."""
+    cdef double f[TOGETHER]
+    cdef double step[TOGETHER]
+    cdef double before[TOGETHER]
+    cdef double by[TOGETHER]
+    cdef double after[TOGETHER]
+    cdef Change change
+    cdef Py_ssize_t c, m, first = 0
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        rule.score_problems(v, first, m, f)
+        for c in range(m):
+            change = change_of(rule, first + c, f[c], 1.0 if y == first + c else -1.0, w)
+            step[c] = change.step
+            by[c] = change.by
+            before[c] = change.before
+            after[c] = change.after
+        step_shrunk(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, step, before, by, after)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class FOBOSRule(BinaryRule):
@@ -56,31 +111,43 @@ cdef class FOBOSRule(BinaryRule):
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """Gradient step and shrinkage of the features present; returns the score before it."""
-        cdef double* g = self.shared + c * 2
         cdef double* first = self.state + c * 2
         cdef double* s
-        cdef double f = self.score(v, c), margin = y * f, eta, step, before = g[SHRUNK], after, threshold
+        cdef double f = self.score(v, c)
+        cdef Change change = change_of(self, c, f, y, w)
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef Py_ssize_t i = 0, n = v.n, stride = self.stride
-        g[T] += 1.0
-        eta = self.eta / sqrt(g[T])
-        if self.hinge:
-            step = eta * w * y if margin < 1.0 else 0.0
-        else:
-            step = eta * w * y * sigmoid(-margin)
-        g[SHRUNK] += eta * self.lam
-        threshold = eta * self.lam
-        after = g[SHRUNK]
         if n and slot[0] == 0:
-            first[0] += step * x[0]
+            first[0] += change.step * x[0]
             i = 1
         while i < n:
             s = first + slot[i] * stride
-            s[0] = shrink(shrink(s[0], before - s[1]) + step * x[i], threshold)
-            s[1] = after
+            s[0] = shrink(shrink(s[0], change.before - s[1]) + change.step * x[i], change.by)
+            s[1] = change.after
             i += 1
         return f
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        learn_problems(self, v, y, w, scores)
+
+    cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
+        """The scores of up to TOGETHER problems from `first` on."""
+        cdef double total[TOGETHER]
+        cdef Py_ssize_t c
+        for c in range(m):
+            total[c] = self.shared[(first + c) * 2 + SHRUNK]
+        memset(out, 0, m * sizeof(double))
+        add_shrunk(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, total)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Py_ssize_t first = 0
+        if self.problems == 1:
+            BinaryRule.scores(self, v, out)
+            return
+        while first < self.problems:
+            self.score_problems(v, first, min(<Py_ssize_t> TOGETHER, self.problems - first), out + first)
+            first += TOGETHER
 
     # ---------------------------------------------------------------- merging
 

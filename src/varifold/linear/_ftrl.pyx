@@ -3,12 +3,37 @@
 import numpy as np
 
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+from varifold.linear._problems cimport add_thirds, step_proximal
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept
+
+
+cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem, with the scores before it, unless NULL; the numbers of a slot stand side by side."""
+    cdef double f[TOGETHER]
+    cdef double slope[TOGETHER]
+    cdef double target
+    cdef Penalty* p = &rule.penalty
+    cdef Py_ssize_t i, c, m, first = 0
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        memset(f, 0, m * sizeof(double))
+        add_thirds(f, rule.state + 3 * first, rule.stride, m, v.n, v.slot, v.x)
+        for c in range(m):
+            target = 1.0 if y == first + c else -1.0
+            slope[c] = -w * target * sigmoid(-target * f[c])
+        for i in range(v.n):
+            if v.slot[i] == 0 or v.x[i] != 0.0:  # a value of 0 moves nothing
+                step_proximal(rule.state + v.slot[i] * rule.stride + 3 * first, m, v.x[i], slope,
+                              p.slowness, p.beta, p.l1 if v.slot[i] else 0.0, p.l2)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class FTRLProximalRule(BinaryRule):
@@ -55,6 +80,16 @@ cdef class FTRLProximalRule(BinaryRule):
                 i += 1
             step_together(m, moved, gradient, p, p.l1)
         return f
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        learn_problems(self, v, y, w, scores)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        if self.problems == 1:
+            BinaryRule.scores(self, v, out)
+            return
+        memset(out, 0, self.problems * sizeof(double))
+        add_thirds(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
 
     # ---------------------------------------------------------------- merging
 

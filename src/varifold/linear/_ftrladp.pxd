@@ -7,7 +7,11 @@ cdef class FTRLADPRule(BinaryRule):
     cdef readonly double L1, L2, LP, kappa
     cdef readonly int decay
     cdef readonly bint per_coordinate, closed
+    cdef double last_t, last_keep   # the decay of the centre that was computed last, and for which round
 
     cdef double weight(self, double* s, double* g) noexcept nogil
+    cdef double decay_at(self, double t) noexcept nogil
     cdef double count_round(self, double* g, bint wrong) noexcept nogil
+    cdef double decay_centre(self, double* g, double keep) noexcept nogil
+    cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil
     cdef void rebase(self, int c) noexcept nogil

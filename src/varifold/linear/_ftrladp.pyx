@@ -12,10 +12,12 @@ import numpy as np
 
 from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
+from varifold.linear._problems cimport add_centred, step_centred
 
 from varifold._engine.merging import APPROXIMATE, weighted_mean
 
@@ -31,6 +33,39 @@ cdef enum:
     S_MIN = 7
 
 cdef double FAR = 1e4  # above it A is added into u, before digits cancel
+
+
+cdef enum:
+    TOGETHER = 64   # problems learned together
+
+
+cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem in closed form, with the scores before it, unless NULL.
+
+    The numbers of a slot stand side by side.
+    """
+    cdef double f[TOGETHER]
+    cdef double slope[TOGETHER]
+    cdef double factor[TOGETHER]
+    cdef double target, p
+    cdef double* g
+    cdef Py_ssize_t c, m, first = 0
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        rule.score_problems(v, first, m, f)
+        for c in range(m):
+            g = rule.shared + (first + c) * rule.globals
+            target = 1.0 if y == first + c else 0.0
+            p = sigmoid(f[c])
+            slope[c] = w * (p - target)
+            factor[c] = rule.decay_centre(g, rule.count_round(g, fabs(target - p) > 0.5))
+        step_centred(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, slope, factor)
+        for c in range(first, first + m):
+            if rule.shared[c * rule.globals + A] > FAR:
+                rule.rebase(<int> c)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class FTRLADPRule(BinaryRule):
@@ -88,22 +123,28 @@ cdef class FTRLADPRule(BinaryRule):
                 f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
         return f
 
+    cdef double decay_at(self, double t) noexcept nogil:
+        """The decay of the centre in round t without errors."""
+        if self.decay == 0:
+            return 1.0 - pow(t, -1.0 / 3.0)
+        if self.decay == 1:
+            return 1.0 - 1.0 / sqrt(t)
+        if self.decay == 2:
+            return 1.0 - 1.0 / t
+        if self.decay == 3:
+            return t / (t + 1.0)
+        return 1.0 - log(t) / (2.0 * t)
+
     cdef double count_round(self, double* g, bint wrong) noexcept nogil:
         """Count the round and test for drift (Gama's warning and drift levels); returns the decay of the centre."""
         cdef double t, rate, spread, keep
         g[T] += 1.0
         g[F] += wrong
         t = g[T]
-        if self.decay == 0:
-            keep = 1.0 - pow(t, -1.0 / 3.0)
-        elif self.decay == 1:
-            keep = 1.0 - 1.0 / sqrt(t)
-        elif self.decay == 2:
-            keep = 1.0 - 1.0 / t
-        elif self.decay == 3:
-            keep = t / (t + 1.0)
-        else:
-            keep = 1.0 - log(t) / (2.0 * t)
+        if t != self.last_t:  # the problems of most labels have learned as many rounds
+            self.last_t = t
+            self.last_keep = self.decay_at(t)
+        keep = self.last_keep
         if t <= 30.0:
             return keep
         rate = (g[F] + 1.0) / (t + 2.0)
@@ -125,6 +166,13 @@ cdef class FTRLADPRule(BinaryRule):
                 g[S_MIN] = 10.0
         return keep
 
+    cdef double decay_centre(self, double* g, double keep) noexcept nogil:
+        """R and A after a round of the closed form; returns A / LP."""
+        cdef double old = 1.0 + g[R]
+        g[R] = keep * old
+        g[A] += 1.0 / (old * (1.0 + g[R]))
+        return g[A] / self.LP
+
     cdef void rebase(self, int c) noexcept nogil:
         """Add A into u and set it to zero; no weight changes."""
         cdef double* g = self.shared + c * self.globals
@@ -144,10 +192,7 @@ cdef class FTRLADPRule(BinaryRule):
         cdef Py_ssize_t i
         keep = self.count_round(g, fabs(target - p) > 0.5)
         if self.closed:
-            old = 1.0 + g[R]
-            g[R] = keep * old
-            g[A] += 1.0 / (old * (1.0 + g[R]))
-            old = g[A] / self.LP
+            old = self.decay_centre(g, keep)
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
                 d = slope * v.x[i]
@@ -169,6 +214,32 @@ cdef class FTRLADPRule(BinaryRule):
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
         return f
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        if self.closed:
+            learn_problems(self, v, y, w, scores)
+        else:
+            BinaryRule.update_all(self, v, y, w, scores)
+
+    cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
+        """The scores in closed form of up to TOGETHER problems from `first` on."""
+        cdef double factor[TOGETHER]
+        cdef double* g
+        cdef Py_ssize_t c
+        for c in range(m):
+            g = self.shared + (first + c) * self.globals
+            factor[c] = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
+        memset(out, 0, m * sizeof(double))
+        add_centred(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, factor)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Py_ssize_t first = 0
+        if self.problems == 1 or not self.closed:
+            BinaryRule.scores(self, v, out)
+            return
+        while first < self.problems:
+            self.score_problems(v, first, min(<Py_ssize_t> TOGETHER, self.problems - first), out + first)
+            first += TOGETHER
 
     # ---------------------------------------------------------------- merging
 

@@ -7,10 +7,13 @@ import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport at, dot
+from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
+from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
+from varifold.linear._problems cimport add_sizes
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -21,6 +24,50 @@ MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 cdef enum:
     SCALE = 0     # factor on every stored weight: the projection changes this number only
     NORM = 1      # sum of |w|
+
+
+cdef enum:
+    TOGETHER = 64   # problems learned together
+
+
+cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
+    """update() of every problem of the dense form, with the scores before it, unless NULL.
+
+    The weights of a slot stand side by side.
+    """
+    cdef double f[TOGETHER]
+    cdef double step[TOGETHER]
+    cdef double before[TOGETHER]
+    cdef double after[TOGETHER]
+    cdef double norm = 0.0, target
+    cdef double* g
+    cdef Py_ssize_t i, c, m, first = 0
+    for i in range(v.n):
+        norm += v.x[i] * v.x[i]
+    while first < rule.problems:
+        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
+        memset(f, 0, m * sizeof(double))
+        memset(before, 0, m * sizeof(double))
+        memset(after, 0, m * sizeof(double))
+        add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
+        add_sizes(before, rule.state + first, rule.stride, m, v.n, v.slot)
+        for c in range(m):
+            g = rule.shared + (first + c) * rule.globals
+            target = 1.0 if y == first + c else -1.0
+            f[c] *= g[SCALE]
+            step[c] = 0.0
+            if target * f[c] < 1.0:
+                step[c] = target * step_size(rule.mode, rule.C, 1.0 - target * f[c], norm, w) / g[SCALE]
+        add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
+        add_sizes(after, rule.state + first, rule.stride, m, v.n, v.slot)
+        for c in range(m):
+            g = rule.shared + (first + c) * rule.globals
+            if step[c] != 0.0:
+                g[NORM] += (after[c] - before[c]) * g[SCALE]
+            rule.project(<int> (first + c))
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
+        first += m
 
 
 cdef class OLSFRule(TruncatedRule):
@@ -74,17 +121,39 @@ cdef class OLSFRule(TruncatedRule):
                 if self.sparse:
                     self.update_heap(slot[i], c)
             g[NORM] += (after - before) * g[SCALE]
+        self.project(c)
+        if self.sparse:
+            self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
+        return f
+
+    cdef void project(self, int c) noexcept nogil:
+        """Scale the weights into the l1 ball."""
+        cdef double* g = self.shared + c * self.globals
+        cdef Py_ssize_t i
         if g[NORM] > self.lam:
             g[SCALE] *= self.lam / g[NORM]
             g[NORM] = self.lam
             if g[SCALE] < 1e-100:    # before it underflows
                 for i in range(self.space.size):
-                    first[i * stride] *= g[SCALE]
+                    at(self, <int32_t> i, c)[0] *= g[SCALE]
                 g[SCALE] = 1.0
                 self.reorder(c)
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
         if self.sparse:
-            self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
-        return f
+            BinaryRule.update_all(self, v, y, w, scores)
+        else:
+            learn_problems(self, v, y, w, scores)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef int c
+        if self.problems == 1:
+            BinaryRule.scores(self, v, out)
+            return
+        memset(out, 0, self.problems * sizeof(double))
+        add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        for c in range(self.problems):
+            out[c] *= self.shared[c * self.globals + SCALE]
 
     # ---------------------------------------------------------------- merging
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memchr, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
-from varifold._numeric.rows cimport add_seconds, add_weights, move_pairs
+from varifold._numeric.rows cimport add_pairs, add_weights, move_pairs
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -27,6 +27,7 @@ cdef enum:
     SCALE = 1     # factor on every stored weight: the projection of eq. 16 changes this number only
     MASS = 2      # sum of |w| |w_bar|
 
+cdef double ONE = 1.0     # for add_pairs() and move_pairs()
 cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below 2.4 / n is always the smaller one
 
 
@@ -55,7 +56,7 @@ cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n)
 
 
 cdef enum:
-    TOGETHER = 128   # problems learned together
+    TOGETHER = 64   # problems learned together
 
 # What an instance changes in one problem.
 cdef struct Steps:
@@ -99,12 +100,11 @@ cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores
 
     For the dense form; the numbers of a slot stand side by side.
     """
-    cdef double f[TOGETHER]
-    cdef double bar[TOGETHER]
+    cdef double pair[2 * TOGETHER]    # score and space score, then the steps of both
     cdef Sums sums
     cdef Steps steps
     cdef double* g
-    cdef double target
+    cdef double target, f
     cdef Py_ssize_t i, c, m, first = 0
     sums.old = 0.0
     sums.new = 0.0
@@ -113,23 +113,20 @@ cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores
         sums.old += v.x[i] * v.x[i]
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(f, 0, m * sizeof(double))
-        memset(bar, 0, m * sizeof(double))
-        add_weights(f, rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x)
-        add_seconds(bar, rule.state + 2 * first, rule.stride, m, v.n, v.slot)
-        for c in range(m):
-            f[c] *= rule.shared[(first + c) * rule.globals + SCALE]
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
+        memset(pair, 0, 2 * m * sizeof(double))
+        add_pairs(pair, rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, ONE)
         for c in range(m):
             g = rule.shared + (first + c) * rule.globals
+            f = pair[2 * c] * g[SCALE]
+            if scores != NULL:
+                scores[first + c] = f
             target = 1.0 if y == first + c else -1.0
-            sums.bar = bar[c]
-            steps = steps_of(rule, v.n, g, &sums, (f[c] > 0.0) == (target > 0.0), target, 1.0 - target * f[c], 1.0, w)
+            sums.bar = pair[2 * c + 1]
+            steps = steps_of(rule, v.n, g, &sums, (f > 0.0) == (target > 0.0), target, 1.0 - target * f, 1.0, w)
             g[SUM_BAR] += v.n * steps.delta
-            f[c] = steps.old
-            bar[c] = steps.delta
-        move_pairs(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, f, bar)
+            pair[2 * c] = steps.old
+            pair[2 * c + 1] = steps.delta
+        move_pairs(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, pair, ONE)
         first += m
 
 
