@@ -29,6 +29,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "auto-second-fast": {"method": "auto", "budget": "fast"},
     "auto-third": {"method": "auto"},
     "auto-third-fast": {"method": "auto", "budget": "fast"},
+    "auto-young": {"method": "auto"},
+    "autoregressor-young": {"method": "autoregressor"},
     "ovfiv-bounded": {"method": "ovfiv", "max_features": 6},
     "arow-bounded": {"method": "arow", "max_features": 5, "evict": "lightest"},
     "ovfm-minmax": {"method": "ovfm", "scale": "minmax"},

@@ -236,10 +236,11 @@ def test_hostile_files_are_refused(data: bytes) -> None:
 
 
 def test_a_newer_format_says_so(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FORMAT", 3)
+    monkeypatch.setattr(files, "FORMAT", 4)
+    monkeypatch.setattr(files, "YOUNG_FORMAT", 4)
     taught(varifold.OLVF()).save(saved)
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"format 3.*upgrade"):
+    with pytest.raises(ModelFileError, match=r"format 4.*upgrade"):
         varifold.load(saved)
 
 

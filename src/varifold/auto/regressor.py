@@ -10,8 +10,10 @@ from varifold.auto._regression import AutoRegression
 from varifold.auto.report import NumberReport, changes
 from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
+from varifold.base.files import Arrays
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
+from varifold.base.young import instances_of
 from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula._latent import Copula
 from varifold.forest._windowforestregressor import WindowForestRegression
@@ -119,6 +121,13 @@ class AutoRegressor(VaryingRegressor):
         self._engine = self._make_engine()
         if self._names != cast(AutoRegression, self._engine.model).names:
             raise ValueError(f"experts that this version does not have: {self._names!r}")
+
+    def _instances(self, arrays: Arrays) -> Arrays | None:
+        """The instances of the window forest's window, which holds all of a short stream."""
+        names = cast(AutoRegression, self._engine.model).names
+        if "window forest" not in names:
+            return None
+        return instances_of(arrays, f"model.{names.index('window forest')}.window")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> NumberReport:

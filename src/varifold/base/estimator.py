@@ -18,7 +18,7 @@ from varifold._engine.python_rule import PythonModel
 from varifold._engine.regress import RegressionEngine
 from varifold._engine.unlabelled import UnlabelledEngine
 from varifold._version import __version__
-from varifold.base import files
+from varifold.base import files, young
 from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint, current_names
 from varifold.base.registry import models, transformers
@@ -156,6 +156,10 @@ class Estimator(river_base.Estimator):
     def _apply_header(self, header: Mapping[str, Any]) -> None:
         """Become the form of the method that a header describes beyond its parameters; called before any learning."""
 
+    def _instances(self, arrays: files.Arrays) -> files.Arrays | None:
+        """The arrays of a file that holds the instances learned instead of the state (`young`); None: the state."""
+        return None
+
     def to_bytes(self) -> bytes:
         """The content of the file that `save` would write.
 
@@ -166,20 +170,34 @@ class Estimator(river_base.Estimator):
                 f"this {type(self).__name__} holds a {type(rule.learner).__name__}, a Python object that a model file "
                 "cannot hold; pickle the learner instead"
             )
-        names, labels, arrays = self._engine.dump()
+        state = names, labels, arrays = self._engine.dump()
         header = {**self._header(), "labels": [files.pack_label(y) for y in labels]}
         if self.reading:
             header["reading"] = dict(self.reading)
         arrays = {**files.pack_names(names), **arrays}
         try:
-            data = files.encode(header, arrays)
-            self._restored(*files.decode(data, "its state"), "its state")
+            data = self._young_bytes(header, arrays, state)
+            if data is None:
+                data = files.encode(header, arrays)
+                self._restored(*files.decode(data, "its state"), "its state")
         except files.MISFITS as error:
             reason = error if isinstance(error, ModelFileError) else repr(error)
             raise ModelFileError(
                 f"this {type(self).__name__} was not saved, because it could not be loaded again: {reason}"
             ) from error
         return data
+
+    def _young_bytes(self, header: dict[str, Any], arrays: files.Arrays, state: young.State) -> bytes | None:
+        """The file that holds the instances learned, if the learner has them and all of its state follows from them."""
+        instances = self._instances(arrays)
+        if instances is None:
+            return None
+        data = files.encode(header, instances)
+        try:
+            restored = self._restored(*files.decode(data, "its state"), "its state")
+        except ModelFileError:
+            return None
+        return data if young.same_state(restored._engine.dump(), state) else None
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -203,7 +221,10 @@ class Estimator(river_base.Estimator):
         """A new object of the class, parameters and state that decoded data holds."""
         try:
             restored: Self = _made_from(header, cls, source)
-            files.restore(restored._engine, header, arrays)
+            if files.holds_instances(arrays):
+                young.relearn(restored._engine, [files.unpack_label(y) for y in header["labels"]], arrays)
+            else:
+                files.restore(restored._engine, header, arrays)
             if header.get("reading"):
                 restored.reading = dict(header["reading"])
         except ModelFileError:

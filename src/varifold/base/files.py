@@ -22,6 +22,8 @@ from varifold.errors import DataError, ModelFileError
 
 FORMAT = 2
 """Of the files written. 1, in which the arrays stand as they are, is read for ever."""
+YOUNG_FORMAT = 3
+"""Of files that hold the instances learned in place of the state (`young`)."""
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
 Source = str | os.PathLike[str]
@@ -58,8 +60,14 @@ def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
     index = zlib.compress(json.dumps(listed, separators=(",", ":")).encode(), 1)
     packed = pack(_joined([arrays[name] for name in names]))
     digest = hashlib.sha256(b"\n".join([text.encode(), index, packed])).hexdigest()
-    meta = {"varifold.format": str(FORMAT), "varifold.header": text, "varifold.sha256": digest}
+    version = YOUNG_FORMAT if holds_instances(arrays) else FORMAT
+    meta = {"varifold.format": str(version), "varifold.header": text, "varifold.sha256": digest}
     return _container(meta, {"index": index, "packed": packed})
+
+
+def holds_instances(arrays: Arrays) -> bool:
+    """Whether the arrays are those of a young learner's file."""
+    return any(name.startswith("instances.") for name in arrays)
 
 
 def _joined(arrays: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -88,9 +96,9 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
         raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
     if not (len(version) <= _LONGEST_FORMAT and version.isascii() and version.isdigit() and int(version) >= 1):
         raise ModelFileError(f"{source} is damaged: it gives its format as {version[: 2 * _LONGEST_FORMAT]!r}")
-    if int(version) > FORMAT:
+    if int(version) > YOUNG_FORMAT:
         raise ModelFileError(
-            f"{source} has format {version}; this version reads up to {FORMAT}: upgrade varifold to load it"
+            f"{source} has format {version}; this version reads up to {YOUNG_FORMAT}: upgrade varifold to load it"
         )
     try:
         arrays = safetensors.numpy.load(data)
