@@ -8,14 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from varifold.auto.classifier import AutoClassifier
-from varifold.auto.regressor import AutoRegressor
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
 from varifold.cli import keyed
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, shorten, table
 from varifold.cli.targets import check_picture
-from varifold.copula.ovfm import OVFM
 from varifold.errors import ParameterError
 from varifold.perkey import KeyedLearner
 from varifold.vote import Vote
@@ -103,6 +100,8 @@ def _keys(learner: KeyedLearner, args: argparse.Namespace) -> int:
 
 
 def _plot(learner: VaryingLearner, path: str) -> None:
+    from varifold.auto import AutoClassifier, AutoRegressor  # all commands are imported for --help, learners are not
+    from varifold.copula import OVFM
     from varifold.report.auto import draw_report
     from varifold.report.copula import plot_correlation
 
@@ -120,6 +119,8 @@ def _plot(learner: VaryingLearner, path: str) -> None:
 
 
 def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
+    from varifold.auto import AutoClassifier, AutoRegressor
+
     header = learner._header()
     account = {"report": str(learner.report())} if isinstance(learner, AutoClassifier | AutoRegressor) else {}
     return {

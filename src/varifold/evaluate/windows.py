@@ -9,6 +9,7 @@ import numpy as np
 from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.evaluate.result import Band, Curve, NumberCurve
+from varifold.streams.scenarios._apply_mask import occurring
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 Number = TypeVar("Number", int, float)
@@ -55,18 +56,17 @@ class Windows:
     def _add(self, block: Block, sums: tuple[float, int, float, int]) -> None:
         if len(self.columns) < block.vocabulary.size:
             self.columns = block.vocabulary.column_array()
-        present = np.zeros(block.vocabulary.size, dtype=bool)
-        present[block.indices] = True
+        present = np.packbits(occurring(block, block.vocabulary.size))
         parts: tuple[list[Any], ...] = (self.ends, self.errors, self.scored, self.losses, self.rated, self.cells)
         values = (0, *sums, len(block.indices))
         if self.end % self.width == 0:
             for part, value in zip(parts, values, strict=True):
                 part.append(value)
-            self.present.append(np.packbits(present))
+            self.present.append(present)
         else:
             for part, value in zip(parts, values, strict=True):
                 part[-1] += value
-            self.present[-1] = _either(self.present[-1], np.packbits(present))
+            self.present[-1] = _either(self.present[-1], present)
         self.end += len(block)
         self.ends[-1] = self.end
         if self.grows and self.end == 2 * self.points * self.width:

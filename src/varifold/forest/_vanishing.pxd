@@ -60,12 +60,6 @@ cdef inline void presence_mark(Presence* p, Vanishing* rule, int64_t t) noexcept
     p.count += 1
 
 
-cdef inline bint bit_of(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
-    """Whether the feature was there in round t, one of the last `window` rounds up to `last`."""
-    cdef int64_t a = t % rule.window
-    return (p.ring[a >> 6] >> (a & 63)) & 1
-
-
 cdef inline int64_t presence_recent(Presence* p, Vanishing* rule) noexcept nogil:
     """Rounds held among the `window` that end with `last`."""
     cdef int64_t total = 0
@@ -115,16 +109,20 @@ cdef inline int64_t soonest(Presence* p, Vanishing* rule, int64_t t) noexcept no
 
 cdef inline int64_t vanishes(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
     """First round from t on in which a rule fires if the feature, absent since `last` < t, stays away; -1: never."""
-    cdef int64_t n = rule.window, s, recent = 0, due
+    cdef int64_t n = rule.window, s, recent = 0, due, start, a
     if rule.by_bound and <double> p.count / (t - p.first + 1) > rule.epsilon:
-        for s in range(t - n + 1, p.last + 1):
-            if s >= p.first:
-                recent += bit_of(p, rule, s)
+        start = max(t - n + 1, p.first)
+        a = start % n       # place of a round in the ring, kept up instead of divided for
+        for s in range(start, p.last + 1):
+            recent += (p.ring[a >> 6] >> (a & 63)) & 1
+            a = a + 1 if a + 1 < n else 0
+        a = start % n
         for s in range(t, p.last + n + 1):
             if bound_exceeded(p, rule, s, recent):
                 return s
             if s - n + 1 <= p.last and s - n + 1 >= p.first:
-                recent -= bit_of(p, rule, s - n + 1)
+                recent -= (p.ring[a >> 6] >> (a & 63)) & 1
+                a = a + 1 if a + 1 < n else 0
     if not rule.by_gap:
         return -1
     due = p.last + <int64_t> floor(rule.log_delta / gap_rate(p, rule))

@@ -14,8 +14,8 @@ from varifold.streams.stream import Batch
 
 __all__ = ["read_ahead"]
 
-_READY = 1
-"""Batches that may wait; another one is being made."""
+_READY = 3
+"""Batches that may wait, another one being made: room for when the two are not equally fast all the time."""
 NAME = "varifold-reader"
 
 
