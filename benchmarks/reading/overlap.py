@@ -5,8 +5,8 @@
 The parts are reading alone, and predicting, scoring and learning the same blocks from memory (OLVF). The whole is the
 command, where a thread reads ahead. Every measurement is a process of its own and the best wall time counts; processor
 time is split into that of the main thread and of the others. Wall time says nothing while other processes have the
-processors: the load before each round is printed, and where the machine allows it the measurements may be given priority
-(``nice -n -10 python -m ...``).
+processors: the load before each round is printed, and where the machine allows it the measurements may be given
+real-time priority (``chrt -f 1 python -m ...``).
 """
 
 from __future__ import annotations

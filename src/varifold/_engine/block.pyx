@@ -265,11 +265,13 @@ cdef int check_values(Block b) except -1:
     if len(values) and max(values.max(), -values.min()) > LARGEST:
         b.values = np.clip(values, -LARGEST, LARGEST)
     cdef int64_t[::1] last = np.full(b.vocabulary.size, -1, dtype=np.int64)
-    for i in range(ptr.shape[0] - 1):
-        for k in range(ptr[i], ptr[i + 1]):
-            if last[idx[k]] == i:
-                raise DataError(f"feature {b.vocabulary.name_of(idx[k])!r} is given twice in instance {i}")
-            last[idx[k]] = i
+    with nogil:
+        for i in range(ptr.shape[0] - 1):
+            for k in range(ptr[i], ptr[i + 1]):
+                if last[idx[k]] == i:
+                    with gil:
+                        raise DataError(f"feature {b.vocabulary.name_of(idx[k])!r} is given twice in instance {i}")
+                last[idx[k]] = i
     return 0
 
 

@@ -402,8 +402,9 @@ cdef class Delimited(Records):
                 memcpy(&numbers[0], self.weights, n * sizeof(double))
         if m:
             into, numbers = indices, values
-            memcpy(&into[0], self.idx, m * sizeof(int32_t))
-            memcpy(&numbers[0], self.val, m * sizeof(double))
+            with nogil:     # whoever works on the batch before is not to wait for it
+                memcpy(&into[0], self.idx, m * sizeof(int32_t))
+                memcpy(&numbers[0], self.val, m * sizeof(double))
         extras, self.extras = self.extras, []
         self.rows = self.cells = 0
         return indptr, indices, values, codes, weights, extras
