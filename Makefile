@@ -55,6 +55,7 @@ bench: .venv/installed .venv/peers
 bench-tables: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.speed.universe
+	$(BIN)/python -m benchmarks.speed.wide
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)
