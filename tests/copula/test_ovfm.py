@@ -325,3 +325,14 @@ def test_a_full_latent_learner_falls_back_whatever_the_order_of_the_slots():
     slots = copula.correlation()[0]
     assert max(slots) > 5, "a later name must have taken a node over"
     assert model.dump(engine.space.size)["latent.covariance"].size == 0, "it became its diagonal"
+
+
+def test_follows_its_twin_when_most_of_many_features_are_absent():
+    """140 features are three tiles of the moments; most are absent at a time, in runs of all lengths."""
+    rng = np.random.default_rng(4)
+    instances = [({f"f{j}": float(rng.normal()) for j in range(140)}, True, 1.0)]
+    for _ in range(70):
+        shared = rng.normal()
+        x = {f"f{j}": float(shared + rng.normal()) for j in rng.choice(140, int(rng.integers(1, 20)), replace=False)}
+        instances.append((x, bool(sum(x.values()) > 0), 1.0))
+    follow(OVFM(batch=10), PlainOVFMStream(PlainOVFM, True, b=10), instances)
