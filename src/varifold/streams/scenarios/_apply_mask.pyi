@@ -5,7 +5,7 @@ from varifold._engine.block import Block
 from varifold.streams.scenarios._masks import Mask
 
 class Row:
-    def __init__(self, longest: int, width: int) -> None: ...
+    def __init__(self, longest: int, width: int, position: npt.NDArray[np.int32]) -> None: ...
 
 def masked(
     block: Block,
