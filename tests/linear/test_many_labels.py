@@ -12,11 +12,12 @@ from tests.oracles.arow import PlainAROW
 from tests.oracles.fobos import PlainFOBOS
 from tests.oracles.ftrladp import PlainFTRLADP
 from tests.oracles.ftrlproximal import PlainFTRLProximal
-from tests.oracles.harness import ONE, follow
+from tests.oracles.harness import ONE, OneVsRest, follow
 from tests.oracles.ogd import PlainOGD
+from tests.oracles.olids import PlainOLIDS
 from tests.oracles.olvf import PlainOLVF
 from tests.oracles.pa import PlainOLSF, PlainPA
-from varifold import AROW, FOBOS, FTRLADP, OGD, OLSF, OLVF, PA, FTRLProximal
+from varifold import AROW, FOBOS, FTRLADP, OGD, OLIDS, OLSF, OLVF, PA, FTRLProximal
 
 FORMS: list[tuple[Any, int, Callable[[], Any]]] = [
     (PA(C=0.05), 270, lambda: PlainPA("pa1", 0.05)),
@@ -47,7 +48,15 @@ def test_every_problem_follows_its_equations(learner: Any, labels: int, rule: Ca
     assert len(learner.classes) == labels
 
 
-@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, FOBOS, FTRLProximal, FTRLADP])
+def test_olids_follows_its_equations() -> None:
+    history: list[Any] = []
+    form = {"C": 0.01, "theta": 8.0, "lam": 30.0, "B": 1.0}
+    learner = OLIDS(**form)
+    follow(learner, OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history)), instances(140, 30))
+    assert len(learner.classes) == 140
+
+
+@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, OLIDS, FOBOS, FTRLProximal, FTRLADP])
 def test_the_doors_agree(cls: Any) -> None:
     """A block scores and learns in one pass, a dict predicts and learns in two."""
     rows = [(x, y) for x, y, _ in instances(300, 60)]

@@ -113,12 +113,12 @@ cdef extern from *:
                                        const double *x)
     {
         for (ptrdiff_t i = 0; i < n; i++, gain += length) {
-            const double *restrict a = matrix + row[i] * side + 1;
+            const double *restrict a = matrix + row[i] * side;
             const double p = x[i];
-            for (ptrdiff_t j = 0; j < length; j++)
-                gain[j] = p / (1.0 + a[2 * j]);
-            for (ptrdiff_t j = 0; j < length; j++)
+            for (ptrdiff_t j = 0; j < length; j++) {
+                gain[j] = p / (1.0 + a[2 * j + 1]);
                 sum[j] += p * gain[j];
+            }
         }
     }
 

@@ -69,8 +69,8 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
             f[c] = pair[2 * c]
             target = 1.0 if y == first + c else -1.0
             loss = capped(1.0 - target * f[c])
-            active[c] = 1.0 if loss > 0.0 else 0.0
-            error[c] = loss * target if loss > 0.0 else 0.0
+            active[c] = <double> (loss > 0.0)
+            error[c] = max(loss, 0.0) * target
             wrong += loss > 0.0
         if 8 * wrong < m:
             for c in range(m):

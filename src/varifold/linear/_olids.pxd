@@ -26,4 +26,6 @@ cdef class OLIDSRule(TruncatedRule):
     cdef void mark_stays(self, View* v) noexcept nogil
     cdef void next_variances(self, View* v, int c, double w) noexcept nogil
     cdef double confidence(self, View* v, int c, double w) noexcept nogil
+    cdef inline bint is_plain(self, View* v) noexcept nogil
+    cdef double step_of(self, Py_ssize_t c, double f, double norm, double y, double w) noexcept nogil
     cdef void count_numbers(self, View* v, int c, double w) noexcept nogil

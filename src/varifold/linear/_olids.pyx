@@ -8,14 +8,15 @@ f = p w_c.x_c + (1 - p) w_n.x_n. The cap of the step is C theta n_-y / (n_+ + n_
 cimport cython
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
-from varifold._engine.one_vs_rest cimport at
+from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.space cimport Seen, seen_last
 from varifold._engine.state cimport FLOAT64, SLOT, UINT8
 from varifold._engine.view cimport View
+from varifold.linear._olids_problems cimport ROOM, SCALE, Tile, learn_problems, measure_problems
 from varifold.linear._truncated cimport TruncatedRule
 
 # numbers of a slot
@@ -26,9 +27,8 @@ cdef enum:
     M2 = 3
     ROWS = 4     # of a column with string values: weight of the rows that held one (only with `by_column`)
 
-# shared numbers of a problem
+# shared numbers of a problem, after SCALE
 cdef enum:
-    SCALE = 0    # factor on every stored weight
     PLUS = 1     # weight of the instances of +1, from 1
     MINUS = 2
     MASS = 3     # sum of |w| h over all features
@@ -280,11 +280,48 @@ cdef class OLIDSRule(TruncatedRule):
         else:
             Model.learn_scored(self, v, y, w, scores, probs)  # with another weight the confidence differs
 
+    cdef inline bint is_plain(self, View* v) noexcept nogil:
+        """Whether problems can be learned together: dense, no levels, not too many features."""
+        return not self.sparse and not self.has_levels() and 0 < v.n <= ROOM // 4
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Tile t
+        cdef Py_ssize_t first = 0
+        if self.problems == 1 or not self.is_plain(v):
+            TruncatedRule.scores(self, v, out)
+            return
+        self.mark_stays(v)
+        while first < self.problems:
+            measure_problems(self, v, first, 1.0, &t)
+            memcpy(out + first, t.f, t.m * sizeof(double))
+            first += t.m
+
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        if self.is_plain(v):
+            learn_problems(self, v, y, w, scores)
+        else:
+            BinaryRule.update_all(self, v, y, w, scores)
+
+    cdef double step_of(self, Py_ssize_t c, double f, double norm, double y, double w) noexcept nogil:
+        """Count an instance of problem c; what its values, times their confidence, are multiplied by."""
+        cdef double* g = self.shared + c * self.globals
+        cdef double cost, cap, step = 0.0
+        cost = self.theta * (g[MINUS] if y > 0.0 else g[PLUS]) / (g[PLUS] + g[MINUS])
+        if y * f < 1.0 and norm > 0.0:
+            cap = self.C * cost * w
+            step = (1.0 - y * f) / norm
+            step = y * (cap if step > cap else step) / g[SCALE]
+        if y > 0.0:
+            g[PLUS] += w
+        else:
+            g[MINUS] += w
+        return step
+
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """One round; returns the score before it, for an instance of this weight."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = 0.0, norm = 0.0, scaled, x, step = 0.0, cost, cap
+        cdef double f = 0.0, norm = 0.0, scaled, x, step
         cdef double part[2]
         cdef double* first = self.state + c * self.width
         cdef Py_ssize_t i, stride = self.stride
@@ -302,11 +339,7 @@ cdef class OLIDSRule(TruncatedRule):
                 g[MASS] -= fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
                 g[SPREAD] -= self.variance(v.slot[i], c)
         f *= g[SCALE]
-        cost = self.theta * (g[MINUS] if y > 0.0 else g[PLUS]) / (g[PLUS] + g[MINUS])
-        if y * f < 1.0 and norm > 0.0:
-            cap = self.C * cost * w
-            step = (1.0 - y * f) / norm
-            step = y * (cap if step > cap else step) / g[SCALE]
+        step = self.step_of(c, f, norm, y, w)
         part[1] *= step
         part[0] *= step
         if not self.sparse and not levels:
@@ -322,10 +355,6 @@ cdef class OLIDSRule(TruncatedRule):
                     g[MASS] += fabs(s[W] * g[SCALE]) * self.variance(v.slot[i], c)
                     g[SPREAD] += self.variance(v.slot[i], c)
                     self.update_heap(v.slot[i], c)
-        if y > 0.0:
-            g[PLUS] += w
-        else:
-            g[MINUS] += w
         if not self.sparse:
             return f
         if self.by_column and self.space.indicators:

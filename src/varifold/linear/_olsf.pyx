@@ -33,7 +33,7 @@ cdef enum:
 cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem of the dense form, with the scores before it, unless NULL.
 
-    The weights of a slot stand side by side.
+    The weights of a slot stand side by side. Where few problems are wrong, these are moved one by one.
     """
     cdef double f[TOGETHER]
     cdef double step[TOGETHER]
@@ -41,16 +41,14 @@ cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores
     cdef double after[TOGETHER]
     cdef double norm = 0.0, target
     cdef double* g
-    cdef Py_ssize_t i, c, m, first = 0
+    cdef Py_ssize_t i, c, m, wrong, first = 0
     for i in range(v.n):
         norm += v.x[i] * v.x[i]
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         memset(f, 0, m * sizeof(double))
-        memset(before, 0, m * sizeof(double))
-        memset(after, 0, m * sizeof(double))
         add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
-        add_sizes(before, rule.state + first, rule.stride, m, v.n, v.slot)
+        wrong = 0
         for c in range(m):
             g = rule.shared + (first + c) * rule.globals
             target = 1.0 if y == first + c else -1.0
@@ -58,12 +56,19 @@ cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores
             step[c] = 0.0
             if target * f[c] < 1.0:
                 step[c] = target * step_size(rule.mode, rule.C, 1.0 - target * f[c], norm, w) / g[SCALE]
-        add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
-        add_sizes(after, rule.state + first, rule.stride, m, v.n, v.slot)
+                wrong += 1
+        if 8 * wrong >= m:
+            memset(before, 0, m * sizeof(double))
+            memset(after, 0, m * sizeof(double))
+            add_sizes(before, rule.state + first, rule.stride, m, v.n, v.slot)
+            add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
+            add_sizes(after, rule.state + first, rule.stride, m, v.n, v.slot)
         for c in range(m):
             g = rule.shared + (first + c) * rule.globals
-            if step[c] != 0.0:
+            if 8 * wrong >= m:
                 g[NORM] += (after[c] - before[c]) * g[SCALE]
+            elif step[c] != 0.0:
+                rule.move(v, <int> (first + c), step[c])
             rule.project(<int> (first + c))
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
@@ -101,30 +106,36 @@ cdef class OLSFRule(TruncatedRule):
         """Step, projection and truncation; returns the score before them."""
         cdef double* g = self.shared + c * self.globals
         cdef double* first = self.state + c
-        cdef double* s
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef double f = 0.0, norm = 0.0, step, before = 0.0, after = 0.0
+        cdef double f = 0.0, norm = 0.0
         cdef Py_ssize_t i, n = v.n, stride = self.stride
         for i in range(n):
-            s = first + slot[i] * stride
-            f += s[0] * x[i]
+            f += first[slot[i] * stride] * x[i]
             norm += x[i] * x[i]
-            before += fabs(s[0])
         f *= g[SCALE]
         if y * f < 1.0:
-            step = y * step_size(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE]
-            for i in range(n):
-                s = first + slot[i] * stride
-                s[0] += step * x[i]
-                after += fabs(s[0])
-                if self.sparse:
-                    self.update_heap(slot[i], c)
-            g[NORM] += (after - before) * g[SCALE]
+            self.move(v, c, y * step_size(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE])
         self.project(c)
         if self.sparse:
             self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
         return f
+
+    cdef void move(self, View* v, int c, double step) noexcept nogil:
+        """Add the step times the values to the weights."""
+        cdef double* g = self.shared + c * self.globals
+        cdef double* first = self.state + c
+        cdef double* s
+        cdef double before = 0.0, after = 0.0
+        cdef Py_ssize_t i
+        for i in range(v.n):
+            s = first + v.slot[i] * self.stride
+            before += fabs(s[0])
+            s[0] += step * v.x[i]
+            after += fabs(s[0])
+            if self.sparse:
+                self.update_heap(v.slot[i], c)
+        g[NORM] += (after - before) * g[SCALE]
 
     cdef void project(self, int c) noexcept nogil:
         """Scale the weights into the l1 ball."""

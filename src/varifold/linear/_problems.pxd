@@ -5,7 +5,7 @@ takes several at once; on x86-64 Linux in the widest registers that the machine 
 added in the order of the instance's entries, as if the problems came one after the other.
 """
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 cdef extern from *:
     """
@@ -124,6 +124,73 @@ cdef extern from *:
         }
     }
 
+    /* OLIDS: a weight, then count, mean and squared deviations of the values; `width` numbers in all */
+
+    VARIFOLD_WIDE
+    static void varifold_add_spreads(double *restrict all, double *restrict old, double *restrict delta,
+                                     double *restrict gain, const double *matrix, ptrdiff_t side, ptrdiff_t width,
+                                     ptrdiff_t length, ptrdiff_t n, const int32_t *row, const double *x,
+                                     const uint8_t *stays, double w)
+    {
+        for (ptrdiff_t i = 0; i < n; i++, delta += length, gain += length) {
+            const double *restrict a = matrix + row[i] * side;
+            const double p = x[i];
+            const int stayed = stays[i];
+            for (ptrdiff_t j = 0; j < length; j++) {
+                gain[j] = a[j * width + 1];
+                delta[j] = p - a[j * width + 2];
+            }
+            for (ptrdiff_t j = 0; j < length; j++) {
+                const double d = delta[j], count = gain[j], share = 1.0 / (count + w);
+                const double spread = (a[j * width + 3] + w * count * share * d * d) * share;
+                all[j] += spread;
+                old[j] += stayed ? spread : 0.0;
+                gain[j] = share;
+            }
+            if (w != 1.0)
+                for (ptrdiff_t j = 0; j < length; j++)
+                    gain[j] = w / (a[j * width + 1] + w);
+        }
+    }
+
+    VARIFOLD_WIDE
+    static void varifold_add_parts(double *restrict sum, double *restrict norm, const double *matrix, ptrdiff_t side,
+                                   ptrdiff_t width, ptrdiff_t length, ptrdiff_t n, const int32_t *row, const double *x,
+                                   const uint8_t *stays, const double *left, const double *stayed)
+    {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double *restrict a = matrix + row[i] * side;
+            const double *restrict part = stays[i] ? stayed : left;
+            const double p = x[i];
+            for (ptrdiff_t j = 0; j < length; j++) {
+                const double scaled = part[j] * p;
+                sum[j] += part[j] * a[j * width] * p;
+                norm[j] += scaled * scaled;
+            }
+        }
+    }
+
+    VARIFOLD_WIDE
+    static void varifold_step_parts(double *matrix, ptrdiff_t side, ptrdiff_t width, ptrdiff_t length, ptrdiff_t n,
+                                    const int32_t *row, const double *x, const uint8_t *stays, const double *left,
+                                    const double *stayed, const double *restrict delta, const double *restrict gain,
+                                    double w)
+    {
+        for (ptrdiff_t i = 0; i < n; i++, delta += length, gain += length) {
+            double *restrict a = matrix + row[i] * side;
+            const double *restrict part = stays[i] ? stayed : left;
+            const double p = x[i];
+            for (ptrdiff_t j = 0; j < length; j++) {
+                double *s = a + j * width;
+                const double mean = s[2] + delta[j] * gain[j], m2 = s[3] + w * delta[j] * (p - mean);
+                s[0] += part[j] * p;
+                s[1] += w;
+                s[2] = mean;
+                s[3] = m2 > 1e300 ? 1e300 : m2;
+            }
+        }
+    }
+
     /* OLSF: a weight */
 
     VARIFOLD_WIDE
@@ -159,6 +226,22 @@ cdef extern from *:
     # proximal_step() of the first `length` problems of one row, the gradient being slope[j] x
     void step_proximal "varifold_step_proximal"(double* row, Py_ssize_t length, double x, const double* slope,
                                                 double slowness, double beta, double l1, double l2) noexcept nogil
+    # the variances of problem j with the values x, all of them into all[j] and those where stays[i] into old[j];
+    # delta[i][j] is x[i] less the mean, gain[i][j] the share of the weight w in the count
+    void add_spreads "varifold_add_spreads"(double* all, double* old, double* delta, double* gain, const double* matrix,
+                                            Py_ssize_t side, Py_ssize_t width, Py_ssize_t length, Py_ssize_t n,
+                                            const int32_t* row, const double* x, const uint8_t* stays,
+                                            double w) noexcept nogil
+    # sum[j] += part x[i] times weight j of row[i], norm[j] += (part x[i])^2; part is stayed[j] where stays[i], or left[j]
+    void add_parts "varifold_add_parts"(double* sum, double* norm, const double* matrix, Py_ssize_t side,
+                                        Py_ssize_t width, Py_ssize_t length, Py_ssize_t n, const int32_t* row,
+                                        const double* x, const uint8_t* stays, const double* left,
+                                        const double* stayed) noexcept nogil
+    # weight j of row[i] += part x[i]; x[i], of weight w, is counted with what add_spreads() left
+    void step_parts "varifold_step_parts"(double* matrix, Py_ssize_t side, Py_ssize_t width, Py_ssize_t length,
+                                          Py_ssize_t n, const int32_t* row, const double* x, const uint8_t* stays,
+                                          const double* left, const double* stayed, const double* delta,
+                                          const double* gain, double w) noexcept nogil
     # sum[j] += |matrix[row[i]][j]|
     void add_sizes "varifold_add_sizes"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length,
                                         Py_ssize_t n, const int32_t* row) noexcept nogil
