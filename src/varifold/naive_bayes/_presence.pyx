@@ -17,6 +17,8 @@ from varifold._engine.view cimport View
 from varifold._engine.state import checked_array
 
 cdef double ANY = 1e999
+cdef double UNKNOWN = 1.0    # in the place of a logarithm, which is never positive
+cdef int FEW = 2             # classes up to which computing logarithms costs less than keeping them
 
 
 cdef inline double sum_of(int k, double* row) noexcept nogil:
@@ -27,6 +29,13 @@ cdef inline double sum_of(int k, double* row) noexcept nogil:
     return total
 
 
+cdef inline double log_rate(double present, double seen, bint here) noexcept nogil:
+    """Logarithm of the rate at which a column is present in a class, or absent from it."""
+    cdef double rate = (present + 1.0) / (seen + 2.0)
+    rate = min(max(rate, 1e-9), 1.0 - 1e-9)
+    return log(rate if here else 1.0 - rate)
+
+
 cdef class PresenceModel(Model):
     """Per column and class a rate of presence since the column was first seen; its view consists of columns."""
 
@@ -35,6 +44,7 @@ cdef class PresenceModel(Model):
         self.arrays.declare("present", <void**> &self.present, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
         self.arrays.declare("before", <void**> &self.before, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
         self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.scratch(<void**> &self.logs, SLOT_CLASS, 2, FLOAT64, 0, UNKNOWN)
         self.arrays.scratch(<void**> &self.columns, SLOT, 1, INT32)
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes
@@ -50,6 +60,12 @@ cdef class PresenceModel(Model):
             self.n_columns -= 1
             memmove(self.columns + at, self.columns + at + 1, (self.n_columns - at) * sizeof(int32_t))
         Model.forget(self, slot)
+
+    cdef void forget_logs(self, int32_t slot) noexcept nogil:
+        """Compute a column's logarithms again when they are asked for."""
+        cdef Py_ssize_t i
+        for i in range(2 * slot * self.stride, 2 * (slot + 1) * self.stride):
+            self.logs[i] = UNKNOWN
 
     cdef Py_ssize_t place_of(self, int32_t slot) noexcept nogil:
         """Where a slot stands, or would stand, among the columns."""
@@ -70,11 +86,13 @@ cdef class PresenceModel(Model):
         self.n_columns += 1
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
+        """With more than FEW classes those logarithms are computed that changed since they were last asked for."""
         cdef Py_ssize_t at, slot, i = 0
         cdef int c
-        cdef double rate
+        cdef bint here
         cdef double* present
         cdef double* before
+        cdef double* known
         for c in range(self.classes):
             out[c] = log(self.counts[c] + 0.5)
         if self.n_columns >= self.max_columns:
@@ -83,15 +101,21 @@ cdef class PresenceModel(Model):
             slot = self.columns[at]
             while i < v.n and v.slot[i] < slot:
                 i += 1
+            here = i < v.n and v.slot[i] == slot
             present = self.present + slot * self.stride
             before = self.before + slot * self.stride
+            if self.classes <= FEW:
+                for c in range(self.classes):
+                    out[c] += log_rate(present[c], self.counts[c] - before[c], here)
+                continue
+            known = self.logs + 2 * slot * self.stride + here
             for c in range(self.classes):
-                rate = (present[c] + 1.0) / (self.counts[c] - before[c] + 2.0)
-                rate = min(max(rate, 1e-9), 1.0 - 1e-9)
-                out[c] += log(rate if i < v.n and v.slot[i] == slot else 1.0 - rate)
+                if known[2 * c] == UNKNOWN:
+                    known[2 * c] = log_rate(present[c], self.counts[c] - before[c], here)
+                out[c] += known[2 * c]
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, at
         cdef double* present
         for i in range(v.n):
             if v.slot[i] == 0:
@@ -100,8 +124,12 @@ cdef class PresenceModel(Model):
             if sum_of(self.classes, present) == 0.0:
                 self.add_column(v.slot[i])
                 memcpy(self.before + v.slot[i] * self.stride, self.counts, self.classes * sizeof(double))
+                self.forget_logs(v.slot[i])
             present[y] += w
         self.counts[y] += w
+        for i in range(self.n_columns if self.classes > FEW else 0):
+            at = 2 * (self.columns[i] * self.stride + y)
+            self.logs[at] = self.logs[at + 1] = UNKNOWN
 
     def dump(self, Py_ssize_t size):
         """Both arrays stand in one, `table`, without columns for no classes."""
