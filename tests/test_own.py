@@ -131,6 +131,9 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
         ("repeats = 'x'", r"repeats must be a whole number from 1 on\. Got 'x' instead"),
         ("repeats = 0", r"repeats must be a whole number from 1 on\. Got 0 instead"),
         ("intercept = 1", r"intercept must be true or false\. Got 1 instead"),
+        ("metrics = 'cer'", r"metrics must be a list of texts\. Got 'cer' instead"),
+        ("metrics = ['creer']", r"there is no metric 'creer'"),
+        ("variant = 'x'", r"variant must be written as \[\[variant\]\]"),
         ("published = 'none.csv'", r"published = 'none\.csv', cannot be read: No such file"),
     ):
         Path("bad.toml").write_text(f"{line}\n{BARE}")

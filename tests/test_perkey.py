@@ -11,14 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import pytest
+from river import linear_model
 
 import varifold
 from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
 from varifold._shelf import Shelf
 from varifold.base import files
-from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError
+from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError, VarifoldError
 
 
 def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
@@ -322,3 +324,37 @@ def test_a_file_with_a_damaged_learner_is_refused_also_beyond_the_bound() -> Non
     parts[ends[-2] + 30 : ends[-1]] = 0
     with pytest.raises(ModelFileError):
         PerKey.from_bytes(files.encode(header, {**arrays, "learners": parts}))
+
+
+def test_learners_that_no_file_can_hold_are_refused() -> None:
+    with pytest.raises(ParameterError, match="LinearRegression is none"):
+        PerKeyRegressor(linear_model.LinearRegression(), key="device")
+    with pytest.raises(ParameterError, match="PerKeyRegressor is none"):
+        PerKeyRegressor(PerKeyRegressor(AROWRegressor(), key="device"), key="site")
+
+
+@pytest.mark.parametrize(
+    ("rows", "targets", "message"),
+    [
+        ([{"device": "a", "f": 1.0}] * 3, [1.0, float("nan"), 2.0], "instance 1 has no target"),
+        ([{"device": "a", "f": 1.0}] * 3, None, "instance 0 has no target"),
+        ([{"device": "a", "f": 1.0}] * 2, [1.0], "1 labels or targets for 2 instances"),
+        ([{"device": "a", "f": 1.0}, {"f": 1.0}], [1.0, 2.0], "instance 1: the key 'device' is None"),
+        ([{"device": "a", "f": 1.0}, {"device": "a", "f": float("inf")}], [1.0, 2.0], "instance 1: feature 'f'"),
+    ],
+)
+@pytest.mark.parametrize("framed", [False, True])
+def test_many_that_are_refused_change_nothing(rows: Any, targets: Any, message: str, framed: bool) -> None:
+    model = PerKeyRegressor(AROWRegressor(), key="device")
+    model.learn_one({"device": "a", "f": 2.0}, 1.0)
+    before = model.to_bytes()
+    given = pandas.DataFrame(rows) if framed else rows
+    with pytest.raises(VarifoldError, match=None if framed else message):
+        model.learn_many(given, targets)
+    assert model.to_bytes() == before
+
+
+def test_keys_of_numpy() -> None:
+    model = PerKey(AROW(), key="device")
+    model.learn_one({"device": np.int64(3), "f": 1.0}, "up")
+    assert model.keys == [3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,14 @@ from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
-from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, UnknownNameError
+from varifold.errors import (
+    DataError,
+    FeatureValueError,
+    ModelFileError,
+    ParameterError,
+    UnknownNameError,
+    VarifoldError,
+)
 
 
 class KeyedLearner:
@@ -39,6 +47,11 @@ class KeyedLearner:
         self.key = key
         self.most = most
         self._blank: Any = make_learner(model)
+        if not isinstance(self._blank, VaryingLearner):
+            raise ParameterError(
+                f"{type(self).__name__} holds learners of varifold, each of which a file can hold; "
+                f"{type(self._blank).__name__} is none"
+            )
         if is_regressor(self._blank) != self._numeric:
             held, given, other = "classifiers", "regressor", "PerKeyRegressor"
             if self._numeric:
@@ -92,6 +105,8 @@ class KeyedLearner:
                 f"feature names to values with the key among them, such as {{{self.key!r}: 'a', 'load': 1.5}}"
             )
         key = x.get(self.key)
+        if isinstance(key, np.integer):
+            key = int(key)
         if isinstance(key, float) and key.is_integer():
             key = int(key)
         if not isinstance(key, str | int) or isinstance(key, bool):
@@ -138,22 +153,40 @@ class KeyedLearner:
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order: dicts, a Block (which holds labels or targets), a frame, a matrix or an array.
 
-        The state afterwards is that of `learn_one` on each. Of dicts, those before one that is refused are learned.
+        The state afterwards is that of `learn_one` on each. What is refused is refused before anything is learned.
         """
         if isinstance(X, list | tuple) and w is None and y is not None:
-            for x, label in zip(X, y, strict=True):
-                self.learn_one(x, label)
-            return
-        block = to_block(X, y, w, numeric=self._numeric)
-        self._walk(block, -np.arange(1, len(block) + 1), self._targets(block), lambda i: None)
+            rows, targets = X, list(y)
+            if len(rows) != len(targets):
+                raise DataError(f"{len(targets)} labels or targets for {len(rows)} instances; give one for each")
+            weights = itertools.repeat(1.0)
+        else:
+            block = to_block(X, y, w, numeric=self._numeric)
+            rows, targets = list(block.rows()), self._targets(block)
+            weights = itertools.repeat(1.0) if block.weights is None else block.weights.tolist()
+        for i, (x, target) in enumerate(zip(rows, targets, strict=True)):
+            self._check_row(i, x, target)
+        for x, target, weight in zip(rows, targets, weights, strict=False):
+            self.learn_one(x, target, weight)
+
+    def _check_row(self, i: int, x: Mapping[Any, Any], target: Any) -> None:
+        """Raise what learning a row of many would raise, with its place."""
+        if target is None or target != target:
+            what = "target" if self._numeric else "label"
+            raise DataError(f"instance {i} has no {what}; leave it out, or give one for each instance")
+        try:
+            self._check_one(x, target)
+        except VarifoldError as error:
+            raise type(error)(f"instance {i}: {error}") from error
 
     def predict_many(self, X: Any) -> Any:
         """What `predict_one` gives for each instance: a Series or an Array for a frame, else a list."""
         return frames.label_column([self.predict_one(x) for x in instances(X)], X)
 
     def _targets(self, block: Block) -> Any:
-        """Labels or numbers of a block's rows."""
-        return with_numbers(block).targets if self._numeric else block.y
+        """Labels or numbers of a block's rows; None of each where it has none."""
+        found = with_numbers(block).targets if self._numeric else block.y
+        return [None] * len(block) if found is None else found.tolist() if self._numeric else found
 
     def _walk(
         self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]

@@ -6,16 +6,19 @@ import math
 import time
 import uuid
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from river import base as river_base
 
-from varifold.base.coverages import Interval
+from varifold.base.coverages import Interval, coverage_key
+from varifold.base.registry import models
 from varifold.errors import (
     DataError,
     FeatureValueError,
     ParameterError,
+    TargetError,
     UnknownNameError,
     VarifoldError,
     missing_extra,
@@ -35,6 +38,8 @@ class ServerError(VarifoldError, ConnectionError):
 
 class _RemoteLearner:
     """What classifiers and regressors on a server share."""
+
+    _task: ClassVar[str]
 
     def __init__(
         self,
@@ -56,7 +61,10 @@ class _RemoteLearner:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
         if method is not None:
-            self._make(method, params or {})
+            with ExitStack() as unless_made:
+                unless_made.callback(self.close)
+                self._make(_of_task(method, self._task), params or {})
+                unless_made.pop_all()
 
     def _make(self, method: str, params: Mapping[str, Any]) -> None:
         found = self._request(
@@ -64,12 +72,18 @@ class _RemoteLearner:
         )
         if found.status_code not in (201, 409):
             raise ServerError(f"the model {self.model!r} could not be made: {_reason(found)}")
+        there = self.info()
+        if there.get("task", self._task) != self._task:
+            raise ParameterError(
+                f"the model {self.model!r} is there already, and a {there['method']}, which is for {there['task']}; "
+                f"this client is for {self._task}"
+            )
 
     # ------------------------------------------------------------------ one instance
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one instance with its label or target; it is on the server's disk when this returns."""
-        self._post("learn", {"x": _features(x), "y": y, "w": w, "id": uuid.uuid4().hex})
+        self._post("learn", {"x": _features(x), "y": _finite(y), "w": w, "id": uuid.uuid4().hex})
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:
         """The label or number of an instance; None or 0 before anything was learned."""
@@ -77,14 +91,15 @@ class _RemoteLearner:
 
     def _uncertain(self, what: str, x: Mapping[Any, Any], coverage: float) -> list[Any]:
         """The interval or set of one coverage in the server's answer."""
-        found = self._post("predict", {"x": _features(x)}).get(what, {})
-        if f"{coverage:g}" not in found:
+        if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
+            raise ParameterError(f"coverage must be a number above 0 and below 1. Got {coverage!r} instead.")
+        found: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
+        if (key := coverage_key(coverage)) not in found:
             raise ParameterError(
-                f"the model {self.model!r} has no coverage {coverage:g}, only {', '.join(found) or 'none'}; make it "
-                f"with params={{'coverages': [{coverage:g}]}}"
+                f"the model {self.model!r} has no coverage {key}, only {', '.join(found) or 'none'}; make it with "
+                f"params={{'coverages': [{key}]}}"
             )
-        asked: list[Any] = found[f"{coverage:g}"]
-        return asked
+        return found[key]
 
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
         """Predict an instance whose label or target comes later: its id and what is predicted."""
@@ -93,7 +108,9 @@ class _RemoteLearner:
 
     def label(self, id: str, y: Any) -> None:
         """The label or target of an instance that was kept."""
-        found = self._request("POST", f"/models/{self.model}/labels", {"id": id, "y": y}, accepted=(409,), again=(409,))
+        found = self._request(
+            "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
+        )
         if found.status_code == 409:
             raise DataError(_reason(found))
 
@@ -101,7 +118,9 @@ class _RemoteLearner:
 
     def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
         """Learn instances in order, many per request."""
-        self._rows([{"x": _features(x), "y": label, "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)])
+        self._rows(
+            [{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)]
+        )
 
     def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
         """What `predict_one` gives for each instance."""
@@ -195,6 +214,7 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
 
     """
 
+    _task = "classification"
     _labels: Mapping[str, Any] = {}
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
@@ -245,6 +265,8 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
     """
 
+    _task = "regression"
+
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
         """Where the target of an instance lies, of a model made with this coverage; infinite before it can be said."""
         low, high = self._uncertain("intervals", x, coverage)
@@ -272,6 +294,25 @@ def _reason(found: httpx.Response) -> str:
         return str(found.json()["error"])
     except (ValueError, KeyError, TypeError):
         return found.text[:200]
+
+
+def _of_task(method: str, task: str) -> str:
+    """The method for a task: a classifier's name means its regressor; refused where it has none, or the other way."""
+    if method not in models:
+        return method  # a method of the server's own, or none: the server says
+    is_number = issubclass(models[method], river_base.Regressor)
+    if task == "regression" and not is_number and f"{method}regressor" in models:
+        return f"{method}regressor"
+    if is_number != (task == "regression"):
+        raise ParameterError(f"the method {method!r} is not for {task}, which this client is for")
+    return method
+
+
+def _finite(y: Any) -> Any:
+    """A label or target; JSON has no NaN or infinity, so they are refused here."""
+    if isinstance(y, float) and not math.isfinite(y):
+        raise TargetError(f"the label or target is {y!r}; pass a finite number")
+    return y
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -159,7 +159,7 @@ def test_labels_that_occur_once_each_are_remarked_on(tmp_path: Path, capsys: pyt
     file = tmp_path / "prices.csv"
     file.write_text("area,price\n" + "".join(f'{i},"{i},{100 + i}.5"\n' for i in range(1, 21)))
     assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 0
-    assert "every one of the 20 instances has a label of its own, such as '1,101.5'" in capsys.readouterr().err
+    assert "the 20 instances have 20 different labels, such as '1,101.5'" in capsys.readouterr().err
 
 
 def test_options_of_the_other_task_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,3 +169,24 @@ def test_options_of_the_other_task_are_refused(path: str, capsys: pytest.Capture
     assert "--quantile 0.9 is for numbers, and the target is a class" in capsys.readouterr().err
     assert run("run", path, "--target", "output", "--quantile", "0.9", "--format", "json") == 0
     assert found(capsys)["quantile"] == 0.9
+
+
+def test_a_text_among_the_numbers_of_a_target_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{i % 7},{101.5 + i * 1.25}" for i in range(300)]
+    rows[40] = "3,oops"
+    file = tmp_path / "prices.csv"
+    file.write_text("\n".join(["a,price", *rows]))
+    assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 1
+    assert "299 different numbers, such as 101.5, and 'oops', which is none" in capsys.readouterr().err
+    assert main(["run", str(file), "--target", "price", "--model", "arow", "--absent", "oops"]) == 0
+    assert "arowregressor predicts it" in capsys.readouterr().err
+    assert main(["run", str(file), "--target", "price", "--model", "arow", "--target-type", "class"]) == 0
+
+
+def test_parameters_of_the_regressor_mean_the_regressor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text("\n".join(["a,price", *(f"{i % 7},{101.5 + i * 1.25}" for i in range(100))]))
+    assert main(["run", str(file), "--target", "price", "--model", "auto:loss=absolute", "--format", "json"]) == 0
+    assert "autoregressor" in capsys.readouterr().out
+    assert main(["run", str(file), "--target", "price", "--model", "auto:lost=absolute"]) == 2
+    assert "AutoClassifier has no parameter 'lost'" in capsys.readouterr().err

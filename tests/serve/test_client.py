@@ -14,7 +14,7 @@ from tests.serve.server import Server, instance
 from varifold import AROW, AROWRegressor
 from varifold.base.learner import is_regressor
 from varifold.client import RemoteClassifier, RemoteRegressor, ServerError
-from varifold.errors import DataError, FeatureValueError, ParameterError, UnknownNameError
+from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
 from varifold.evaluate import prequential
 
 _numbers = itertools.count()
@@ -168,3 +168,21 @@ def test_intervals_and_sets_of_a_server(shared: Server) -> None:
             assert labels.predict_set_one(x, coverage) == classifier.predict_set_one(x, coverage)
         with pytest.raises(ParameterError, match=r"has no coverage 0\.7, only 0\.5, 0\.9"):
             numbers.predict_interval_one(x, 0.7)
+
+
+def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
+    name = f"c{next(_numbers)}"
+    with RemoteRegressor(shared.url, name, method="arow") as remote:
+        assert remote.info()["method"] == "arowregressor"
+        for y in (math.inf, math.nan):
+            with pytest.raises(TargetError, match="pass a finite number"):
+                remote.learn_one({"f0": 1.0}, y)
+        for coverage in (None, "0.9", 1.0, True):
+            with pytest.raises(ParameterError, match="above 0 and below 1"):
+                remote.predict_interval_one({"f0": 1.0}, coverage)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="is there already, and a arowregressor, which is for regression"):
+        RemoteClassifier(shared.url, name, method="arow")
+    with pytest.raises(ParameterError, match="'nb3' is not for regression"):
+        RemoteRegressor(shared.url, f"c{next(_numbers)}", method="nb3")
+    with pytest.raises(ParameterError, match="'arowregressor' is not for classification"):
+        RemoteClassifier(shared.url, f"c{next(_numbers)}", method="arowregressor")

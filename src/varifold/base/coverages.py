@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real as Number
 from typing import Any, NamedTuple
 
 from varifold.base.params import Real
@@ -36,11 +37,18 @@ def plain_coverages(given: Sequence[Any]) -> tuple[float, ...]:
     return tuple(sorted(float(coverage) for coverage in given))
 
 
+def coverage_key(coverage: float) -> str:
+    """A coverage as the name of a field of JSON."""
+    return f"{coverage:.12g}"
+
+
 def coverage_index(owner: str, coverages: Sequence[float], coverage: float) -> int:
     """The place of a coverage; ParameterError, which says what to do, when errors are not measured for it."""
     for place, known in enumerate(coverages):
         if known == coverage:
             return place
+    if isinstance(coverage, bool) or not isinstance(coverage, Number) or not 0.0 < float(coverage) < 1.0:
+        raise ParameterError(f"a coverage lies above 0 and below 1, such as 0.9. Got {coverage!r} instead.")
     if not coverages:
         raise ParameterError(
             f"this {owner} gives no intervals or sets: it was made with coverages=(). Make it with "

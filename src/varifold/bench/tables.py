@@ -14,6 +14,7 @@ from varifold.base.plugins import entry_points_of, from_entry_point
 from varifold.bench.published import read_published
 from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, Variant
 from varifold.errors import DataError, UnknownNameError
+from varifold.evaluate import METRICS, NUMBER_METRICS
 
 __all__ = ["GROUP", "find_table", "table_names", "tables"]
 
@@ -135,6 +136,8 @@ def _from_file(path: Path, name: str) -> Table:
 
 _NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
 """What each part of a table's file has to say."""
+_KNOWN = sorted({*METRICS, *NUMBER_METRICS, "seconds"})
+"""Metrics that a table can show."""
 _PARTS: dict[str, type[Any]] = {"setting": Setting, "data": Data, "method": Method, "variant": Variant}
 _KINDS: dict[Any, tuple[type, str]] = {
     str: (str, "text"),
@@ -150,16 +153,29 @@ def _check_parts(raw: dict[str, Any]) -> None:
     """Refuse a table without settings, data sets or methods, and parts that leave out what they have to say."""
     for part, needed in _NEEDED.items():
         given = raw.get(part)
-        if not isinstance(given, list) or not given:
+        if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
             raise DataError(f"it needs at least one [[{part}]]")
         for number, each in enumerate(given, 1):
             missing = next((name for name in needed if name not in each), None)
             if missing is not None:
                 raise DataError(f"[[{part}]] number {number} has no {missing}")
     _check_values(Table, raw, "")
+    for name in ("metrics", "notes", "also", "columns"):
+        _check_texts(name, raw.get(name, []))
+    unknown = next((name for name in raw.get("metrics", []) if name not in _KNOWN), None)
+    if unknown is not None:
+        raise DataError(f"there is no metric {unknown!r}{nearest(unknown, _KNOWN)}")
     for part, cls in _PARTS.items():
-        for number, each in enumerate(raw.get(part, []), 1):
+        given = raw.get(part, [])
+        if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+            raise DataError(f"{part} must be written as [[{part}]]. Got {given!r} instead")
+        for number, each in enumerate(given, 1):
             _check_values(cls, each, f" of [[{part}]] number {number}")
+
+
+def _check_texts(name: str, value: Any) -> None:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise DataError(f"{name} must be a list of texts. Got {value!r} instead")
 
 
 def _check_values(cls: type[Any], raw: dict[str, Any], where: str) -> None:

@@ -15,7 +15,7 @@ from varifold.base.nearest import nearest
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
 from varifold.cli import source
 from varifold.cli.numbers import positive
-from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
+from varifold.cli.tasks import default_regressor, parse_spec, say_if_numbers, say_number
 from varifold.errors import ParameterError
 
 
@@ -117,7 +117,7 @@ def _fields(args: argparse.Namespace) -> Any:
 
 def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
     """The learner to start with, and what makes the regressor to change to if the first labels are numbers."""
-    spec = parse_model(args.model or "auto")
+    spec = parse_spec(args.model or "auto", args.target_type)
 
     def regressor() -> ModelSpec:
         return regressor_for(spec) if args.model else parse_model(default_regressor())

@@ -44,6 +44,20 @@ def for_target(
     return spec
 
 
+def parse_spec(text: str, target_type: str | None = None) -> ModelSpec:
+    """The learner that a text names; parameters that only the regressor of that name has make it the regressor."""
+    try:
+        return parse_model(text)
+    except ParameterError as wrong:
+        name, _, rest = text.partition(":")
+        if target_type == "class" or f"{name}regressor" not in models:
+            raise
+        try:
+            return parse_model(f"{name}regressor:{rest}")
+        except ParameterError:
+            raise wrong from None
+
+
 def say_number(spec: ModelSpec, how: str) -> None:
     """Say on standard error that the target is a number, how that was decided, and who predicts it."""
     print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
@@ -82,9 +96,9 @@ def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
             f"the target holds {len(labels)} numbers, each taken as a class; --target-type number predicts them",
             file=sys.stderr,
         )
-    elif len(labels) > _MANY and len(labels) == scored:
+    elif len(labels) > _MANY and 2 * len(labels) > scored:
         print(
-            f"every one of the {len(labels)} instances has a label of its own, such as {labels[0]!r}; a number to "
-            "predict has to be written as one: 1234.5",
+            f"the {scored} instances have {len(labels)} different labels, such as {labels[0]!r}; a number to predict "
+            "has to be written as one: 1234.5 (--decimal , for 1234,5)",
             file=sys.stderr,
         )

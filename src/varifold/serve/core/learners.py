@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from varifold import perkey
+from varifold.base.coverages import coverage_key
 from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
@@ -109,9 +110,9 @@ def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:
         return {}
     known = as_dict(x)
     if hasattr(learner, "predict_interval_one"):
-        pairs = {f"{c:g}": learner.predict_interval_one(known, c) for c in coverages}
+        pairs = {coverage_key(c): learner.predict_interval_one(known, c) for c in coverages}
         return {"intervals": {c: [v if math.isfinite(v) else None for v in pair] for c, pair in pairs.items()}}
-    held = {f"{c:g}": learner.predict_set_one(known, c) for c in coverages}
+    held = {coverage_key(c): learner.predict_set_one(known, c) for c in coverages}
     return {"sets": {c: [label for label in learner.classes if label in some] for c, some in held.items()}}
 
 

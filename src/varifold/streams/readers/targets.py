@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.errors import VarifoldWarning
+from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
@@ -37,6 +37,22 @@ def decide_target_type(context: Context, block: Block) -> None:
     """Settle, from the first block that has labels, whether the target is a class or a number."""
     if context.target_type is None and (block.codes >= 0).any():
         context.target_type = "number" if is_quantity(block) else "class"
+        if context.target_type == "class":
+            _refuse_few_texts(block)
+
+
+def _refuse_few_texts(block: Block) -> None:
+    """Refuse a target of measurements among which a few are texts: as classes they would be learned in vain."""
+    codes = block.codes[block.codes >= 0]
+    found = [block.labels.values[code] for code in np.unique(codes).tolist()]
+    texts = [y for y in found if isinstance(y, str)]
+    numbers = [y for y in found if not isinstance(y, str)]
+    if texts and 10 * len(texts) <= len(found) and are_measured(numbers, len(codes)):
+        raise DataError(
+            f"the target holds {len(numbers):,} different numbers, such as {numbers[0]!r}, and {texts[0]!r}, which is "
+            f"none; if it means that there is no target, say absent=[{texts[0]!r}, ...] (--absent {texts[0]}), or take "
+            "every number as a class, target_type='class' (--target-type class)"
+        )
 
 
 def is_quantity(block: Block) -> bool:
