@@ -185,8 +185,10 @@ class KeyedLearner:
 
     def _targets(self, block: Block) -> Any:
         """Labels or numbers of a block's rows; None of each where it has none."""
-        found = with_numbers(block).targets if self._numeric else block.y
-        return [None] * len(block) if found is None else found.tolist() if self._numeric else found
+        if not self._numeric:
+            return block.y
+        numbers = with_numbers(block).targets
+        return [None] * len(block) if numbers is None else numbers.tolist()
 
     def _walk(
         self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]
