@@ -27,8 +27,10 @@ from varifold.errors import (
 if TYPE_CHECKING:
     import httpx
 
-_ATTEMPTS = 6
 _FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 2.0
+_PATIENCE = 30.0
+"""Seconds in which a server that is away or busy is asked again; a restart takes a few."""
 _ROWS = 2_000
 
 
@@ -178,21 +180,22 @@ class _RemoteLearner:
         """Send, and send again after growing pauses while the server is away or busy."""
         content = _json(body) if isinstance(body, dict) else body
         pause, repeated = _FIRST_PAUSE, False
-        for attempt in range(_ATTEMPTS):
+        until = time.monotonic() + _PATIENCE
+        while True:
+            last = time.monotonic() >= until
             try:
                 found = self._http.request(method, path, content=content)
             except self._httpx.TransportError as error:
-                if attempt == _ATTEMPTS - 1:
+                if last:
                     raise ServerError(f"{self.url} cannot be reached: {error}") from error
                 repeated = True
             else:
                 if repeated and found.status_code in again:
                     found.status_code = 200  # the first attempt arrived, only its answer was lost
-                if found.status_code not in (429, 503) or attempt == _ATTEMPTS - 1:
+                if found.status_code not in (429, 503) or last:
                     return _checked(found, accepted)
             time.sleep(pause)
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[misc]

@@ -75,7 +75,7 @@ def test_errors_are_ours(remote: RemoteClassifier, shared: Server) -> None:
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("varifold.client._PATIENCE", 0.3)
     with RemoteClassifier("http://127.0.0.1:9", "m") as remote, pytest.raises(ServerError, match="cannot be reached"):
         remote.predict_one({"a": 1.0})
 
