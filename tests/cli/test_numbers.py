@@ -190,3 +190,13 @@ def test_parameters_of_the_regressor_mean_the_regressor(tmp_path: Path, capsys: 
     assert "autoregressor" in capsys.readouterr().out
     assert main(["run", str(file), "--target", "price", "--model", "auto:lost=absolute"]) == 2
     assert "AutoClassifier has no parameter 'lost'" in capsys.readouterr().err
+
+
+def test_a_comparison_skips_rows_without_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.csv"
+    file.write_text("\n".join(["a,price", *(f"{i % 7},{101.5 + i * 1.25 if i % 9 else ''}" for i in range(200))]))
+    options = ["--data", str(file), "--target", "price", "--store", str(tmp_path / "s.sqlite")]
+    assert main(["bench", "run", *options, "--models", "arow,auto:loss=absolute"]) == 0
+    table = capsys.readouterr().out
+    assert "autoregressor:loss=absolute" in table
+    assert "MAE" in table

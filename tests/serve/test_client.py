@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -78,3 +78,15 @@ def test_a_classifiers_name_means_its_regressor() -> None:
     assert made.r == 0.5
     with pytest.raises(ParameterError, match="OGD is for classification; VarifoldRegressor is for regression"):
         VarifoldRegressor("ogd").fit(frame, y)
+
+
+def test_intervals_are_the_learners() -> None:
+    frame = pd.DataFrame(
+        {"load": [float(i % 10) for i in range(300)], "noise": np.random.default_rng(0).normal(size=300)}
+    )
+    reg = VarifoldRegressor("arow:coverages=(0.8,)").fit(frame, frame["load"] + frame["noise"])
+    found = reg.predict_interval(frame[:5], 0.8)
+    wanted = [reg.model_.predict_interval_one(x, 0.8) for x in frame[:5].to_dict("records")]
+    assert found.tolist() == [list(each) for each in wanted]
+    with pytest.raises(ParameterError, match=r"no coverage 0\.9, only 0\.8"):
+        reg.predict_interval(frame[:5])

@@ -28,6 +28,7 @@ __all__ = [
     "Nested",
     "parameters",
     "parse_model",
+    "parse_spec",
     "parse_value",
     "regressor_for",
     "split_name",
@@ -158,6 +159,20 @@ def parse_model(text: str) -> ModelSpec:
     spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
     spec()
     return spec
+
+
+def parse_spec(text: str, target_type: str | None = None) -> ModelSpec:
+    """The learner that a text names; parameters that only the regressor of that name has make it the regressor."""
+    try:
+        return parse_model(text)
+    except ParameterError as wrong:
+        name, _, rest = text.partition(":")
+        if target_type == "class" or f"{name}regressor" not in models:
+            raise
+        try:
+            return parse_model(f"{name}regressor:{rest}")
+        except ParameterError:
+            raise wrong from None
 
 
 def regressor_for(spec: ModelSpec) -> ModelSpec:

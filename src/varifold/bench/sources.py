@@ -130,7 +130,7 @@ def _read(files: Files) -> FileData:
     if _content(files.paths) != files.content:
         raise DataError(f"{name} has changed since the run was planned; start it again")
     options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in files.reading.items()}
-    blocks = list(read(list(files.paths), target=files.target, **options).blocks())
+    blocks = list(read(list(files.paths), target=files.target, unlabelled="keep", **options).blocks())
     if not blocks:
         raise DataError(f"{name} has no instances")
     return FileData(name, concatenate(blocks))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.learner import is_regressor
-from varifold.base.spec import parse_model, regressor_for
+from varifold.base.spec import parse_model, parse_spec, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
 from varifold.errors import ParameterError
@@ -114,8 +114,7 @@ def _short(label: str, load: str) -> str:
 def check_models(models: str) -> list[str]:
     """The learners of a list, refused where one cannot be made or stands there twice."""
     listed = split_models(models)
-    for text in listed:
-        parse_model(text)
+    listed = [parse_spec(text).text for text in listed]
     if len(set(listed)) < len(listed) or not listed:
         raise ParameterError(f"the learners must be different and at least one. Got {models!r} instead.")
     return listed

@@ -12,10 +12,10 @@ from typing import Any
 
 from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
-from varifold.base.spec import ModelSpec, parse_model, regressor_for
+from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
 from varifold.cli import source
 from varifold.cli.numbers import positive
-from varifold.cli.tasks import default_regressor, parse_spec, say_if_numbers, say_number
+from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
 from varifold.errors import ParameterError
 
 

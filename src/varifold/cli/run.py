@@ -9,14 +9,14 @@ from typing import Any
 from varifold import perkey
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
-from varifold.base.spec import ModelSpec, split_pairs
+from varifold.base.spec import ModelSpec, parse_spec, split_pairs
 from varifold.cli import costs, details, keyed, remembered, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
-from varifold.cli.tasks import for_target, parse_spec, say_if_numbers
+from varifold.cli.tasks import for_target, say_if_numbers
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
 from varifold.streams import vary

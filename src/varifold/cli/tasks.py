@@ -44,20 +44,6 @@ def for_target(
     return spec
 
 
-def parse_spec(text: str, target_type: str | None = None) -> ModelSpec:
-    """The learner that a text names; parameters that only the regressor of that name has make it the regressor."""
-    try:
-        return parse_model(text)
-    except ParameterError as wrong:
-        name, _, rest = text.partition(":")
-        if target_type == "class" or f"{name}regressor" not in models:
-            raise
-        try:
-            return parse_model(f"{name}regressor:{rest}")
-        except ParameterError:
-            raise wrong from None
-
-
 def say_number(spec: ModelSpec, how: str) -> None:
     """Say on standard error that the target is a number, how that was decided, and who predicts it."""
     print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)

@@ -84,6 +84,12 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
         found: NDArray[np.float64] = self.model_.run_block(block, np.arange(1, len(block) + 1))
         return found
 
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Where the target of each row lies: low and high, of a learner with this coverage (`auto` has 0.9)."""
+        check_is_fitted(self, "model_")
+        block = block_of(*self._read(X, self._columns))
+        return np.array(self.model_.predict_interval_many(block, coverage), dtype=np.float64).reshape(len(block), 2)
+
     def _learn(
         self,
         learner: Any,
