@@ -309,12 +309,18 @@ def test_bad_coverages_are_refused_when_made(bad: Any) -> None:
         AROWRegressor(coverages=bad)
 
 
-@pytest.mark.parametrize("bad", [0.8, 0.0, 1.0, math.nan, "0.9", None])
-def test_a_coverage_that_is_not_measured_is_refused(bad: Any) -> None:
-    with pytest.raises(ParameterError, match=r"has no coverage .*, only 0.9.*make it with coverages=\(0.9, "):
-        AutoRegressor().predict_interval_one({"a": 1.0}, bad)
+def test_a_coverage_that_is_not_measured_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"has no coverage 0.8, only 0.9.*make it with coverages=\(0.9, 0.8"):
+        AutoRegressor().predict_interval_one({"a": 1.0}, 0.8)
     with pytest.raises(ParameterError, match=r"made with coverages=\(\)"):
-        AROW().predict_set_many([{"a": 1.0}], bad)
+        AROW().predict_set_many([{"a": 1.0}], 0.8)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, 90, True, math.nan, "0.9", None])
+def test_what_is_no_coverage_is_refused(bad: Any) -> None:
+    for ask in (AutoRegressor().predict_interval_one, AROW().predict_set_one):
+        with pytest.raises(ParameterError, match="above 0 and below 1"):
+            ask({"a": 1.0}, bad)
 
 
 def test_learners_with_coverages_are_not_merged() -> None:
