@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,27 @@ class PlainTracking:
             self.weights[name] = self.weights.get(name, 0.0) + self.rate * error * v / norm
 
 
+def moved(targets: list[float], *more: float) -> list[float]:
+    """These targets and more; those far from the former are moved to four third quartiles of the distances."""
+    found = [*targets, *more]
+    if len(targets) < 8:
+        return found
+    centre = sorted(targets)[len(targets) // 2]
+    unit = sorted(abs(y - centre) for y in targets)[3 * len(targets) // 4 - 1]
+    if unit == 0.0 or 8 * sum(abs(y - centre) > 20.0 * unit for y in targets) > len(targets):
+        return found
+    return [y if abs(y - centre) <= 20.0 * unit else centre + math.copysign(4.0 * unit, y - centre) for y in found]
+
+
 class PlainAutoRegressor:
-    """For numeric features that are scaled by `scaled(x, w, commit)`; no target may be an outlier."""
+    """For numeric features that are scaled by `scaled(x, w, commit)`."""
 
     def __init__(self, loss: str, scaler: Any) -> None:
+        self.loss = loss
         self.absolute = loss == "absolute"
+        self.first: list[tuple[dict[str, float], float, float]] | None = []
+        self.learned: list[float] = []
+        self.offset, self.before, self.run = 0.0, math.nan, list[float]()
         self.scaler = scaler
         self.learners = [
             AROWRegressor(),
@@ -92,13 +109,57 @@ class PlainAutoRegressor:
         mean, deviation = self.statistics()
         if deviation == 0.0:
             return mean
-        return float(mean + deviation * self.portions() @ self.ask(x))
+        return float(self.offset + mean + deviation * self.portions() @ self.ask(x))
+
+    def warm_up(self, x: dict[str, float], y: float, w: float) -> float:
+        """Keep the first 32 instances; learn them again when an outlier among them is found. The target to learn."""
+        assert self.first is not None
+        if len(self.first) in (8, 16, 32):
+            targets = moved([t for _, t, _ in self.first])
+            if targets != self.learned:
+                again = PlainAutoRegressor(self.loss, type(self.scaler)("standard"))
+                again.first = None
+                for (xs, _, ws), target in zip(self.first, targets, strict=True):
+                    again.learn(xs, target, ws)
+                self.__dict__.update({**again.__dict__, "first": self.first, "learned": targets})
+        if len(self.first) == 32:
+            self.first = None
+            return y
+        target = moved([t for _, t, _ in self.first], y)[-1]
+        self.first.append((x, y, w))
+        self.learned.append(target)
+        return target
+
+    def without_outlier(self, y: float, answer: float, deviation: float) -> float:
+        """The target less the level's offset, not further from the answer than errors are."""
+        most = 12.0 * self.typical * deviation
+        if abs(y - self.offset - answer) > most and abs(y - self.before - answer) <= most:
+            self.offset, self.before = self.before, self.offset
+        error = y - self.offset - answer
+        if self.rounds < 30 or abs(error) <= most:
+            self.run = []
+            return y - self.offset
+        if self.run and self.run[-1] * error < 0.0:
+            self.run = []
+        self.run.append(error)
+        sizes = np.abs(self.run[-6:])
+        if len(sizes) == 6 and sizes.max() <= 2.0 * sizes.min():
+            self.before, self.offset = self.offset, self.offset + float(np.mean(self.run[-3:]))
+            self.run = []
+            return y - self.offset
+        if len(self.run) > 5:
+            most = max(most, 12.0 * deviation) if len(self.run) <= 30 else math.inf
+        return answer + float(np.clip(error, -most, most))
 
     def learn(self, x: dict[str, float], y: float, w: float) -> None:
+        if self.first is not None:
+            y = self.warm_up(x, y, w)
         mean, deviation = self.statistics()
         known = {name: v for name, v in x.items() if name in self.scaler.past}
         if deviation > 0.0:
-            self.learn_combination(self.ask(known), (y - mean) / deviation, w)
+            z = self.ask(known)
+            y = self.without_outlier(y, float(mean + deviation * self.portions() @ z), deviation)
+            self.learn_combination(z, (y - mean) / deviation, w)
         self.targets.append((y, w))
         scaled = self.scaler.scaled(x, w, True)
         for place, learner in enumerate(self.learners):
@@ -110,7 +171,7 @@ class PlainAutoRegressor:
     def learn_combination(self, z: np.ndarray, y: float, w: float) -> None:
         rate = 1.0 / min(self.rounds + 1, 200)
         self.typical += rate * (abs(y - self.portions() @ z) - self.typical)
-        self.square += rate * ((y - z[-1]) ** 2 - self.square)
+        self.square += rate * (min((y - z[-1]) ** 2, 1e6) - self.square)
         self.rounds += 1
         losses = np.minimum(np.abs(y - z) / (4.0 * self.typical), 1.0)
         held = np.exp(self.log_weights - 3.0 * min(w, 1.0) * (losses if self.absolute else losses**2))

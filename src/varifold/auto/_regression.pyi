@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -7,9 +7,11 @@ from varifold._engine.regression_model import RegressionModel
 
 class AutoRegression(RegressionModel):
     names: list[str]
+    earlier: bool
+    complete: bool
     def __init__(
         self,
-        experts: Sequence[tuple[str, RegressionModel, bool, int]],
+        make: Callable[[], Sequence[tuple[str, RegressionModel, bool, int]]],
         absolute: bool = False,
         share: float = 0.01,
         eta: float = 3.0,
@@ -20,6 +22,7 @@ class AutoRegression(RegressionModel):
     def stack_weights(self) -> dict[str, float]: ...
     def weight_history(self) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def typical_error(self) -> float: ...
+    def error_means(self) -> tuple[float, float, float, int]: ...
     def notes(self) -> list[str]: ...
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...

@@ -6,7 +6,9 @@ exponentially weighted mixture of the experts and the stack, with a little of th
 the error over the typical error of the answers, at most WORST of them, squared or not, over its largest value: it lies in
 [0, 1], so that over T rounds the mixture's summed loss exceeds that of the best of the k experts and the stack by at most
 ln(k + 4) / eta + T eta / 8 plus the price of sharing. Experts learn targets without outliers: what lies more than OUTLIER
-typical errors from the answer is moved there, unless IN_A_ROW of them came on the same side: then the level has changed.
+typical errors from the answer is moved there. After IN_A_ROW of them on the same side either the level has changed (see
+`_levels`), or errors are of another size: then the bound is OUTLIER deviations, and after LASTING in a row there is none.
+Outliers among the first targets, before errors are known, are found by the targets themselves (see `_first`).
 """
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from libc.math cimport fabs, isfinite, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model, model_calls
 from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
@@ -25,8 +27,10 @@ from varifold._numeric.hedge cimport (
     FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size,
     experts_weights,
 )
-from varifold._numeric.memory cimport allocate
+from varifold._numeric.memory cimport allocate, out_of_memory
+from varifold.auto._first cimport FIRST, WIDEST, Bounds, FirstInstances, moved
 from varifold.auto._history cimport ROWS, history_free, history_make, history_row
+from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_jumped, level_note, level_return, level_step
 from varifold.auto._views cimport as_columns, views_free, views_reserve, without_new
 
 from varifold._engine.state import checked_array
@@ -34,13 +38,17 @@ from varifold._engine.state import checked_array
 cdef double WORST = 4.0        # typical errors at which a loss reaches its largest value
 cdef double HUBER = 3.0        # typical errors beyond which the stack counts an error as that much
 cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved towards the answer
-cdef double IN_A_ROW = 5.0     # so many outliers on the same side are a new level, and are learned as they are
+cdef double IN_A_ROW = 5.0     # more outliers on the same side are a new level, or errors of another size
+cdef double LASTING = 30.0     # more outliers on the same side are learned as they are
 cdef double FIRST_ROUNDS = 30.0  # before so many rounds no target is taken for an outlier
 cdef double MEMORY = 200.0     # rounds over which the typical error is averaged
 cdef double FAR = 1e6          # no expert's answer is further from the mean, in deviations
 cdef double SMALLEST = 1e-9    # of a typical error, in deviations
 cdef double HEAVIEST = 100.0   # a sample weight counts no more in the stack
 cdef double DRIFT = 1e-5       # added to the variances of the stack's weights each round
+
+LATER = {"errors": 4, "level": LEVEL_NUMBERS}    # arrays that files of the first edition lack
+
 
 cdef inline double within(double z) noexcept nogil:
     """A number of deviations, no larger than FAR."""
@@ -54,22 +62,33 @@ cdef enum:
     ROW = 3                # above the answer counted up from 0, below it down
 
 
-cdef class AutoRegression(RegressionModel):
-    """Experts given as (name, model, sees columns only, most slots or 0), and what combines them."""
+cdef enum:
+    RECENT = 0
+    USUAL = 1
+    USUAL_SQUARE = 2
+    MEASURED = 3
 
-    def __cinit__(self, experts, bint absolute=False, double share=0.01, double eta=3.0, double trust=4.0,
+
+cdef class AutoRegression(RegressionModel):
+    """Experts, which `make()` gives as (name, model, sees columns only, most slots or 0), and what combines them."""
+
+    def __cinit__(self, make, bint absolute=False, double share=0.01, double eta=3.0, double trust=4.0,
                   double doubt=1.0):
         cdef int e, k
+        experts = make()
+        self.make = make
+        self.settings = (absolute, share, eta, trust, doubt)
         self.names = [name for name, *_ in experts]
         self.models = [model for _, model, *_ in experts]
         k = self.k = len(self.models)
         self.absolute = absolute
         self.sees_empty = True
         self.wants_columns = True
-        self.prepares = any(model.prepares for model in self.models)
+        self.prepares = True
         self.calls = model_calls()
         self.regress = regression_calls()
         self.own = Target()
+        self.first = FirstInstances()
         self.inner = <void**> allocate(k * sizeof(void*))
         if self.inner == NULL:
             raise MemoryError
@@ -77,6 +96,8 @@ cdef class AutoRegression(RegressionModel):
         self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
         self.arrays.scratch(<void**> &self.disabled, FIXED, 1, INT64, k)
         self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 4)
+        self.arrays.declare("errors", <void**> &self.errors, FIXED, 1, FLOAT64, True, 4)
+        self.arrays.declare("level", <void**> &self.level, FIXED, 1, FLOAT64, True, LEVEL_NUMBERS)
         self.arrays.declare("stack", <void**> &self.mean, FIXED, 1, FLOAT64, True, k + 1)
         self.arrays.declare("covariance", <void**> &self.cov, FIXED, k + 1, FLOAT64, False, k + 1)
         self.arrays.scratch(<void**> &self.answer_of, FIXED, 1, FLOAT64, k + 1)
@@ -124,13 +145,65 @@ cdef class AutoRegression(RegressionModel):
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         cdef int e
+        if not self.first.over:
+            self.prepare_first(slots, n, n_new)
         for e in range(self.k):
             if not self.disabled[e]:
                 self.calls.prepare(self.inner[e], slots, n, n_new, y)
         return 0
 
+    cdef int prepare_first(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
+        """Room to keep the instance; the first ones are learned again where an outlier was among them."""
+        if self.first.count < FIRST and n + n_new < WIDEST and self.first.reserve(self.first.count, n + n_new + 1) < 0:
+            return out_of_memory()
+        if self.first.differs():
+            with gil:
+                self.relearn()
+                self.relearned.prepare(slots, n, n_new, 0)
+        return 0
+
+    cdef int relearn(self) except -1:
+        """Let new experts learn the first instances without their outliers, in a model that nobody sees yet."""
+        cdef AutoRegression fresh = AutoRegression(self.make, *self.settings)
+        cdef View* v
+        cdef Py_ssize_t i
+        cdef Bounds bounds = self.first.bounds()
+        self.relearned = None
+        fresh.first.end()
+        fresh.attach(self.space)
+        fresh.attach_target(self.target)
+        fresh.grow(self.capacity)
+        for i in range(self.first.count):
+            v = &self.first.rows[i].view
+            fresh.prepare(v.slot, v.n, 0, 0)
+            fresh.learn_target(v, moved(bounds, self.first.rows[i].y), self.first.rows[i].w)
+        self.relearned = fresh
+        return 0
+
+    cdef int take_over(self) except -1:
+        """Become the model that learned the first instances again."""
+        cdef AutoRegression other = self.relearned
+        cdef Py_ssize_t i, d = self.k + 1
+        cdef Bounds bounds = self.first.bounds()
+        for i in range(self.first.count):
+            self.first.rows[i].learned = moved(bounds, self.first.rows[i].y)
+        self.models, self.own, self.relearned = other.models, other.own, None
+        memcpy(self.inner, other.inner, self.k * sizeof(void*))
+        memcpy(self.disabled, other.disabled, self.k * sizeof(int64_t))
+        memcpy(self.numbers, other.numbers, 4 * sizeof(double))
+        memcpy(self.errors, other.errors, 4 * sizeof(double))
+        memcpy(self.level, other.level, sizeof(Level))
+        memcpy(self.mean, other.mean, d * sizeof(double))
+        memcpy(self.cov, other.cov, d * d * sizeof(double))
+        self.history, other.history = other.history, self.history
+        self.weights, other.weights = other.weights, self.weights
+        return 0
+
     cdef void forget(self, int32_t slot) noexcept nogil:
         cdef int e
+        self.first.forget(slot)
+        if self.relearned is not None:
+            self.calls.forget(<void*> self.relearned, slot)
         for e in range(self.k):
             if not self.disabled[e]:
                 self.calls.forget(self.inner[e], slot)
@@ -176,25 +249,43 @@ cdef class AutoRegression(RegressionModel):
         if self.own.deviation <= 0.0:
             return self.own.mean
         self.ask(v)
+        return self.answer() + self.level.offset
+
+    cdef double answer(self) noexcept nogil:
+        """The mixture of what was asked, in the target's units and before the offset of the level."""
         return self.own.mean + self.own.deviation * self.mixed()
 
     # ---------------------------------------------------------------- learning
 
     cdef double without_outlier(self, double y) noexcept nogil:
-        """The target, moved towards the answer where it lies further away than errors do."""
-        cdef double answer, most
+        """The target less the offset of the level, moved towards the answer where it lies further away than errors do."""
+        cdef double residual, most
         cdef double* row = &self.numbers[ROW]
         if self.numbers[COUNT] < FIRST_ROUNDS or self.own.deviation <= 0.0:
-            return y
-        answer = self.own.mean + self.own.deviation * self.mixed()
+            return self.at_level(y)
         most = OUTLIER * self.numbers[TYPICAL] * self.own.deviation
-        if fabs(y - answer) <= most:
+        residual = self.at_level(y) - self.answer()
+        if fabs(residual) > most and self.level.has_before and fabs(y - self.level.before - self.answer()) <= most:
+            level_return(self.level)
+            residual = self.at_level(y) - self.answer()
+        if fabs(residual) <= most:
             row[0] = 0.0
-            return y
-        row[0] = max(row[0], 0.0) + 1.0 if y > answer else min(row[0], 0.0) - 1.0
+            return self.at_level(y)
+        row[0] = max(row[0], 0.0) + 1.0 if residual > 0.0 else min(row[0], 0.0) - 1.0
+        level_note(self.level, residual)
+        if fabs(row[0]) > IN_A_ROW and level_jumped(self.level):
+            level_step(self.level)
+            row[0] = 0.0
+            return self.at_level(y)
+        if fabs(row[0]) > LASTING:
+            return self.at_level(y)
         if fabs(row[0]) > IN_A_ROW:
-            return y
-        return answer + most if y > answer else answer - most
+            most = max(most, OUTLIER * self.own.deviation)
+        return self.answer() + (min(residual, most) if residual > 0.0 else max(residual, -most))
+
+    cdef double at_level(self, double y) noexcept nogil:
+        """The target less the offset of the level."""
+        return y - self.level.offset
 
     cdef void judge(self, double z, double w) noexcept nogil:
         """Losses of experts and stack for a target of z deviations."""
@@ -232,13 +323,18 @@ cdef class AutoRegression(RegressionModel):
         cdef int e
         cdef double z, error, rate, kept
         cdef double* row
-        cdef View* known = without_new(&self.views, v)
+        cdef View* known
+        self.earlier = False
+        if not self.first.over:
+            y = self.warm_up(v, y, w)
+        known = without_new(&self.views, v)
         if self.own.deviation > 0.0:
             self.ask(known)
         kept = self.without_outlier(y)
         if self.own.deviation > 0.0:
             z = within((kept - self.own.mean) / self.own.deviation)
             error = fabs(z - self.mixed())
+            self.note_error(error * self.own.deviation)
             rate = 1.0 / min(self.numbers[COUNT] + 1.0, MEMORY)
             self.numbers[TYPICAL] += rate * (error - self.numbers[TYPICAL])
             error = z - self.answer_of[self.k]
@@ -251,6 +347,30 @@ cdef class AutoRegression(RegressionModel):
         row = history_row(&self.history, v.step)
         if row != NULL:
             experts_weights(&self.weights, row)
+
+    cdef double warm_up(self, View* v, double y, double w) noexcept nogil:
+        """Keep one of the first instances; its target, moved if it is an outlier among those before."""
+        cdef double kept
+        if self.relearned is not None:
+            with gil:
+                self.take_over()
+        self.first.checked = self.first.count
+        if self.first.count == FIRST:
+            self.first.end()
+            return y
+        kept = moved(self.first.bounds(), y)
+        self.first.keep(v, y, kept, w)
+        return kept
+
+    cdef void note_error(self, double error) noexcept nogil:
+        """Count the error of an answer, in the target's units, for the report."""
+        cdef double* e = self.errors
+        cdef double slow
+        e[MEASURED] += 1.0
+        slow = 1.0 / min(e[MEASURED], 1000.0)
+        e[RECENT] += (error - e[RECENT]) / min(e[MEASURED], 50.0)
+        e[USUAL] += (error - e[USUAL]) * slow
+        e[USUAL_SQUARE] += (min(error * error, 1e300) - e[USUAL_SQUARE]) * slow
 
     cdef void teach(self, View* v, double y, double w) noexcept nogil:
         """Let the experts learn; the number of features may disable some."""
@@ -338,8 +458,13 @@ cdef class AutoRegression(RegressionModel):
         return steps, np.array(rows).reshape(len(steps), self.k + 1)
 
     def typical_error(self):
-        """Mean absolute error of about the last 200 answers, in the target's units."""
-        return self.numbers[TYPICAL] * self.own.deviation
+        """Mean absolute error of about the last 200 answers, in the target's units; NaN before the first."""
+        return self.numbers[TYPICAL] * self.own.deviation if self.numbers[COUNT] > 0.0 else float("nan")
+
+    def error_means(self):
+        """Mean error of about 50 and of about 1,000 answers, the deviation of these errors, and how many were measured."""
+        cdef double* e = self.errors
+        return e[RECENT], e[USUAL], max(e[USUAL_SQUARE] - e[USUAL] * e[USUAL], 0.0) ** 0.5, int(e[MEASURED])
 
     def notes(self):
         cdef int e
@@ -357,9 +482,11 @@ cdef class AutoRegression(RegressionModel):
         cdef double[::1] held = np.zeros(experts_size(&self.weights))
         experts_dump(&self.weights, &held[0])
         steps, rows = self.weight_history()
-        arrays = {**RegressionModel.dump(self, size), "weights": np.asarray(held), "own": self.own.dump(),
+        arrays = {**RegressionModel.dump(self, size), **self.first.dump(), "weights": np.asarray(held), "own": self.own.dump(),
                   "history.step": steps, "history.weights": rows,
                   "history.every": np.array([self.history.every], dtype=np.int64)}
+        if self.earlier:
+            arrays = {key: array for key, array in arrays.items() if key not in LATER}
         for e in range(self.k):
             if not self.disabled[e]:
                 arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
@@ -368,8 +495,12 @@ cdef class AutoRegression(RegressionModel):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef double[::1] held = checked_array(arrays, "weights", "f", (experts_size(&self.weights),))
         cdef int e
-        own = [key for key in arrays if not key.split(".")[0].isdigit()]
-        self.arrays.fill({key: arrays[key] for key in own}, self.space.size if self.alone else -1, capacity, 1)
+        own = {key: array for key, array in arrays.items() if not key.split(".")[0].isdigit()}
+        self.earlier = not self.complete and not LATER.keys() & own.keys()
+        if self.earlier:
+            own = {**own, **{key: np.zeros(n) for key, n in LATER.items()}}
+        self.first.fill(own, self.space.size)
+        self.arrays.fill(own, self.space.size if self.alone else -1, capacity, 1)
         experts_fill(&self.weights, &held[0])
         self.own.fill({"target": arrays["own"]})
         self.fill_history(arrays)
@@ -397,4 +528,4 @@ cdef class AutoRegression(RegressionModel):
                 self.history.weights[i * (self.k + 1) + e] = rows[i, e]
 
     def nbytes(self):
-        return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)
+        return self.arrays.nbytes() + self.first.nbytes() + sum(model.nbytes() for model in self.models)

@@ -21,7 +21,7 @@ from varifold.auto.first_edition import (
     first_experts,
     made,
 )
-from varifold.auto.report import AutoReport, ExpertState, changes, drifts
+from varifold.auto.report import AutoReport, ExpertState, changes, drifts, risen_share
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
@@ -215,6 +215,7 @@ class AutoClassifier(VaryingClassifier):
         steps, weights = model.weight_history()
         heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
         recent = model.recent()
+        risen = risen_share(self.steps, recent["error"], recent["error_long"])
         weights_now = model.expert_weights()
         return AutoReport(
             steps=self.steps,
@@ -222,7 +223,7 @@ class AutoClassifier(VaryingClassifier):
             history_steps=steps,
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, recent, self.unit_changes, unlearned),
+            changes=changes(self.steps, features, risen, self.unit_changes, unlearned),
             drifts=drifts(model.alarm_records(), model.change_records()),
             notes=tuple(model.notes()),
             recent=recent,

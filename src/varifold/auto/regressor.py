@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from varifold._engine.regression_model import RegressionModel
 from varifold.auto._regression import AutoRegression
-from varifold.auto.report import NumberReport, changes
+from varifold.auto.report import NumberReport, changes, risen_number
 from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
 from varifold.base.files import Arrays
@@ -27,6 +28,8 @@ from varifold.neighbours._neighboursregressor import NeighboursRegression
 Expert = tuple[str, RegressionModel, bool, int]
 FIRST = ["linear", "linear, full", "additive", "tracking", "tracking, slow", "presence", "neighbours", "mean"]
 """The experts of files that name none."""
+EDITION = 2
+"""Files of the first edition hold no errors for the report and no level of the targets; the next learn begins both."""
 
 
 class AutoRegressor(VaryingRegressor):
@@ -60,8 +63,12 @@ class AutoRegressor(VaryingRegressor):
     mixture's summed loss exceeds that of the best of the k experts and the stack by at most
     ln(k + 4) / 3 + 3 T / 8 + T ln(1 / (1 - .01)) / 3, and with bounded squared errors, which are mixable, by far less.
 
-    *Outliers.* After 30 instances a target more than twelve typical errors from the answer is moved to that distance
-    before anything learns it. After five in a row on the same side the level has changed: they are learned as they are.
+    *Outliers.* The first 32 instances are kept. A target among them that lies more than twenty times the third quartile
+    of the distances from their median is an outlier, unless one in eight is: the experts begin again and learn these
+    instances with it moved. Later a target more than twelve typical errors from the answer is moved to that distance
+    before anything learns it. After five in a row on the same side, the largest off by at most twice as much as the
+    smallest, the level has changed: an offset takes the jump, and steps back with the first target that is at the old
+    level again. If they are not of one size, they are moved to twelve deviations, and after thirty learned as they are.
 
     *Cost.* O(500 present + min(known, 128)^2 + 64^3), and that of `WindowForestRegressor`.
 
@@ -102,9 +109,7 @@ class AutoRegressor(VaryingRegressor):
         )
 
     def _model(self) -> AutoRegression:
-        known = _experts(self._window)
-        chosen = [expert for expert in known if self._names is None or expert[0] in self._names]
-        return AutoRegression(chosen, self.loss == "absolute")
+        return AutoRegression(partial(_experts, self._window, self._names), self.loss == "absolute")
 
     def _fill_early(self) -> None:
         """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
@@ -112,14 +117,19 @@ class AutoRegressor(VaryingRegressor):
         self._engine = self._make_engine()
 
     def _header(self) -> dict[str, Any]:
-        return {**super()._header(), "experts": cast(AutoRegression, self._engine.model).names}
+        model = cast(AutoRegression, self._engine.model)
+        return {**super()._header(), "edition": 1 if model.earlier else EDITION, "experts": model.names}
 
     def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """The experts of a file."""
+        """The edition and the experts of a file; one that names no edition is of the first."""
         super()._apply_header(header)
         self._names = header.get("experts", FIRST)
         self._engine = self._make_engine()
-        if self._names != cast(AutoRegression, self._engine.model).names:
+        model = cast(AutoRegression, self._engine.model)
+        if header.get("edition", 1) not in range(1, EDITION + 1):
+            raise ValueError(f"a file of edition {header['edition']!r}; this version knows 1 to {EDITION}")
+        model.complete = header.get("edition", 1) == EDITION
+        if self._names != model.names:
             raise ValueError(f"experts that this version does not have: {self._names!r}")
 
     def _instances(self, arrays: Arrays) -> Arrays | None:
@@ -139,6 +149,8 @@ class AutoRegressor(VaryingRegressor):
         model = cast(AutoRegression, self._engine.model)
         features = self.features
         steps, weights = model.weight_history()
+        error, usual, deviation, answers = model.error_means()
+        risen = risen_number(answers, error, usual, deviation)
         heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
         return NumberReport(
             steps=self.steps,
@@ -146,19 +158,19 @@ class AutoRegressor(VaryingRegressor):
             history_steps=steps,
             history_weights=weights,
             features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, {"error": 0.0, "error_long": 0.0}, self.unit_changes, unlearned),
+            changes=changes(self.steps, features, risen, self.unit_changes, unlearned),
             notes=tuple(model.notes()),
             recent={},
             typical_error=model.typical_error(),
         )
 
 
-def _experts(window: int) -> list[Expert]:
-    """(name, model, looks at presence only, most slots or 0)."""
+def _experts(window: int, names: list[str] | None) -> list[Expert]:
+    """(name, model, looks at presence only, most slots or 0), of these names or all."""
     forest = WindowForestRegression(
         trees=10, window=window, columns=2.0, cuts=16, min_leaf=1, smoothing=1.0, seed=0, numbers=100_000
     )
-    return [
+    known: list[Expert] = [
         ("linear", AROWRegression(AROWRule(1.0)), False, 0),
         ("linear, full", AROWRegression(AROWRule(1.0, 128)), False, 0),
         ("additive", AdditiveRegression(AdditiveRule(10.0, 20_000)), False, 0),
@@ -170,3 +182,4 @@ def _experts(window: int) -> list[Expert]:
         ("copula", CopulaRegression(Copula(window=500, max_dense=65)), False, 1_024),
         ("mean", RegressionModel(), False, 0),
     ]
+    return [expert for expert in known if names is None or expert[0] in names]

@@ -151,9 +151,11 @@ class NumberReport(AutoReport):
     """A regressor's own account; `recent` is empty."""
 
     typical_error: float = math.nan
-    """Mean absolute error of about the last 200 answers, in the target's units."""
+    """Mean absolute error of about the last 200 answers, in the target's units; NaN before the first."""
 
     def _errors(self) -> str:
+        if math.isnan(self.typical_error):
+            return "no error was measured yet"
         return f"typical error of the last 200 answers {self.typical_error:.4g}"
 
 
@@ -170,11 +172,11 @@ def drifts(alarms: list[dict[str, Any]], changes: Mapping[str, list[dict[str, An
 def changes(
     steps: int,
     features: Mapping[Any, Feature],
-    recent: Mapping[str, float],
+    risen: str,
     units: Mapping[Any, int],
     predicted: Block | None = None,
 ) -> tuple[Change, ...]:
-    """Features that vanished, are new and matter, or changed their unit (at these steps), and a rising error.
+    """Features that vanished, are new and matter, or changed their unit (at these steps), and that the error rose.
 
     Instances that were predicted and not learned count as steps for features that none of them has.
     """
@@ -192,11 +194,29 @@ def changes(
         for what, at in found.items()
         for name, step in sorted(at.items(), key=lambda item: -item[1])[:_MOST]
     ]
-    error, usual = recent["error"], recent["error_long"]
-    if steps > 200 and error > usual + 3.0 * math.sqrt(max(usual * (1.0 - usual), 0.01) / 50.0):
-        words = f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted."
-        records.append(Change("error rose", None, steps, words))
+    if risen:
+        records.append(Change("error rose", None, steps, risen))
     return tuple(records)
+
+
+_RECENT = 50
+"""Answers over which a recent error is averaged."""
+_FIRST = 200
+"""Answers before which no error is said to have risen."""
+
+
+def risen_share(answers: int, error: float, usual: float) -> str:
+    """That the share of wrong answers rose, by more than three standard errors; empty if it did not."""
+    if answers <= _FIRST or error <= usual + 3.0 * math.sqrt(max(usual * (1.0 - usual), 0.01) / _RECENT):
+        return ""
+    return f"The error rose: {error:.1%} recently against {usual:.1%} before; the stream may have drifted."
+
+
+def risen_number(answers: int, error: float, usual: float, deviation: float) -> str:
+    """That the mean error rose, by more than three standard errors and a fifth; empty if it did not."""
+    if answers <= _FIRST or error <= max(1.2 * usual, usual + 3.0 * deviation / math.sqrt(_RECENT)):
+        return ""
+    return f"The error rose: {error:.4g} recently against {usual:.4g} before; the stream may have drifted."
 
 
 def _names_in(block: Block) -> set[str | int]:

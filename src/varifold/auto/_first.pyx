@@ -1,0 +1,230 @@
+"""The first instances of a stream, kept until it is known which of their targets are outliers.
+
+A first target of 1e9 sets the scale of all that follows. So the first FIRST instances are kept. Among so many targets one is
+an outlier if it lies more than BEYOND times the third quartile of the distances from their median, unless more than one in
+eight does: then targets are like that. An outlier is moved to MOVED such distances. At 8, 16 and 32 instances what was learned
+is compared with what should have been; where the two differ, the model learns the instances again.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from varifold._engine.view cimport View
+from varifold._numeric.memory cimport resize
+from varifold._numeric.selection cimport select
+
+from varifold._engine.state import checked_array
+
+cdef double BEYOND = 20.0      # quartiles from the median beyond which a target is an outlier
+cdef double MOVED = 4.0        # quartiles from the median to which it is moved
+
+
+cdef double moved(Bounds b, double y) noexcept nogil:
+    """The target; where it is an outlier, moved towards the median."""
+    if b.unit <= 0.0 or fabs(y - b.centre) <= BEYOND * b.unit:
+        return y
+    return b.centre + MOVED * b.unit if y > b.centre else b.centre - MOVED * b.unit
+
+
+cdef class FirstInstances:
+    """Instances as they were presented, with their targets, what was learned for these, and their weights."""
+
+    def __dealloc__(self):
+        self.end()
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int reserve(self, Py_ssize_t i, Py_ssize_t room) noexcept nogil:
+        """Room for so many entries in instance i; -1 without memory."""
+        cdef Instance* row = &self.rows[i]
+        if room <= row.room:
+            return 0
+        if (resize(<void**> &row.slots, 2 * room * sizeof(int32_t)) < 0
+                or resize(<void**> &row.numbers, 2 * room * sizeof(double)) < 0
+                or resize(<void**> &row.is_new, room) < 0):
+            return -1
+        row.room = room
+        return 0
+
+    cdef void end(self) noexcept nogil:
+        """Keep nothing any more."""
+        cdef int i
+        for i in range(FIRST):
+            free(self.rows[i].slots)
+            free(self.rows[i].numbers)
+            free(self.rows[i].is_new)
+            self.rows[i].slots = NULL
+            self.rows[i].numbers = NULL
+            self.rows[i].is_new = NULL
+            self.rows[i].room = 0
+        self.count = 0
+        self.over = True
+
+    cdef void keep(self, View* v, double y, double learned, double w) noexcept nogil:
+        """Keep an instance; one for which there is no room ends the warm-up."""
+        cdef Instance* row = &self.rows[self.count]
+        cdef View* kept = &row.view
+        if v.n > row.room or v.columns > row.room:
+            self.end()
+            return
+        kept[0] = v[0]
+        kept.slot = row.slots
+        kept.column = row.slots + row.room
+        kept.x = row.numbers
+        kept.raw = row.numbers + row.room
+        kept.is_new = row.is_new
+        memcpy(kept.slot, v.slot, v.n * sizeof(int32_t))
+        memcpy(kept.column, v.column, v.columns * sizeof(int32_t))
+        memcpy(kept.x, v.x, v.n * sizeof(double))
+        memcpy(kept.raw, v.raw, v.n * sizeof(double))
+        memcpy(kept.is_new, v.is_new, v.n)
+        row.y = y
+        row.learned = learned
+        row.w = w
+        self.count += 1
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        """Take a slot out of the instances kept: its number may come to mean another feature."""
+        cdef Py_ssize_t i, j, n
+        cdef View* v
+        for i in range(self.count):
+            v = &self.rows[i].view
+            n = 0
+            for j in range(v.n):
+                if v.slot[j] != slot:
+                    v.slot[n] = v.slot[j]
+                    v.x[n] = v.x[j]
+                    v.raw[n] = v.raw[j]
+                    v.is_new[n] = v.is_new[j]
+                    n += 1
+            v.n = n
+            n = 0
+            for j in range(v.columns):
+                if v.column[j] != slot:
+                    v.column[n] = v.column[j]
+                    n += 1
+            v.columns = n
+
+    # ---------------------------------------------------------------- outliers
+
+    cdef Bounds bounds(self) noexcept nogil:
+        """Where outliers begin among the targets kept."""
+        cdef Bounds b
+        cdef double[FIRST] numbers
+        cdef Py_ssize_t i, n = self.count, outliers = 0
+        b.centre = b.unit = 0.0
+        if n < FEWEST:
+            return b
+        for i in range(n):
+            numbers[i] = self.rows[i].y
+        b.centre = select(numbers, n, n // 2)
+        for i in range(n):
+            numbers[i] = fabs(self.rows[i].y - b.centre)
+        b.unit = select(numbers, n, 3 * n // 4 - 1)
+        for i in range(n):
+            outliers += moved(b, self.rows[i].y) != self.rows[i].y
+        if 8 * outliers > n:
+            b.unit = 0.0
+        return b
+
+    cdef bint differs(self) noexcept nogil:
+        """Whether a comparison is due, and another target should have been learned for some instance."""
+        cdef Bounds b
+        cdef Py_ssize_t i, n = self.count
+        if n == self.checked or not (n == FEWEST or n == 2 * FEWEST or n == FIRST):
+            return False
+        b = self.bounds()
+        for i in range(n):
+            if moved(b, self.rows[i].y) != self.rows[i].learned:
+                return True
+        return False
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self):
+        """The instances as arrays; nothing after the warm-up."""
+        cdef Py_ssize_t i, j
+        cdef View* v
+        if self.over:
+            return {}
+        entries, columns, rows = [], [], []
+        for i in range(self.count):
+            v = &self.rows[i].view
+            entries.extend((i, v.slot[j], v.is_new[j], v.x[j], v.raw[j]) for j in range(v.n))
+            columns.extend((i, v.column[j]) for j in range(v.columns))
+            rows.append((v.step, v.known, self.rows[i].y, self.rows[i].learned, self.rows[i].w))
+        return {
+            "first.checked": np.array([self.checked], dtype=np.int64),
+            "first.steps": np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2),
+            "first.targets": np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3),
+            "first.slots": np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3),
+            "first.values": np.array([entry[3:] for entry in entries], dtype=np.float64).reshape(-1, 2),
+            "first.columns": np.array(columns, dtype=np.int64).reshape(-1, 2),
+        }
+
+    def fill(self, dict arrays, Py_ssize_t slots):
+        """Take what dump() gave, checked; files without it are of learners that are beyond their warm-up."""
+        cdef Py_ssize_t i
+        if "first.steps" not in arrays:
+            self.end()
+            return
+        steps = checked_array(arrays, "first.steps", "i", (None, 2), 0)
+        n = len(steps)
+        if n > FIRST:
+            raise ValueError(f"{n} first instances; there are at most {FIRST}")
+        targets = checked_array(arrays, "first.targets", "f", (n, 3), -1e150, 1e150)
+        held = checked_array(arrays, "first.slots", "i", (None, 3), 0)
+        values = checked_array(arrays, "first.values", "f", (len(held), 2), -1e150, 1e150)
+        columns = checked_array(arrays, "first.columns", "i", (None, 2), 0)
+        if not (targets[:, 2] > 0.0).all() or held[:, 2].max(initial=0) > 1:
+            raise ValueError("first instances with a weight of 0 or marks other than 0 and 1")
+        check_slots(held[:, :2], n, slots)
+        check_slots(columns, n, slots)
+        self.checked = int(checked_array(arrays, "first.checked", "i", (1,), 0, n)[0])
+        for i in range(n):
+            mine = held[:, 0] == i
+            self.fill_row(i, held[mine], values[mine], columns[columns[:, 0] == i, 1])
+            self.rows[i].view.step, self.rows[i].view.known = steps[i]
+            self.rows[i].y, self.rows[i].learned, self.rows[i].w = targets[i]
+        self.count = n
+        self.over = False
+
+    def fill_row(self, Py_ssize_t i, held, values, columns):
+        """Take the entries of one instance, which were checked."""
+        cdef Py_ssize_t j
+        cdef Instance* row = &self.rows[i]
+        cdef View* v = &row.view
+        if self.reserve(i, max(len(held), len(columns), 1)) < 0:
+            raise MemoryError
+        v.n = len(held)
+        v.columns = len(columns)
+        v.slot = row.slots
+        v.column = row.slots + row.room
+        v.x = row.numbers
+        v.raw = row.numbers + row.room
+        v.is_new = row.is_new
+        for j in range(v.n):
+            v.slot[j], v.is_new[j] = held[j, 1:]
+            v.x[j], v.raw[j] = values[j]
+        for j in range(v.columns):
+            v.column[j] = columns[j]
+
+    def nbytes(self):
+        """Bytes held."""
+        cdef int i
+        return sum(self.rows[i].room * (2 * sizeof(int32_t) + 2 * sizeof(double) + 1) for i in range(FIRST))
+
+
+def check_slots(pairs, n, slots):
+    """Refuse (instance, slot) pairs that are not there or do not ascend."""
+    if not len(pairs):
+        return
+    if pairs[:, 0].max() >= n or pairs[:, 1].max() >= slots:
+        raise ValueError("first instances with entries that are not there")
+    order = pairs[:, 0] * slots + pairs[:, 1]
+    if (order[1:] <= order[:-1]).any():
+        raise ValueError("first instances whose entries do not ascend")
