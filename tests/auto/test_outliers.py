@@ -12,7 +12,8 @@ import pytest
 from tests.oracles.autoregressor import PlainAutoRegressor
 from tests.oracles.harness import Scaler
 from varifold import AutoRegressor, from_bytes, to_block
-from varifold.errors import ModelFileError
+from varifold._numeric.memory import fail_at
+from varifold.errors import ModelFileError, OutOfMemoryError
 
 Rows = list[tuple[dict[str, float], float]]
 Spoil = Callable[[int, float], float]
@@ -168,3 +169,33 @@ def test_an_edition_that_nobody_knows_is_refused() -> None:
     model._header = lambda: {"method": "autoregressor", "params": {}, "edition": 3}  # type: ignore[method-assign]
     with pytest.raises(ModelFileError, match="this version knows 1 to 2"):
         model.to_bytes()
+
+
+def test_without_memory_to_learn_again_nothing_changes() -> None:
+    learner, twin = AutoRegressor(), AutoRegressor()
+    failures = {}
+    for step, (x, y) in enumerate(stream(10, at(2, 1e6))):
+        x[f"late{step}"] = 1.0
+        before = learner.to_bytes()
+        k = 1
+        while step >= 7 and failing(learner, x, y, k):
+            assert learner.to_bytes() == before
+            k += 1
+        failures[step] = k
+        if step < 7:
+            learner.learn_one(x, y)
+        twin.learn_one(x, y)
+        assert learner.to_bytes() == twin.to_bytes(), step
+    assert failures[8] > failures[7] + 100, "the experts begin again at the ninth instance"
+
+
+def failing(learner: AutoRegressor, x: dict[str, float], y: float, k: int) -> bool:
+    """Whether learning failed for want of memory, the k-th request being refused."""
+    fail_at(k)
+    try:
+        learner.learn_one(x, y)
+    except OutOfMemoryError:
+        return True
+    finally:
+        fail_at(0)
+    return False

@@ -1,59 +1,21 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport Calls
-from varifold._engine.regression_model cimport RegressionCalls, RegressionModel, Target
 from varifold._engine.view cimport View
-from varifold._numeric.hedge cimport Experts
 from varifold.auto._first cimport FirstInstances
-from varifold.auto._history cimport History
 from varifold.auto._levels cimport Level
-from varifold.auto._views cimport InstanceViews
+from varifold.auto._mixture cimport RegressionMixture
 
 
-cdef class AutoRegression(RegressionModel):
-    cdef readonly list names
-    cdef object make               # gives the experts as they begin: (name, model, sees columns only, most slots or 0)
-    cdef tuple settings            # how they are combined
-    cdef list models
-    cdef void** inner              # the models again, for calls without the GIL
-    cdef Calls calls
-    cdef RegressionCalls regress
-    cdef int k                     # experts
+cdef class AutoRegression(RegressionMixture):
     cdef readonly bint earlier     # as a state of the first edition left it
     cdef public bint complete      # to be filled with a state of this edition only
-    cdef bint absolute             # experts are judged by the absolute error, not by its square
-    cdef Target own                # statistics of the targets without their outliers, for the experts
-    cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
-    cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
-    cdef int64_t* disabled         # [expert]: for good
-    cdef Experts weights           # of the experts and, last, the stack
-    cdef double* numbers           # [4]: rounds, typical error of the answers, mean square of the stack's error, outliers in a row
-    cdef double* mean              # [k + 1]: the stack's weight of every expert, and its constant
-    cdef double* cov               # [k + 1][k + 1]: their covariance
-    cdef double* answer_of         # [k + 1]: what experts and stack say, in deviations from the mean
-    cdef double* portion           # [k + 1]
-    cdef double* loss              # [k + 1]
-    cdef double* work              # [k + 1]
-    cdef double* share             # [slot]: contributions of one expert
     cdef double* errors            # [4]: mean error of about 50 and of about 1,000 answers, mean square of these, their number
     cdef Level* level              # an offset to the experts' answers
     cdef FirstInstances first      # until their outliers are known
     cdef AutoRegression relearned  # a model that learned the first instances without their outliers; learning takes it over
-    cdef History history
-    cdef InstanceViews views
 
-    cdef View* seen_by(self, int e, View* v) noexcept nogil
-    cdef void ask(self, View* v) noexcept nogil
-    cdef void teach(self, View* v, double y, double w) noexcept nogil
-    cdef double stacked(self) noexcept nogil
-    cdef double mixed(self) noexcept nogil
-    cdef void judge(self, double z, double w) noexcept nogil
-    cdef void learn_stack(self, double z, double w) noexcept nogil
-    cdef bint moderate(self, Py_ssize_t n) noexcept nogil
-    cdef double counts_for(self, int e) noexcept nogil
     cdef double without_outlier(self, double y) noexcept nogil
     cdef double at_level(self, double y) noexcept nogil
-    cdef double answer(self) noexcept nogil
     cdef void note_error(self, double error) noexcept nogil
     cdef double warm_up(self, View* v, double y, double w) noexcept nogil
     cdef int prepare_first(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil
