@@ -29,5 +29,8 @@ cdef class Conformal:
     cdef double quantile(self, const double* scores, double level) noexcept nogil
     cdef double half_width(self, double miss, bint above) noexcept nogil
     cdef double adapted(self, double miss, double aim, bint missed) noexcept nogil
+    cdef void adapt_number(self, int j, double prediction, double y) noexcept nogil
+    cdef void adapt_label(self, int j, double score) noexcept nogil
+    cdef void begin(self, double size) noexcept nogil
     cdef void keep(self, double score) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil

@@ -21,7 +21,7 @@ from varifold._numeric.hedge cimport (
 
 cdef enum:   # places in `numbers`
     SEEN               # instances learned
-    STARTED            # 1 once an error other than 0 came
+    STARTED            # 0 until an error other than 0 came, then 1 + the instances before it
     BASE
     HELD               # sum over slots of weight times count
     MEAN_AMOUNT        # mean number of features present
@@ -78,9 +78,13 @@ cdef class Evidence:
         state.scratch(<void**> &self.x, FIXED, 1, FLOAT64, TRACKED)
         return 0
 
-    cdef double seen(self) noexcept nogil:
-        """Instances learned."""
-        return self.numbers[SEEN]
+    cdef bint started(self) noexcept nogil:
+        """Was there an error other than 0?"""
+        return self.numbers[STARTED] > 0.0
+
+    cdef double learned(self) noexcept nogil:
+        """Errors learned, from the first other than 0 on."""
+        return self.numbers[SEEN] + 1.0 - self.numbers[STARTED] if self.started() else 0.0
 
     # ---------------------------------------------------------------- before learning
 
@@ -117,15 +121,13 @@ cdef class Evidence:
 
     cdef double scale(self) noexcept nogil:
         """The expected size itself, where its logarithm is learned; 0 while every error was 0."""
-        return exp(self.expected) if self.numbers[STARTED] > 0.0 else 0.0
+        return exp(self.expected) if self.started() else 0.0
 
     # ---------------------------------------------------------------- learning
 
     cdef void begin(self, double size) noexcept nogil:
-        """Let the first error other than 0 be the base, so that any unit will do."""
-        if self.numbers[STARTED] > 0.0 or (self.is_scale and size <= 0.0):
-            return
-        self.numbers[STARTED] = 1.0
+        """Learn from this error on, the first other than 0. It is the base of a scale, so that any unit will do."""
+        self.numbers[STARTED] = 1.0 + self.numbers[SEEN]
         if self.is_scale:
             self.expected += within(log(size), EXTREME) - self.numbers[BASE]
             self.numbers[BASE] = within(log(size), EXTREME)
@@ -134,15 +136,14 @@ cdef class Evidence:
         """Learn the size of the error of the instance that was foreseen; its slots may have become more since."""
         cdef double* numbers = self.numbers
         cdef double known, whole, rate
-        self.begin(size)
-        if numbers[STARTED] > 0.0:
+        if self.started():
             known = self.error(numbers[BASE] + self.part[PRESENCE], size)
             whole = self.error(numbers[BASE] + self.part[PRESENCE] + self.part[LEVEL], size)
             self.judge(size)
             self.center(slots, n)
             self.learn_presence(known)
             self.learn_level(whole)
-            rate = max(1.0 / (numbers[SEEN] + 1.0), JUMP_RATE if fabs(known) >= LARGEST else BASE_RATE)
+            rate = max(1.0 / (self.learned() + 1.0), JUMP_RATE if fabs(known) >= LARGEST else BASE_RATE)
             numbers[BASE] = within(numbers[BASE] + rate * known, EXTREME)
             numbers[RECENT_SLOW] += SLOW_RATE * (whole - numbers[RECENT_SLOW])
             numbers[RECENT_FAST] += FAST_RATE * (whole - numbers[RECENT_FAST])
@@ -173,7 +174,7 @@ cdef class Evidence:
                 loss[i] = 4.0 * (size - base - self.offset[i]) ** 2
         experts_learn(&self.experts, loss, 1.0)
         if self.is_scale:
-            rate = max(1.0 / (numbers[SEEN] + 1.0), BASE_RATE)
+            rate = max(1.0 / (self.learned() + 1.0), BASE_RATE)
             numbers[RATIO] = max(numbers[RATIO] + rate * (self.ratio(self.expected, size) - numbers[RATIO]), 0.001)
 
     cdef double ratio(self, double expected, double size) noexcept nogil:
@@ -244,7 +245,7 @@ cdef class Evidence:
         """Take what dump() gave."""
         numbers = arrays["numbers"]
         self.arrays.fill(arrays, 0, 0, 1)
-        if not (numbers[SEEN] >= 0.0 and 0.001 <= numbers[RATIO] <= 5.0 and numbers[MEAN_AMOUNT] >= 0.0
+        if not (0.0 <= numbers[STARTED] <= numbers[SEEN] and 0.001 <= numbers[RATIO] <= 5.0 and numbers[MEAN_AMOUNT] >= 0.0
                 and 0.0 <= numbers[LEVEL_VARIANCE] <= 1.0
                 and np.abs(numbers[[BASE, RECENT_SLOW, RECENT_FAST]]).max() <= EXTREME
                 and np.abs(numbers[[LEVEL_WEIGHT, HELD]]).max() <= 1e300 and (arrays["count"] <= numbers[SEEN]).all()):
