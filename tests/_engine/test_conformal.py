@@ -131,6 +131,40 @@ def test_the_second_outage_begins_as_wide_as_the_first_became() -> None:
     assert width[2300:2310].mean() > 0.8 * width[1200:1300].mean()
 
 
+def repeated_outages(noise: float, seed: int) -> Pairs:
+    """The sensor that makes nearly all of the target falls silent three times."""
+    rng = np.random.default_rng(seed)
+    pairs: Pairs = []
+    for step in range(3500):
+        v = rng.normal(size=5)
+        silent = 1000 <= step < 1300 or 2000 <= step < 2300 or step >= 3000
+        x = {f"s{j}": float(v[j]) for j in range(1 if silent else 0, 5)}
+        pairs.append((x, float(10.0 * v[0] + v[1] + noise * rng.normal())))
+    return pairs
+
+
+@pytest.mark.parametrize("make", [AutoRegressor, AROWRegressor])
+@pytest.mark.parametrize("noise", [1.0, 0.3])
+def test_outages_are_remembered_when_errors_grow_tenfold(make: Any, noise: float) -> None:
+    for seed in (0, 1):
+        held = covered(make(coverages=(0.9,)), repeated_outages(noise, seed))
+        assert 0.88 <= held.mean() <= 0.92
+        for start, stop in ((1000, 1300), (1300, 1800), (2000, 2300), (2300, 2800), (3000, 3500)):
+            assert 0.85 <= held[start:stop].mean() <= 0.95
+
+
+def test_noise_that_falls_is_followed_without_overshooting() -> None:
+    rng = np.random.default_rng(1)
+    pairs: Pairs = []
+    for step in range(3000):
+        v = rng.normal(size=3)
+        pairs.append(
+            ({"a": float(v[0]), "b": float(v[1])}, float(3 * v[0] - 2 * v[1] + v[2] * (5 if step < 1500 else 0.5)))
+        )
+    held = covered(AutoRegressor(), pairs)
+    assert all(0.85 <= held[at : at + 500].mean() <= 0.95 for at in range(0, 2501, 100))
+
+
 def test_the_width_knows_which_sensor_is_silent() -> None:
     model = AutoRegressor()
     for x, y in numbers(2500, seed=2):

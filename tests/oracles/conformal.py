@@ -45,9 +45,19 @@ class Evidence:
             for name in self.names
         }
 
+    def centre(self) -> float:
+        """What presence would add if it were not centred."""
+        if not self.instances:
+            return 0.0
+        n = len(self.instances)
+        held = [
+            weight * sum(name in past for past in self.instances) for name, (weight, _) in self.names.items() if weight
+        ]
+        return sum(held) / n + self.amount_weight * math.log(sum(map(len, self.instances)) / n + 1)
+
     def foresee(self, names: set[Any], level: float) -> float:
         """What is expected of an instance."""
-        self.x, self.amount, self.level = {}, 0.0, level
+        self.x, self.amount, self.level, self.present = {}, 0.0, level, names
         if self.instances:
             self.x = self.centred(names)
             mean = np.mean([len(past) for past in self.instances])
@@ -79,18 +89,37 @@ class Evidence:
             total = 100 + gain * self.level
             self.level_weight += gain * whole / total
             self.level_variance -= gain**2 / total
-            rate = max(1 / (self.learned + 1), 0.02 if abs(known) >= 2 else 0.002)
-            self.base += rate * known
+            self.base += max(1 / (self.learned + 1), self.follow(known)) * known
             self.slow += 0.05 * (whole - self.slow)
             self.fast += 0.15 * (whole - self.fast)
+        before = self.centre()
         for name in names:
             self.names.setdefault(name, (0.0, 1.0))
         self.instances.append(names)
+        self.base += self.centre() - before
+
+    def follow(self, error: float) -> float:
+        """Presence follows errors that stay large, as far as it is unusual; the rate of the base."""
+        if not self.numbers or (abs(error) < 2 and self.slow * math.copysign(1, error) <= 0.4):
+            return 0.002
+        far, spread = self.amount_variance * self.amount**2, 0.01
+        for name, v in self.x.items():
+            mean = (name in self.present) - v
+            far += self.names[name][1] * v**2
+            spread += self.names[name][1] * mean * (1 - mean)
+        change = 0.04 * error / (far + spread)
+        for name, v in self.x.items():
+            weight, variance = self.names[name]
+            self.names[name] = (weight + change * variance * v, variance)
+        self.amount_weight += change * self.amount_variance * self.amount
+        return 0.02 * spread / (far + spread)
 
     def judge(self, size: float) -> None:
         """Exponential weights with fixed share."""
         if self.numbers:
-            loss = np.minimum(size / np.exp(self.base + self.offsets), 5) / self.ratio + self.offsets
+            ratio = np.minimum(size / np.exp(self.base + self.offsets), 1000)
+            tailed = np.where(ratio <= 5, ratio, 5 + 2 * np.log(np.maximum(ratio, 5) / 5))
+            loss = tailed / self.ratio + self.offsets
             rate = max(1 / (self.learned + 1), 0.002)
             self.ratio += rate * (min(size / math.exp(self.expected), 5) - self.ratio)
         else:
@@ -184,4 +213,4 @@ class Conformal:
             aims = [0.0]
         for side, share in enumerate(aims):
             moved = miss[side] + step * (share - missed[side])
-            miss[side] = min(max(moved, 0.0), 0.45 if self.numbers else 0.9)
+            miss[side] = min(max(moved, 0.0), min(0.45, 3 * aim) if self.numbers else 0.9)

@@ -17,7 +17,8 @@ from .015 to .01. A bound beyond the largest score lies up to .3 of its size fur
 bound: the misses of both follow the sum of their shares under a biased predictor too. A set holds every label of
 probability 1. Where nothing can become narrower (both bounds on the prediction, a set of certain labels alone) a truth
 inside does not raise `miss`: a constant target or a single label would otherwise wind it up without an effect, and too
-much would be missed once the target varies. Scores are kept from the first one other than 0 on.
+much would be missed once the target varies. Scores are kept from the first one other than 0 on. While every interval is
+far too wide, as after a jump of the target, `miss` rises to 3 `aim` at most.
 """
 
 import numpy as np
@@ -38,7 +39,7 @@ cdef double FIRST_STEPS = 0.5      # added to the step: this over 100 + instance
 cdef double SYMMETRIC = 200.0      # weight of the symmetric quantile, in scores
 cdef double BEYOND = 0.3
 cdef double LARGEST_SCORE = 1e12
-cdef double MOST_NUMBER = 0.45     # missed by one bound
+cdef double MOST_NUMBER = 0.45     # missed by one bound, and at most 3 times its aim
 cdef double MOST_LABEL = 0.9
 cdef double CERTAIN = 1e-9         # one less the probability of a label that every set holds
 
@@ -149,16 +150,16 @@ cdef class Conformal:
 
     # ---------------------------------------------------------------- learning
 
-    cdef double adapted(self, double miss, double aim, bint missed) noexcept nogil:
-        """The share to be left out after this truth."""
+    cdef double adapted(self, double miss, double aim, bint missed, double most) noexcept nogil:
+        """The share to be left out after this truth, from 0 to `most`."""
         cdef double step = STEP_NUMBER if self.two_sided else STEP_LABEL
         step += FIRST_STEPS / (100.0 + self.evidence.learned())
         miss += step * (aim - missed)
-        return min(max(miss, 0.0), MOST_NUMBER if self.two_sided else MOST_LABEL)
+        return min(max(miss, 0.0), most)
 
     cdef void adapt_number(self, int j, double prediction, double y) noexcept nogil:
         """Adapt the two levels of a coverage; a bound on the prediction leaves its share to the other one."""
-        cdef double aim_below = self.aim[j], aim_above = self.aim[j]
+        cdef double aim_below = self.aim[j], aim_above = self.aim[j], most = min(MOST_NUMBER, 3.0 * self.aim[j])
         cdef bint shut_below = self.low[j] >= prediction and y >= prediction
         cdef bint shut_above = self.high[j] <= prediction and y <= prediction
         if shut_below:
@@ -167,13 +168,13 @@ cdef class Conformal:
         if shut_above:
             aim_below = 0.0 if shut_below else aim_below + aim_above
             aim_above = 0.0
-        self.miss[2 * j] = self.adapted(self.miss[2 * j], aim_below, y < self.low[j])
-        self.miss[2 * j + 1] = self.adapted(self.miss[2 * j + 1], aim_above, y > self.high[j])
+        self.miss[2 * j] = self.adapted(self.miss[2 * j], aim_below, y < self.low[j], most)
+        self.miss[2 * j + 1] = self.adapted(self.miss[2 * j + 1], aim_above, y > self.high[j], most)
 
     cdef void adapt_label(self, int j, double score) noexcept nogil:
         """Adapt the level of a coverage, unless the truth is held and the set is at its smallest."""
         if score > self.high[j] or self.high[j] > CERTAIN:
-            self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], score > self.high[j])
+            self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], score > self.high[j], MOST_LABEL)
 
     cdef void observe_number(self, const int32_t* slots, Py_ssize_t n, double prediction, double y) noexcept nogil:
         """Learn the truth of the instance whose bounds were just made; its slots may have become more since."""

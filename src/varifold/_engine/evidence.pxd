@@ -45,6 +45,9 @@ cdef class Evidence:
     cdef void judge(self, double size) noexcept nogil
     cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil
     cdef void learn_presence(self, double error) noexcept nogil
+    cdef double follow_jump(self, double error) noexcept nogil
     cdef void learn_level(self, double error) noexcept nogil
+    cdef double centre(self) noexcept nogil
+    cdef void sum_held(self) noexcept nogil
     cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil
