@@ -46,10 +46,28 @@ def names(x: dict[str, Any]) -> set[str]:
 # ---------------------------------------------------------------- the equations
 
 
-@pytest.mark.parametrize("make", [AROWRegressor, MeanRegressor])
-def test_intervals_follow_the_oracle(make: Any) -> None:
+def idle(pairs: Pairs, rows: int) -> Pairs:
+    """The target is 0 in the first rows."""
+    return [(x, 0.0 if step < rows else y) for step, (x, y) in enumerate(pairs)]
+
+
+def rising(pairs: Pairs) -> Pairs:
+    """A trend that makes every prediction of a mean too low."""
+    return [(x, y / 6 + step) for step, (x, y) in enumerate(pairs)]
+
+
+@pytest.mark.parametrize(
+    ("make", "pairs"),
+    [
+        (AROWRegressor, numbers(1300)),
+        (MeanRegressor, numbers(1300)),
+        (AROWRegressor, idle(numbers(500), 200)),
+        (MeanRegressor, rising(numbers(800))),
+    ],
+)
+def test_intervals_follow_the_oracle(make: Any, pairs: Pairs) -> None:
     model, oracle = make(coverages=(0.9, 0.5)), Conformal((0.5, 0.9), numbers=True)
-    pairs, known, targets = numbers(1300), set(), []
+    known, targets = set(), []
     for x, y in pairs:
         prediction = model.predict_one(x)
         deviation = float(np.std(targets)) if targets else 0.0
@@ -64,10 +82,11 @@ def test_intervals_follow_the_oracle(make: Any) -> None:
         targets.append(y)
 
 
-def test_sets_follow_the_oracle() -> None:
+@pytest.mark.parametrize("rows", [0, 300])
+def test_sets_follow_the_oracle(rows: int) -> None:
     model, oracle = GaussianNB(coverages=(0.6, 0.9)), Conformal((0.6, 0.9), numbers=False)
     known: set[str] = set()
-    for x, y in labelled(numbers(1300)):
+    for x, y in labelled(idle(numbers(1300), rows)):
         share = model.predict_proba_one(x)
         highest = oracle.highest(names(x) & known) if share else [-math.inf, -math.inf]
         for coverage, high in zip((0.6, 0.9), highest, strict=True):
@@ -112,6 +131,40 @@ def test_the_second_outage_begins_as_wide_as_the_first_became() -> None:
     assert width[2300:2310].mean() > 0.8 * width[1200:1300].mean()
 
 
+def repeated_outages(noise: float, seed: int) -> Pairs:
+    """The sensor that makes nearly all of the target falls silent three times."""
+    rng = np.random.default_rng(seed)
+    pairs: Pairs = []
+    for step in range(3500):
+        v = rng.normal(size=5)
+        silent = 1000 <= step < 1300 or 2000 <= step < 2300 or step >= 3000
+        x = {f"s{j}": float(v[j]) for j in range(1 if silent else 0, 5)}
+        pairs.append((x, float(10.0 * v[0] + v[1] + noise * rng.normal())))
+    return pairs
+
+
+@pytest.mark.parametrize("make", [AutoRegressor, AROWRegressor])
+@pytest.mark.parametrize("noise", [1.0, 0.3])
+def test_outages_are_remembered_when_errors_grow_tenfold(make: Any, noise: float) -> None:
+    for seed in (0, 1):
+        held = covered(make(coverages=(0.9,)), repeated_outages(noise, seed))
+        assert 0.88 <= held.mean() <= 0.92
+        for start, stop in ((1000, 1300), (1300, 1800), (2000, 2300), (2300, 2800), (3000, 3500)):
+            assert 0.85 <= held[start:stop].mean() <= 0.95
+
+
+def test_noise_that_falls_is_followed_without_overshooting() -> None:
+    rng = np.random.default_rng(1)
+    pairs: Pairs = []
+    for step in range(3000):
+        v = rng.normal(size=3)
+        pairs.append(
+            ({"a": float(v[0]), "b": float(v[1])}, float(3 * v[0] - 2 * v[1] + v[2] * (5 if step < 1500 else 0.5)))
+        )
+    held = covered(AutoRegressor(), pairs)
+    assert all(0.85 <= held[at : at + 500].mean() <= 0.95 for at in range(0, 2501, 100))
+
+
 def test_the_width_knows_which_sensor_is_silent() -> None:
     model = AutoRegressor()
     for x, y in numbers(2500, seed=2):
@@ -135,6 +188,55 @@ def test_a_jump_of_the_scale_is_followed(factor: float) -> None:
     _, bounds = AROWRegressor(coverages=(0.9,)).run_intervals(block)
     covered = (bounds[:, 0, 0] <= y) & (y <= bounds[:, 0, 1])
     assert 0.85 <= covered[1500:2000].mean() <= 0.95
+
+
+def covered(model: Any, pairs: Pairs) -> np.ndarray:
+    """Row by row: does the interval hold the target?"""
+    y = np.array([target for _, target in pairs])
+    block = varifold.to_block([x for x, _ in pairs], y.tolist(), numeric=True)
+    low, high = model.run_intervals(block)[1][:, 0].T
+    return (low <= y) & (y <= high)
+
+
+@pytest.mark.parametrize("rows", [500, 2000])
+def test_a_constant_target_does_not_wind_the_levels_up(rows: int) -> None:
+    held = covered(AutoRegressor(), idle(numbers(rows + 1000, seed=5), rows))
+    assert held[:rows].all()
+    assert 0.85 <= held[rows : rows + 250].mean() <= 0.95
+    assert 0.88 <= held[rows:].mean() <= 0.92
+
+
+def test_a_single_label_does_not_wind_the_level_up() -> None:
+    pairs = labelled(idle(numbers(3000, seed=5), 2000))
+    model = AROW(coverages=(0.9,))
+    _, _, held = model.run_sets(varifold.to_block([x for x, _ in pairs], [y for _, y in pairs]))
+    place = {label: i for i, label in enumerate(model.classes)}
+    right = held[np.arange(3000), 0, [place[y] for _, y in pairs]]
+    assert right[1:2000].all()
+    assert 0.85 <= right[2000:2500].mean() <= 0.95
+
+
+def test_certain_answers_do_not_wind_the_level_up() -> None:
+    """Probabilities of exactly 1: every set holds their label, and no level makes it smaller."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=2000).tolist()
+    model = GaussianNB(coverages=(0.9,))
+    _, _, held = model.run_sets(varifold.to_block([{"a": 1e3 * y + rng.normal()} for y in labels], labels))
+    assert held[100:, 0].sum(axis=1).tolist() == [1] * 1900
+    assert model._engine.dump()[2]["conformal.miss"][0, 0] < 0.2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_misses_of_a_biased_predictor_follow_the_share_asked_for(sign: float) -> None:
+    rng = np.random.default_rng(1)
+    pairs: Pairs = []
+    for step in range(5000):
+        v = rng.normal(size=4)
+        target = 0.5 * step + v @ [3.0, -2.0, 1.0, 0.5]
+        pairs.append(({f"s{j}": float(v[j]) for j in range(3)}, float(sign * target)))
+    held = covered(AutoRegressor(), pairs)
+    assert 0.88 <= held.mean() <= 0.92
+    assert all(0.85 <= held[at : at + 500].mean() <= 0.95 for at in range(500, 5000, 500))
 
 
 def test_sets_hold_their_coverage() -> None:
@@ -262,6 +364,7 @@ def test_unsound_files_are_refused() -> None:
         ("conformal.scores", 3, np.nan),
         ("conformal.evidence.variance", 2, -1.0),
         ("conformal.evidence.numbers", 0, -1.0),
+        ("conformal.evidence.numbers", 1, 51.0),
         ("conformal.evidence.experts", 1, 5.0),
         ("conformal.evidence.count", 1, 1e6),
     ):

@@ -31,7 +31,12 @@ class Evidence:
         self.amount_weight, self.amount_variance = 0.0, 1.0
         self.level_weight, self.level_variance = 0.0, 1.0
         self.base, self.slow, self.fast, self.ratio = 0.0, 0.0, 0.0, 1.0
-        self.started = False
+        self.started = False  # with the first error other than 0
+        self.before = 0  # instances before it
+
+    @property
+    def learned(self) -> int:
+        return len(self.instances) - self.before if self.started else 0
 
     def centred(self, names: set[Any]) -> dict[Any, float]:
         """Presence less its mean, of every name held before."""
@@ -40,9 +45,19 @@ class Evidence:
             for name in self.names
         }
 
+    def centre(self) -> float:
+        """What presence would add if it were not centred."""
+        if not self.instances:
+            return 0.0
+        n = len(self.instances)
+        held = [
+            weight * sum(name in past for past in self.instances) for name, (weight, _) in self.names.items() if weight
+        ]
+        return sum(held) / n + self.amount_weight * math.log(sum(map(len, self.instances)) / n + 1)
+
     def foresee(self, names: set[Any], level: float) -> float:
         """What is expected of an instance."""
-        self.x, self.amount, self.level = {}, 0.0, level
+        self.x, self.amount, self.level, self.present = {}, 0.0, level, names
         if self.instances:
             self.x = self.centred(names)
             mean = np.mean([len(past) for past in self.instances])
@@ -59,11 +74,10 @@ class Evidence:
         return float(np.clip(math.log((size / math.exp(expected) + 0.3) / 1.3), -2, 2))
 
     def start(self, size: float) -> None:
-        if not self.started and (size > 0 or not self.numbers):
-            self.started = True
-            if self.numbers:
-                self.expected += math.log(size) - self.base
-                self.base = math.log(size)
+        self.started, self.before = True, len(self.instances)
+        if self.numbers:
+            self.expected += math.log(size) - self.base
+            self.base = math.log(size)
 
     def learn(self, names: set[Any], size: float) -> None:
         if self.started:
@@ -75,19 +89,38 @@ class Evidence:
             total = 100 + gain * self.level
             self.level_weight += gain * whole / total
             self.level_variance -= gain**2 / total
-            rate = max(1 / (len(self.instances) + 1), 0.02 if abs(known) >= 2 else 0.002)
-            self.base += rate * known
+            self.base += max(1 / (self.learned + 1), self.follow(known)) * known
             self.slow += 0.05 * (whole - self.slow)
             self.fast += 0.15 * (whole - self.fast)
+        before = self.centre()
         for name in names:
             self.names.setdefault(name, (0.0, 1.0))
         self.instances.append(names)
+        self.base += self.centre() - before
+
+    def follow(self, error: float) -> float:
+        """Presence follows errors that stay large, as far as it is unusual; the rate of the base."""
+        if not self.numbers or (abs(error) < 2 and self.slow * math.copysign(1, error) <= 0.4):
+            return 0.002
+        far, spread = self.amount_variance * self.amount**2, 0.01
+        for name, v in self.x.items():
+            mean = (name in self.present) - v
+            far += self.names[name][1] * v**2
+            spread += self.names[name][1] * mean * (1 - mean)
+        change = 0.04 * error / (far + spread)
+        for name, v in self.x.items():
+            weight, variance = self.names[name]
+            self.names[name] = (weight + change * variance * v, variance)
+        self.amount_weight += change * self.amount_variance * self.amount
+        return 0.02 * spread / (far + spread)
 
     def judge(self, size: float) -> None:
         """Exponential weights with fixed share."""
         if self.numbers:
-            loss = np.minimum(size / np.exp(self.base + self.offsets), 5) / self.ratio + self.offsets
-            rate = max(1 / (len(self.instances) + 1), 0.002)
+            ratio = np.minimum(size / np.exp(self.base + self.offsets), 1000)
+            tailed = np.where(ratio <= 5, ratio, 5 + 2 * np.log(np.maximum(ratio, 5) / 5))
+            loss = tailed / self.ratio + self.offsets
+            rate = max(1 / (self.learned + 1), 0.002)
             self.ratio += rate * (min(size / math.exp(self.expected), 5) - self.ratio)
         else:
             loss = 4 * (size - self.base - self.offsets) ** 2
@@ -149,23 +182,35 @@ class Conformal:
             found = [math.inf] * len(self.miss)
         else:
             found = [expected + self.quantile(np.array(self.scores[-RING:]), 1 - miss) for miss, _ in self.miss]
-        self.bounds = [(-math.inf, high) for high in np.maximum.accumulate(found).tolist()]
+        self.bounds = [(-math.inf, high) for high in np.maximum.accumulate([1e-9, *found])[1:].tolist()]
         return [high for _, high in self.bounds]
 
     def observe(self, names: set[Any], truth: float, prediction: float = 0.0) -> None:
-        step = (0.005 if self.numbers else 0.01) + 0.5 / (100 + len(self.evidence.instances))
-        if self.scores:
-            for miss, aim, (low, high) in zip(self.miss, self.aims, self.bounds, strict=True):
-                missed = [truth < low if self.numbers else truth > high, truth > high]
-                for side in (0, 1):
-                    moved = miss[side] + step * (aim - missed[side])
-                    miss[side] = min(max(moved, 0.0), 0.45 if self.numbers else 0.9)
+        if self.scores and self.evidence.started:
+            for number in range(len(self.miss)):
+                self.adapt(number, truth, prediction)
+        size = abs(truth - prediction)
+        if not self.evidence.started and size > 0:
+            self.evidence.start(size)
+            self.scores = []
         if self.numbers:
-            self.evidence.start(abs(truth - prediction))
             scale = math.exp(self.evidence.expected) if self.evidence.started else 0.0
             self.scores.append((truth - prediction) / scale if scale else 0.0)
-            self.evidence.learn(names, abs(truth - prediction))
         else:
-            self.evidence.start(truth)
             self.scores.append(truth - self.evidence.expected)
-            self.evidence.learn(names, truth)
+        self.evidence.learn(names, size)
+
+    def adapt(self, number: int, truth: float, prediction: float) -> None:
+        """The levels of a coverage after a truth; of a set the first one alone."""
+        step = (0.005 if self.numbers else 0.01) + 0.5 / (100 + self.evidence.learned)
+        miss, aim, (low, high) = self.miss[number], self.aims[number], self.bounds[number]
+        missed = [truth < low, truth > high] if self.numbers else [truth > high]
+        aims = [aim] * len(missed)
+        if self.numbers:
+            shut = [low == prediction <= truth, high == prediction >= truth]
+            aims = [0.0 if shut[side] else aim * (1 + shut[1 - side]) for side in (0, 1)]
+        elif high <= 1e-9 and not missed[0]:
+            aims = [0.0]
+        for side, share in enumerate(aims):
+            moved = miss[side] + step * (share - missed[side])
+            miss[side] = min(max(moved, 0.0), min(0.45, 3 * aim) if self.numbers else 0.9)

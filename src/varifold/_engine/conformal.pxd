@@ -28,6 +28,9 @@ cdef class Conformal:
     cdef void observe_label(self, const int32_t* slots, Py_ssize_t n, double score) noexcept nogil
     cdef double quantile(self, const double* scores, double level) noexcept nogil
     cdef double half_width(self, double miss, bint above) noexcept nogil
-    cdef double adapted(self, double miss, double aim, bint missed) noexcept nogil
+    cdef double adapted(self, double miss, double aim, bint missed, double most) noexcept nogil
+    cdef void adapt_number(self, int j, double prediction, double y) noexcept nogil
+    cdef void adapt_label(self, int j, double score) noexcept nogil
+    cdef void begin(self, double size) noexcept nogil
     cdef void keep(self, double score) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil

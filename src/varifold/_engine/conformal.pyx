@@ -10,8 +10,15 @@ A set holds the labels whose score is at most the quantile.
 
 *Adaptation* (I. Gibbs, E. Candes: Adaptive conformal inference under distribution shift, NeurIPS 2021). After a truth
 miss += step (aim - missed), `aim` the share asked for, `missed` 1 when the truth was beyond this bound. So the share
-missed follows `aim` whatever the stream does. The step falls from .01 to .005, of classifiers from .015 to .01. A bound
-beyond the largest score lies up to .3 of its size further out (of a classifier: up to .3).
+missed follows `aim` through any drift, while the bounds can still move. The step falls from .01 to .005, of classifiers
+from .015 to .01. A bound beyond the largest score lies up to .3 of its size further out (of a classifier: up to .3).
+
+*Saturation.* An interval holds the prediction. A bound that lies on it cannot miss more, so its share goes to the other
+bound: the misses of both follow the sum of their shares under a biased predictor too. A set holds every label of
+probability 1. Where nothing can become narrower (both bounds on the prediction, a set of certain labels alone) a truth
+inside does not raise `miss`: a constant target or a single label would otherwise wind it up without an effect, and too
+much would be missed once the target varies. Scores are kept from the first one other than 0 on. While every interval is
+far too wide, as after a jump of the target, `miss` rises to 3 `aim` at most.
 """
 
 import numpy as np
@@ -32,6 +39,9 @@ cdef double FIRST_STEPS = 0.5      # added to the step: this over 100 + instance
 cdef double SYMMETRIC = 200.0      # weight of the symmetric quantile, in scores
 cdef double BEYOND = 0.3
 cdef double LARGEST_SCORE = 1e12
+cdef double MOST_NUMBER = 0.45     # missed by one bound, and at most 3 times its aim
+cdef double MOST_LABEL = 0.9
+cdef double CERTAIN = 1e-9         # one less the probability of a label that every set holds
 
 
 cdef Py_ssize_t rank_of(const double* ascending, Py_ssize_t n, double value) noexcept nogil:
@@ -130,7 +140,7 @@ cdef class Conformal:
     cdef void bound_scores(self) noexcept nogil:
         """The largest score of a label of the set, into `high`; infinite before any score."""
         cdef int j
-        cdef double most = -INFINITY
+        cdef double most = CERTAIN
         for j in range(self.k):
             if self.place[0] == 0:
                 most = INFINITY
@@ -140,22 +150,40 @@ cdef class Conformal:
 
     # ---------------------------------------------------------------- learning
 
-    cdef double adapted(self, double miss, double aim, bint missed) noexcept nogil:
-        """The share to be left out after this truth."""
+    cdef double adapted(self, double miss, double aim, bint missed, double most) noexcept nogil:
+        """The share to be left out after this truth, from 0 to `most`."""
         cdef double step = STEP_NUMBER if self.two_sided else STEP_LABEL
-        step += FIRST_STEPS / (100.0 + self.evidence.seen())
+        step += FIRST_STEPS / (100.0 + self.evidence.learned())
         miss += step * (aim - missed)
-        return min(max(miss, 0.0), 0.45 if self.two_sided else 0.9)
+        return min(max(miss, 0.0), most)
+
+    cdef void adapt_number(self, int j, double prediction, double y) noexcept nogil:
+        """Adapt the two levels of a coverage; a bound on the prediction leaves its share to the other one."""
+        cdef double aim_below = self.aim[j], aim_above = self.aim[j], most = min(MOST_NUMBER, 3.0 * self.aim[j])
+        cdef bint shut_below = self.low[j] >= prediction and y >= prediction
+        cdef bint shut_above = self.high[j] <= prediction and y <= prediction
+        if shut_below:
+            aim_above += aim_below
+            aim_below = 0.0
+        if shut_above:
+            aim_below = 0.0 if shut_below else aim_below + aim_above
+            aim_above = 0.0
+        self.miss[2 * j] = self.adapted(self.miss[2 * j], aim_below, y < self.low[j], most)
+        self.miss[2 * j + 1] = self.adapted(self.miss[2 * j + 1], aim_above, y > self.high[j], most)
+
+    cdef void adapt_label(self, int j, double score) noexcept nogil:
+        """Adapt the level of a coverage, unless the truth is held and the set is at its smallest."""
+        if score > self.high[j] or self.high[j] > CERTAIN:
+            self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], score > self.high[j], MOST_LABEL)
 
     cdef void observe_number(self, const int32_t* slots, Py_ssize_t n, double prediction, double y) noexcept nogil:
         """Learn the truth of the instance whose bounds were just made; its slots may have become more since."""
         cdef int j
         cdef double scale, error = y - prediction
-        if self.place[0] > 0:
+        if self.place[0] > 0 and self.evidence.started():
             for j in range(self.k):
-                self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], y < self.low[j])
-                self.miss[2 * j + 1] = self.adapted(self.miss[2 * j + 1], self.aim[j], y > self.high[j])
-        self.evidence.begin(fabs(error))
+                self.adapt_number(j, prediction, y)
+        self.begin(fabs(error))
         scale = self.evidence.scale()
         self.keep(error / scale if scale > 0.0 else 0.0)
         self.evidence.learn(slots, n, fabs(error))
@@ -163,11 +191,22 @@ cdef class Conformal:
     cdef void observe_label(self, const int32_t* slots, Py_ssize_t n, double score) noexcept nogil:
         """Learn the score of the true label of the instance whose bounds were just made."""
         cdef int j
-        if self.place[0] > 0:
+        if self.place[0] > 0 and self.evidence.started():
             for j in range(self.k):
-                self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], score > self.high[j])
+                self.adapt_label(j, score)
+        self.begin(score)
         self.keep(score - self.evidence.expected)
         self.evidence.learn(slots, n, score)
+
+    cdef void begin(self, double size) noexcept nogil:
+        """With the first error other than 0 scores and levels begin."""
+        cdef int j
+        if self.evidence.started() or size <= 0.0:
+            return
+        self.evidence.begin(size)
+        self.place[0] = self.place[1] = 0
+        for j in range(self.k):
+            self.miss[2 * j] = self.miss[2 * j + 1] = self.aim[j]
 
     cdef void keep(self, double score) noexcept nogil:
         """Put a score into the ring, in the place of the oldest when it is full."""

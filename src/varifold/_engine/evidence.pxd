@@ -36,7 +36,8 @@ cdef class Evidence:
     cdef int declare_tracked(self) except -1
     cdef void foresee(self, const int32_t* slots, Py_ssize_t n, double level) noexcept nogil
     cdef double scale(self) noexcept nogil
-    cdef double seen(self) noexcept nogil
+    cdef bint started(self) noexcept nogil
+    cdef double learned(self) noexcept nogil
     cdef void begin(self, double size) noexcept nogil
     cdef void learn(self, const int32_t* slots, Py_ssize_t n, double size) noexcept nogil
     cdef double error(self, double expected, double size) noexcept nogil
@@ -44,6 +45,9 @@ cdef class Evidence:
     cdef void judge(self, double size) noexcept nogil
     cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil
     cdef void learn_presence(self, double error) noexcept nogil
+    cdef double follow_jump(self, double error) noexcept nogil
     cdef void learn_level(self, double error) noexcept nogil
+    cdef double centre(self) noexcept nogil
+    cdef void sum_held(self) noexcept nogil
     cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil

@@ -6,6 +6,10 @@ the mean of the targets, and how the last errors compared with what was expected
 parts help depends on the stream: eight combinations are mixed by exponential weights. With `is_scale` the logarithm of
 the size is learned, for intervals whose width is a multiple of it; otherwise the mean of a score in [0, 1].
 
+Presence learns slowly from single errors. While the last sizes are far from what is expected, base and presence follow
+faster, presence the more, the more unusual the features present are: an outage that makes errors a hundred times as
+large is remembered until the next one.
+
 O(min(known, 256)) per instance learned, O(present) per instance foreseen.
 """
 
@@ -21,7 +25,7 @@ from varifold._numeric.hedge cimport (
 
 cdef enum:   # places in `numbers`
     SEEN               # instances learned
-    STARTED            # 1 once an error other than 0 came
+    STARTED            # 0 until an error other than 0 came, then 1 + the instances before it
     BASE
     HELD               # sum over slots of weight times count
     MEAN_AMOUNT        # mean number of features present
@@ -36,9 +40,13 @@ cdef double RATE = 0.3             # of the exponential weights
 cdef double SHARE = 0.001
 cdef double NOISE = 100.0          # of the errors, in AROW's r
 cdef double BASE_RATE = 0.002      # at least, once there were many errors
-cdef double JUMP_RATE = 0.02       # while errors lie beyond the largest that is learned
+cdef double JUMP_RATE = 0.02       # of the base, while sizes are far from what is expected
+cdef double JUMP_PRESENCE = 0.04   # of presence then
+cdef double FAR = 0.4              # mean error of the last expected log sizes that is far
 cdef double SOFTENING = 0.3        # sizes near 0 tell little: log((size + .3 scale) / 1.3 scale)
 cdef double LARGEST = 2.0          # error of an expected log size, at most
+cdef double LARGE_RATIO = 5.0      # of a size to the one expected
+cdef double TAIL = 2.0
 cdef double SLOW_RATE = 0.05
 cdef double FAST_RATE = 0.15
 cdef double SLOW_TRUST = 0.5
@@ -48,6 +56,11 @@ cdef double EXTREME = 690.0        # exp() of it is finite, and not 0
 
 cdef inline double within(double value, double bound) noexcept nogil:
     return bound if value > bound else -bound if value < -bound else value
+
+
+cdef inline double heavy_tailed(double ratio) noexcept nogil:
+    """Beyond LARGE_RATIO the loss grows with the logarithm: one outlier shall not decide, a silent sensor shall."""
+    return ratio if ratio <= LARGE_RATIO else LARGE_RATIO + TAIL * log(ratio / LARGE_RATIO)
 
 
 cdef class Evidence:
@@ -78,9 +91,13 @@ cdef class Evidence:
         state.scratch(<void**> &self.x, FIXED, 1, FLOAT64, TRACKED)
         return 0
 
-    cdef double seen(self) noexcept nogil:
-        """Instances learned."""
-        return self.numbers[SEEN]
+    cdef bint started(self) noexcept nogil:
+        """Was there an error other than 0?"""
+        return self.numbers[STARTED] > 0.0
+
+    cdef double learned(self) noexcept nogil:
+        """Errors learned, from the first other than 0 on."""
+        return self.numbers[SEEN] + 1.0 - self.numbers[STARTED] if self.started() else 0.0
 
     # ---------------------------------------------------------------- before learning
 
@@ -117,15 +134,13 @@ cdef class Evidence:
 
     cdef double scale(self) noexcept nogil:
         """The expected size itself, where its logarithm is learned; 0 while every error was 0."""
-        return exp(self.expected) if self.numbers[STARTED] > 0.0 else 0.0
+        return exp(self.expected) if self.started() else 0.0
 
     # ---------------------------------------------------------------- learning
 
     cdef void begin(self, double size) noexcept nogil:
-        """Let the first error other than 0 be the base, so that any unit will do."""
-        if self.numbers[STARTED] > 0.0 or (self.is_scale and size <= 0.0):
-            return
-        self.numbers[STARTED] = 1.0
+        """Learn from this error on, the first other than 0. It is the base of a scale, so that any unit will do."""
+        self.numbers[STARTED] = 1.0 + self.numbers[SEEN]
         if self.is_scale:
             self.expected += within(log(size), EXTREME) - self.numbers[BASE]
             self.numbers[BASE] = within(log(size), EXTREME)
@@ -134,15 +149,14 @@ cdef class Evidence:
         """Learn the size of the error of the instance that was foreseen; its slots may have become more since."""
         cdef double* numbers = self.numbers
         cdef double known, whole, rate
-        self.begin(size)
-        if numbers[STARTED] > 0.0:
+        if self.started():
             known = self.error(numbers[BASE] + self.part[PRESENCE], size)
             whole = self.error(numbers[BASE] + self.part[PRESENCE] + self.part[LEVEL], size)
             self.judge(size)
             self.center(slots, n)
             self.learn_presence(known)
             self.learn_level(whole)
-            rate = max(1.0 / (numbers[SEEN] + 1.0), JUMP_RATE if fabs(known) >= LARGEST else BASE_RATE)
+            rate = max(1.0 / (self.learned() + 1.0), self.follow_jump(known))
             numbers[BASE] = within(numbers[BASE] + rate * known, EXTREME)
             numbers[RECENT_SLOW] += SLOW_RATE * (whole - numbers[RECENT_SLOW])
             numbers[RECENT_FAST] += FAST_RATE * (whole - numbers[RECENT_FAST])
@@ -168,17 +182,18 @@ cdef class Evidence:
         cdef double base = numbers[BASE]
         for i in range(self.experts.k):
             if self.is_scale:
-                loss[i] = self.ratio(base + self.offset[i], size) / numbers[RATIO] + self.offset[i]
+                loss[i] = heavy_tailed(self.ratio(base + self.offset[i], size)) / numbers[RATIO] + self.offset[i]
             else:
                 loss[i] = 4.0 * (size - base - self.offset[i]) ** 2
         experts_learn(&self.experts, loss, 1.0)
         if self.is_scale:
-            rate = max(1.0 / (numbers[SEEN] + 1.0), BASE_RATE)
-            numbers[RATIO] = max(numbers[RATIO] + rate * (self.ratio(self.expected, size) - numbers[RATIO]), 0.001)
+            rate = max(1.0 / (self.learned() + 1.0), BASE_RATE)
+            numbers[RATIO] += rate * (min(self.ratio(self.expected, size), LARGE_RATIO) - numbers[RATIO])
+            numbers[RATIO] = max(numbers[RATIO], 0.001)
 
     cdef double ratio(self, double expected, double size) noexcept nogil:
-        """A size over the one expected, at most 5."""
-        return min(size / exp(within(expected, EXTREME)), 5.0)
+        """A size over the one expected, at most 1,000."""
+        return min(size / exp(within(expected, EXTREME)), 1000.0)
 
     cdef void center(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
         """Presence of each tracked slot less its mean; 0 of a slot that no earlier instance held."""
@@ -203,6 +218,27 @@ cdef class Evidence:
                 self.weight[i] += gain * error / total
                 self.variance[i] -= gain * gain / total
 
+    cdef double follow_jump(self, double error) noexcept nogil:
+        """While sizes are far from what is expected let the weights of presence follow; returns the rate of the base.
+
+        Which of the two is to follow? Presence, as far as the features present are unusual: the square of their
+        distance from the mean over itself and the variance. So the base does not learn what an outage does.
+        """
+        cdef Py_ssize_t i
+        cdef double mean, unusual, seen = max(1.0, self.numbers[SEEN])
+        cdef double far = self.variance[0] * self.x[0] * self.x[0], spread = 0.01
+        if not self.is_scale or (fabs(error) < LARGEST and self.numbers[RECENT_SLOW] * error <= FAR * fabs(error)):
+            return BASE_RATE
+        for i in range(1, self.top):
+            mean = self.count[i] / seen
+            far += self.variance[i] * self.x[i] * self.x[i]
+            spread += self.variance[i] * mean * (1.0 - mean)
+        unusual = far / (far + spread)
+        for i in range(self.top):
+            if self.x[i] != 0.0:
+                self.weight[i] += JUMP_PRESENCE * error * self.variance[i] * self.x[i] / (far + spread)
+        return JUMP_RATE * (1.0 - unusual)
+
     cdef void learn_level(self, double error) noexcept nogil:
         """The same step for the weight of the prediction's level."""
         cdef double gain = self.numbers[LEVEL_VARIANCE] * self.level
@@ -210,20 +246,33 @@ cdef class Evidence:
         self.numbers[LEVEL_WEIGHT] += gain * error / total
         self.numbers[LEVEL_VARIANCE] -= gain * gain / total
 
-    cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
-        """Count the instance and its slots."""
-        cdef Py_ssize_t i
-        cdef double held = 0.0
+    cdef double centre(self) noexcept nogil:
+        """What presence would add to the base if it were not centred."""
         cdef double* numbers = self.numbers
+        return numbers[HELD] / max(1.0, numbers[SEEN]) + self.weight[0] * log(numbers[MEAN_AMOUNT] + 1.0)
+
+    cdef void sum_held(self) noexcept nogil:
+        """HELD from the weights and the counts."""
+        cdef Py_ssize_t i
+        self.numbers[HELD] = 0.0
+        for i in range(1, self.top):
+            self.numbers[HELD] += self.weight[i] * self.count[i]
+
+    cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
+        """Count the instance and its slots. The base makes up for the means that move: expectations stay."""
+        cdef Py_ssize_t i
+        cdef double before
+        cdef double* numbers = self.numbers
+        self.sum_held()
+        before = self.centre()
         for i in range(n):
             if slots[i] < TRACKED:
                 self.count[slots[i]] += 1.0
                 self.top = max(self.top, slots[i] + 1)
-        for i in range(1, self.top):
-            held += self.weight[i] * self.count[i]
-        numbers[HELD] = held
         numbers[MEAN_AMOUNT] += (n - numbers[MEAN_AMOUNT]) / (numbers[SEEN] + 1.0)
         numbers[SEEN] += 1.0
+        self.sum_held()
+        numbers[BASE] = within(numbers[BASE] + self.centre() - before, EXTREME)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """The feature of this slot is evicted."""
@@ -244,7 +293,7 @@ cdef class Evidence:
         """Take what dump() gave."""
         numbers = arrays["numbers"]
         self.arrays.fill(arrays, 0, 0, 1)
-        if not (numbers[SEEN] >= 0.0 and 0.001 <= numbers[RATIO] <= 5.0 and numbers[MEAN_AMOUNT] >= 0.0
+        if not (0.0 <= numbers[STARTED] <= numbers[SEEN] and 0.001 <= numbers[RATIO] <= 5.0 and numbers[MEAN_AMOUNT] >= 0.0
                 and 0.0 <= numbers[LEVEL_VARIANCE] <= 1.0
                 and np.abs(numbers[[BASE, RECENT_SLOW, RECENT_FAST]]).max() <= EXTREME
                 and np.abs(numbers[[LEVEL_WEIGHT, HELD]]).max() <= 1e300 and (arrays["count"] <= numbers[SEEN]).all()):
