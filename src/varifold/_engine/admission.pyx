@@ -21,6 +21,17 @@ def pending_order(entry):
     return (type(entry[0]) is str, entry[0])
 
 
+cdef int sort_pending(list pending) except -1:
+    """Order new names, which differ: ints before strs."""
+    cdef tuple entry
+    for entry in pending:
+        if type(entry[0]) is not str:
+            pending.sort(key=pending_order)
+            return 0
+    pending.sort()
+    return 0
+
+
 cdef class Admission(Intake):
     """Space, scaler and model in step while features come and go."""
 
@@ -29,10 +40,19 @@ cdef class Admission(Intake):
         cdef set taken = set()
         cdef set columns = set()
         cdef Py_ssize_t needed = len(pending)
-        for name, column, level, value in pending:
-            if name in taken or (column is not None and self.space.find(<PyObject*> name) >= 0):
-                raise conflict_error(name, self.step + 1)
-            taken.add(name)
+        cdef bint levels = False
+        cdef tuple entry
+        for entry in pending:
+            if entry[1] is not None:
+                levels = True
+                if self.space.find(<PyObject*> entry[0]) >= 0:
+                    raise conflict_error(entry[0], self.step + 1)
+            taken.add(entry[0])
+        if len(taken) < len(pending):
+            names = [entry[0] for entry in pending]
+            raise conflict_error(next(name for i, name in enumerate(names) if name in names[:i]), self.step + 1)
+        if not levels:
+            return needed
         for name, column, level, value in pending:
             if column is None:
                 continue
@@ -60,10 +80,9 @@ cdef class Admission(Intake):
         if pending is not None:
             self.space.reserve(self.check_pending(pending))
             self.reserve(self.n + n_new)
-            if self.space.capacity > self.model.capacity or self.space.capacity > self.places_room:
+            if self.space.capacity > self.model.capacity:
                 self.scaler.grow(self.space.capacity)
                 self.model.grow(self.space.capacity)
-                self.fit_places()
         if self.model.prepares:
             self.model.prepare(self.slots + 1, self.n, n_new, y)
         return 0
@@ -72,7 +91,7 @@ cdef class Admission(Intake):
         """Give the pending names slots, in sorted order; make_ready() took the memory."""
         cdef int32_t s
         cdef Py_ssize_t k = len(pending)
-        pending.sort(key=pending_order)
+        sort_pending(pending)
         self.ordered = False
         if self.max_features and self.space.features + k > self.max_features:
             k = self.make_room(k)

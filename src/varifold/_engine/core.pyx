@@ -197,7 +197,6 @@ cdef class Core(JsonDoor):
         self.space.evictions = int(arrays["space.evictions"][0])
         self.scaler.fill(arrays["scaler"], self.space.capacity)
         self.step = int(arrays["step"][0])
-        self.fit_places()
         if self.conformal is not None:
             self.conformal.fill({key[10:]: a for key, a in arrays.items() if key.startswith("conformal.")})
         return 0

@@ -30,10 +30,8 @@ cdef class Intake(Guard):
     cdef double* vals
     cdef double* vals2
     cdef double* scaled
-    cdef double* dense           # for ordering pairs in a small space
-    cdef uint64_t* marks         # for ordering rows of blocks
-    cdef int32_t* places
-    cdef Py_ssize_t places_room   # slots of the space that `places` was made for
+    cdef uint64_t* marks         # for ordering, a bit a slot, all zeros between
+    cdef int32_t* former         # slots of the dict gathered before, in its order: the next one often has the same keys
     cdef bint ordered            # the pairs are in slot order
     cdef bint admitted           # the instance may hold new slots
     cdef uint8_t* is_new
@@ -42,7 +40,6 @@ cdef class Intake(Guard):
     cdef int32_t* columns
 
     cdef int reserve(self, Py_ssize_t n) except -1
-    cdef int fit_places(self) except -1
     cdef int append(self, int32_t slot, double value) except -1
     cdef list gather(self, object given)
     cdef list gather_items(self, list items)

@@ -22,23 +22,12 @@ from varifold._engine.reading cimport (
     ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code,
     value_error,
 )
-from varifold._engine.order cimport BITMAP_SLOTS, MARKED_SLOTS, MARKED_WORDS, order_row, sort_pairs, sort_unique
+from varifold._engine.order cimport MARKED_WORDS, by_marks, order_row, sort_pairs, sort_unique
 from varifold._engine.robust cimport RobustStat, absorb_robust
 from varifold._engine.scaler cimport NONE, ROBUST, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
 from varifold._engine.space cimport Seen, Space, seen_last
 from varifold._engine.view cimport View
 from varifold._numeric.memory cimport allocate, resize
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define VARIFOLD_PREFETCH(p) __builtin_prefetch((p), 0, 1)
-    #else
-    #define VARIFOLD_PREFETCH(p) ((void) 0)
-    #endif
-    """
-    void prefetch "VARIFOLD_PREFETCH"(void*) noexcept nogil
-
 
 cdef double UNSCALED = 1e50  # inputs that no scaler bounds are held within it, so that products of weights stay finite
 
@@ -54,15 +43,13 @@ cdef class Intake(Guard):
         self.intercept = intercept
         self.max_features = 0 if max_features is None else max_features
         self.lightest = evict == "lightest"
-        self.dense = <double*> allocate(BITMAP_SLOTS * sizeof(double))
         self.marks = <uint64_t*> allocate(MARKED_WORDS * sizeof(uint64_t))
-        if self.dense == NULL or self.marks == NULL:
+        if self.marks == NULL:
             raise MemoryError
         self.scaler.grow(self.space.capacity)
         model.alone = True
         model.attach(self.space)
         self.reserve(16)
-        self.fit_places()
 
     def __dealloc__(self):
         free(self.slots)
@@ -73,9 +60,8 @@ cdef class Intake(Guard):
         free(self.is_new)
         free(self.indicator_columns)
         free(self.columns)
-        free(self.dense)
+        free(self.former)
         free(self.marks)
-        free(self.places)
 
     # ---------------------------------------------------------------- room
 
@@ -91,21 +77,15 @@ cdef class Intake(Guard):
                 or resize(<void**> &self.scaled, room * sizeof(double)) < 0
                 or resize(<void**> &self.is_new, room) < 0
                 or resize(<void**> &self.indicator_columns, room * sizeof(int32_t)) < 0
-                or resize(<void**> &self.columns, 2 * room * sizeof(int32_t)) < 0):
+                or resize(<void**> &self.columns, 2 * room * sizeof(int32_t)) < 0
+                or resize(<void**> &self.former, room * sizeof(int32_t)) < 0):
             raise MemoryError
+        memset(self.former, 0, room * sizeof(int32_t))
         self.slots[0] = 0
         self.vals[0] = 1.0
         self.scaled[0] = 1.0
         self.is_new[0] = 0
         self.room = room
-        return 0
-
-    cdef int fit_places(self) except -1:
-        """Scratch for ordering the rows of blocks, as large as the space."""
-        cdef Py_ssize_t n = min(self.space.capacity, <Py_ssize_t> MARKED_SLOTS)
-        if resize(<void**> &self.places, n * sizeof(int32_t)) < 0:
-            raise MemoryError
-        self.places_room = self.space.capacity
         return 0
 
     # ---------------------------------------------------------------- gathering
@@ -121,11 +101,12 @@ cdef class Intake(Guard):
 
     cdef list gather(self, object given):
         """Known pairs into scratch; unknown ones come back as (name, column, level, value), or None."""
-        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t pos = 0, at = 0
         cdef PyObject* key
         cdef PyObject* value
         cdef double number
         cdef int32_t s
+        cdef bint as_before = True
         cdef list pending = None
         cdef dict x = given if type(given) is dict else plain_dict(given, self.step + 1)
         cdef Space space = self.space
@@ -133,17 +114,25 @@ cdef class Intake(Guard):
         self.n_indicator_columns = 0
         self.ordered = False
         self.reserve(len(x))
+        cdef PyObject** known = space.key
+        cdef uint8_t* kind = space.kind
+        cdef int32_t* former = self.former
+        cdef int32_t* slots = self.slots
+        cdef double* vals = self.vals
         while PyDict_Next(x, &pos, &key, &value):
             if PyFloat_CheckExact(<object> value) and PyUnicode_CheckExact(<object> key):
                 # the usual case in line: a known feature with an ordinary float
                 number = PyFloat_AS_DOUBLE(<object> value)
-                s = quick_find(space, key)
-                if -LARGEST <= number <= LARGEST and s >= 0 and space.kind[s] & NUMERIC:
+                s = former[at]
+                if not as_before or known[s] != key:
+                    as_before = False
+                    s = quick_find(space, key)
+                    former[at] = s if s > 0 else 0
+                at += 1
+                if -LARGEST <= number <= LARGEST and s >= 0 and kind[s] & NUMERIC:
                     self.n += 1
-                    self.slots[self.n] = s
-                    self.vals[self.n] = number
-                    if self.scaler.stat != NULL:
-                        prefetch(&self.scaler.stat[s])
+                    slots[self.n] = s
+                    vals[self.n] = number
                     continue
             if not runs_no_code(key, value):
                 return self.gather_items(list(x.items()))
@@ -214,9 +203,10 @@ cdef class Intake(Guard):
         cdef int32_t* slots = self.slots
         cdef double* vals = self.vals
         self.n_indicator_columns = 0
-        self.ordered = self.space.size <= MARKED_SLOTS and self.space.size <= 128 * (m + 1)
+        self.ordered = by_marks(m, self.space.size)
         if self.ordered:
-            n = order_row(m, idx, val, map, self.space.size, self.marks, self.places, slots + 1, vals + 1)
+            n = order_row(m, idx, val, map, self.space.size, self.marks, self.slots2, slots + 1, vals + 1)
+            vals[0] = 1.0  # unknown names fell onto the intercept's place
         else:
             for k in range(m):
                 s = map[idx[k]]
@@ -268,7 +258,7 @@ cdef class Intake(Guard):
         cdef double* vals = self.vals
         cdef double* scaled = self.scaled
         if not self.ordered:
-            sort_pairs(n, slots + 1, vals + 1, self.slots2, self.vals2, self.dense, <int32_t> (self.space.size - 1))
+            sort_pairs(n, slots + 1, vals + 1, self.slots2, self.vals2, self.marks, <int32_t> (self.space.size - 1))
             self.ordered = True
         if kind == NONE:
             for i in range(1, n + 1):

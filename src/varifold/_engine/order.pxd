@@ -1,91 +1,65 @@
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define varifold_lowest_bit(b) __builtin_ctzll(b)
-    #else
-    static inline int varifold_lowest_bit(unsigned long long b) { int k = 0; while (!(b & 1)) { b >>= 1; k++; } return k; }
-    #endif
-    """
-    int lowest_bit "varifold_lowest_bit"(uint64_t) noexcept nogil
+from varifold._numeric.bits cimport counts_bits, popcount_by
 
-# Slots below this are ordered by a bitmap; `dense` scratch given to sort_pairs has this many places.
-cdef enum:
-    BITMAP_SLOTS = 2048
-    BITMAP_WORDS = 32
-
-# Rows of blocks over spaces up to this size are ordered by marks, a bit a slot.
+# Rows are ordered by marks, a bit a slot, in spaces up to this size, unless they hold very little of it.
 cdef enum:
     MARKED_SLOTS = 16384
     MARKED_WORDS = 256
 
-# The slots of a block's row ascending, each with its value; ids that map to slot 0 are left out. `marks` is all zeros
-# before and after, `place` has room for every slot. Returns how many came out. Written without branches on the data:
-# the words that hold marks are listed first, then as many marks taken from them as there are.
+
+cdef inline bint by_marks(Py_ssize_t n, Py_ssize_t slots) noexcept nogil:
+    """Whether marks are the quickest way to order n of so many slots."""
+    return slots <= MARKED_SLOTS and slots <= 128 * (n + 1)
+
+
+cdef inline Py_ssize_t place_marked(Py_ssize_t n, const int32_t* slot, const double* value, Py_ssize_t slots,
+                                    uint64_t* marks, Py_ssize_t first, int32_t* out_slot, double* out_value) noexcept nogil:
+    """Pairs whose slots are marked, ascending by slot from place `first` on; returns the place after the last.
+
+    A slot's place is the number of marks below it: no step waits for the one before, nothing branches on the data.
+    Clears the marks.
+    """
+    cdef Py_ssize_t k, place, words = (slots + 63) >> 6
+    cdef uint32_t s
+    cdef bint quick = counts_bits()
+    cdef Py_ssize_t before[MARKED_WORDS]   # the place of a word's first mark, less one
+    for k in range(words):
+        before[k] = first - 1
+        first += popcount_by(quick, marks[k])
+    for k in range(n):
+        s = slot[k]
+        place = before[s >> 6] + popcount_by(quick, marks[s >> 6] << (~s & 63))
+        out_slot[place] = s
+        out_value[place] = value[k]
+    memset(marks, 0, words * sizeof(uint64_t))
+    return first
+
+
 cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double* value, const int32_t* slot_of,
-                                 Py_ssize_t slots, uint64_t* marks, int32_t* place,
+                                 Py_ssize_t slots, uint64_t* marks, int32_t* found,
                                  int32_t* out_slot, double* out_value) noexcept nogil:
-    cdef Py_ssize_t k, p = 0, n = 0, words = (slots + 63) >> 6
-    cdef int32_t s
-    cdef uint64_t word = 0, after
-    cdef bint last
-    cdef uint64_t held[MARKED_WORDS + 2]
-    cdef int32_t base[MARKED_WORDS + 2]
-    if words == 1:
-        for k in range(m):
-            s = slot_of[ids[k]]
-            place[s] = <int32_t> k
-            word |= (<uint64_t> 1) << s
-            n += s != 0
-        word &= ~(<uint64_t> 1)
-        for k in range(n):
-            s = <int32_t> lowest_bit(word)
-            out_slot[k] = s
-            out_value[k] = value[place[s]]
-            word &= word - 1
-        return n
+    """The slots of a block's row ascending, each with its value; returns how many, ids that have no slot left out.
+
+    `marks` is all zeros before and after, `found` has room for m slots. Place -1 of the outputs may be overwritten.
+    """
+    cdef Py_ssize_t k
+    cdef uint32_t s
     for k in range(m):
         s = slot_of[ids[k]]
-        place[s] = <int32_t> k
+        found[k] = s
         marks[s >> 6] |= (<uint64_t> 1) << (s & 63)
-        n += s != 0
-    marks[0] &= ~(<uint64_t> 1)
-    for k in range(words):
-        held[p] = marks[k]
-        base[p] = <int32_t> (64 * k)
-        p += marks[k] != 0
-    memset(marks, 0, words * sizeof(uint64_t))
-    held[p] = 0
-    held[p + 1] = 0
-    base[p] = 0
-    p = 0
-    word = held[0]
-    after = held[1]
-    for k in range(n):
-        s = base[p] + <int32_t> lowest_bit(word)
-        out_slot[k] = s
-        out_value[k] = value[place[s]]
-        word &= word - 1
-        last = word == 0
-        p += last
-        word = after if last else word
-        after = held[p + 1]
-    return n
+    # ids without a slot have slot 0, which comes first: they go before the others
+    return place_marked(m, found, value, slots, marks, -<Py_ssize_t> (marks[0] & 1), out_slot, out_value)
 
 
-# Ascending by slot: insertion for the few, a bitmap in a small space, counting passes of eight bits for the many.
-cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
-                            int32_t* slot2, double* value2, double* dense, int32_t largest) noexcept nogil:
-    cdef Py_ssize_t i, j, start
+cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value, int32_t* slot2, double* value2,
+                            uint64_t* marks, int32_t largest) noexcept nogil:
+    """Ascending by slot, none of them twice: insertion for the few, marks, or passes of eight bits."""
+    cdef Py_ssize_t i, j
     cdef int32_t s
     cdef double x
-    cdef int shift
-    cdef uint32_t digit
-    cdef uint64_t word
-    cdef uint32_t count[256]
-    cdef uint64_t bits[BITMAP_WORDS]
     for i in range(1, n):
         if slot[i] < slot[i - 1]:
             break
@@ -102,24 +76,23 @@ cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value,
                 j -= 1
             slot[j + 1] = s
             value[j + 1] = x
-        return
-    if largest < BITMAP_SLOTS and (largest >> 6) <= 2 * n:
-        memset(bits, 0, ((largest >> 6) + 1) * sizeof(uint64_t))
+    elif by_marks(n, largest + 1):
         for i in range(n):
-            s = slot[i]
-            dense[s] = value[i]
-            bits[s >> 6] |= (<uint64_t> 1) << (s & 63)
-        j = 0
-        for i in range((largest >> 6) + 1):
-            word = bits[i]
-            while word:
-                s = <int32_t> (64 * i + lowest_bit(word))
-                slot[j] = s
-                value[j] = dense[s]
-                j += 1
-                word &= word - 1
-        return
-    shift = 0
+            marks[slot[i] >> 6] |= (<uint64_t> 1) << (slot[i] & 63)
+        memcpy(slot2, slot, n * sizeof(int32_t))
+        memcpy(value2, value, n * sizeof(double))
+        place_marked(n, slot2, value2, largest + 1, marks, 0, slot, value)
+    else:
+        sort_by_bytes(n, slot, value, slot2, value2, largest)
+
+
+cdef inline void sort_by_bytes(Py_ssize_t n, int32_t* slot, double* value, int32_t* slot2, double* value2,
+                               int32_t largest) noexcept nogil:
+    """Ascending by slot, in counting passes of eight bits."""
+    cdef Py_ssize_t i, j, start
+    cdef int shift = 0
+    cdef uint32_t digit
+    cdef uint32_t count[256]
     while (largest >> shift) != 0:
         memset(count, 0, sizeof(count))
         for i in range(n):

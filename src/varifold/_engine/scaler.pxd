@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from varifold._engine.robust cimport RobustStat
+from varifold._numeric.bits cimport bits_of
 
 cdef enum ScaleKind:
     NONE = 0
@@ -56,26 +57,31 @@ cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, con
                               bint keep, double* out) noexcept nogil:
     """As absorb_standard(), for up to STRIP slots: gathered, so that the compiler divides and takes roots in pairs."""
     cdef Stat* s
-    cdef Py_ssize_t i, n_varied = n
+    cdef Py_ssize_t i, n_varied
     cdef double weight, mean, left, d, m2, z
     cdef double weights[STRIP]
     cdef double means[STRIP]
     cdef double squares[STRIP]
     for i in range(n):
+        # values that equal their means, such as words coded 1.0: mean and deviation stay, nothing is divided
+        s = stat + slot[i]
+        if bits_of(x[i]) != bits_of(s.a):
+            break
+        out[i] = 0.0
+        if keep:
+            s.weight += w
+    else:
+        return
+    slot += i
+    x += i
+    out += i
+    n -= i
+    n_varied = n
+    for i in range(n):
         s = stat + slot[i]
         weights[i] = s.weight
         means[i] = s.a
         squares[i] = s.b
-    for i in range(n):
-        if x[i] != means[i]:
-            break
-    else:
-        # values that never vary, such as words coded 1.0: mean and deviation stay, nothing is divided
-        for i in range(n):
-            out[i] = x[i] - means[i] if squares[i] > 0.0 else 0.0
-            if keep:
-                stat[slot[i]].weight = weights[i] + w
-        return
     for i in range(n):
         weight = weights[i] + w
         d = x[i] - means[i]

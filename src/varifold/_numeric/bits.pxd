@@ -1,13 +1,61 @@
-"""Bit counting, with the compiler's instruction where it is known to have one."""
+"""Counting bits, and the place of the lowest one, by the processor's own instructions where it has them."""
 
 from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 
 cdef extern from *:
     """
-    #if defined(__GNUC__)
-    #define VARIFOLD_POPCOUNT(x) __builtin_popcountll(x)
+    #ifndef VARIFOLD_BITS
+    #define VARIFOLD_BITS
+    #include <stdint.h>
+
+    /* by halves, pairs, nibbles and bytes */
+    static inline int varifold_popcount_plain(uint64_t x)
+    {
+        x -= (x >> 1) & 0x5555555555555555u;
+        x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+        x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+        return (int) ((x * 0x0101010101010101u) >> 56);
+    }
+
+    #if defined(__GNUC__) && defined(__x86_64__) && !defined(__POPCNT__)
+    /* The instruction is as old as 2008, but the plainest x86-64 lacks it, so the processor is asked. */
+    #define varifold_counts_bits() (__builtin_cpu_supports("popcnt") != 0)
+    static inline int varifold_popcount_by(int instruction, uint64_t x)
+    {
+        uint64_t n;
+        if (!instruction)
+            return varifold_popcount_plain(x);
+        __asm__("popcntq %1, %0" : "=r"(n) : "rm"(x) : "cc");
+        return (int) n;
+    }
+    #elif defined(__GNUC__)
+    #define varifold_counts_bits() 1
+    #define varifold_popcount_by(instruction, x) __builtin_popcountll(x)
     #else
-    static inline int VARIFOLD_POPCOUNT(unsigned long long x) { int n = 0; for (; x; x &= x - 1) n++; return n; }
+    #define varifold_counts_bits() 0
+    #define varifold_popcount_by(instruction, x) varifold_popcount_plain(x)
+    #endif
+
+    #if defined(__GNUC__)
+    #define varifold_lowest_bit(b) __builtin_ctzll(b)
+    #else
+    static inline int varifold_lowest_bit(uint64_t b) { int k = 0; while (!(b & 1)) { b >>= 1; k++; } return k; }
+    #endif
     #endif
     """
-    int popcount "VARIFOLD_POPCOUNT"(uint64_t) noexcept nogil
+    bint counts_bits "varifold_counts_bits"() noexcept nogil                      # whether there is an instruction
+    int popcount_by "varifold_popcount_by"(bint instruction, uint64_t) noexcept nogil
+    int lowest_bit "varifold_lowest_bit"(uint64_t) noexcept nogil
+
+
+cdef inline int popcount(uint64_t x) noexcept nogil:
+    """The number of ones. In a loop, ask counts_bits() once and use popcount_by()."""
+    return popcount_by(counts_bits(), x)
+
+
+cdef inline uint64_t bits_of(double x) noexcept nogil:
+    """The bits of a number: equal for equal numbers, but apart for 0.0 and -0.0."""
+    cdef uint64_t bits
+    memcpy(&bits, &x, sizeof(bits))
+    return bits

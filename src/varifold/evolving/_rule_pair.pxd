@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from varifold.evolving._feature_map cimport FeatureMap
 from varifold._engine.model cimport Model
@@ -34,7 +34,7 @@ cdef class RulePair(Model):
     cdef int32_t* where               # slot -> position in the view + 1
     cdef double* recovered
     cdef uint8_t* never_new           # zeros, for View.is_new
-    cdef double* dense                # for sorting
+    cdef uint64_t* marks              # for sorting
 
     cdef double rule_score(self, int e, int c) noexcept nogil
     cdef void rule_learn(self, int e, int y, double w) noexcept nogil

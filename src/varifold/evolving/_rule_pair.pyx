@@ -12,9 +12,9 @@ from libc.string cimport memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule, at
-from varifold._engine.order cimport BITMAP_SLOTS, sort_pairs
+from varifold._engine.order cimport MARKED_WORDS, sort_pairs
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, SLOT, UINT8
+from varifold._engine.state cimport FIXED, INT32, INT64, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss
 from varifold.evolving._feature_map cimport FeatureMap
@@ -38,7 +38,7 @@ cdef class RulePair(Model):
         self.arrays.scratch(<void**> &self.where, SLOT, 1, INT32)
         self.arrays.scratch(<void**> &self.recovered, SLOT)
         self.arrays.scratch(<void**> &self.never_new, SLOT, 2, UINT8)
-        self.arrays.scratch(<void**> &self.dense, FIXED, 1, FLOAT64, BITMAP_SLOTS)
+        self.arrays.scratch(<void**> &self.marks, FIXED, 1, INT64, MARKED_WORDS)
         for e in range(2):
             self.arrays.scratch(<void**> &self.local[e].of, SLOT, 1, INT32, 0, -1.0)
             self.arrays.scratch(<void**> &self.local[e].slot, SLOT, 1, INT32)
@@ -235,7 +235,7 @@ cdef class RulePair(Model):
                     self.values[n] = self.clipped(self.recovered[i])
                     n += 1
             self.mark(v, False)
-        sort_pairs(n, self.slots, self.values, self.slots2, self.values2, self.dense, l.n)
+        sort_pairs(n, self.slots, self.values, self.slots2, self.values2, self.marks, l.n)
         self.inner.n = n
         self.inner.slot = self.slots
         self.inner.x = self.values

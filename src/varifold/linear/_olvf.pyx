@@ -198,16 +198,22 @@ cdef class OLVFRule(TruncatedRule):
         cdef double f = 0.0, bar = 0.0, old = 0.0, new = 0.0
         cdef double* s
         cdef double* base = self.state + c * self.width
-        cdef Py_ssize_t i, n_old = 0
-        for i in range(v.n):
-            s = base + v.slot[i] * self.stride
-            f += s[0] * v.x[i]
+        cdef Py_ssize_t i, n = v.n, n_old = n, stride = self.stride
+        cdef double* x = v.x
+        cdef int32_t* slot = v.slot
+        for i in range(n):
+            s = base + slot[i] * stride
+            f += s[0] * x[i]
             bar += s[1]
-            if v.is_new[i]:
-                new += v.x[i] * v.x[i]
-            else:
-                old += v.x[i] * v.x[i]
-                n_old += 1
+            old += x[i] * x[i]
+        if n and memchr(v.is_new, 1, n) != NULL:
+            old, n_old = 0.0, 0
+            for i in range(n):
+                if v.is_new[i]:
+                    new += x[i] * x[i]
+                else:
+                    old += x[i] * x[i]
+                    n_old += 1
         sums.score = f * self.shared[c * self.globals + SCALE]
         sums.bar = bar
         sums.old = old

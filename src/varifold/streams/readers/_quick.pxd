@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
 from varifold._engine.json_text cimport LITTLE
-from varifold._engine.order cimport lowest_bit
+from varifold._numeric.bits cimport lowest_bit
 from varifold._numeric.decimal cimport scaled
 
 cdef enum Role:
