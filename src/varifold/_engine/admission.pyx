@@ -80,8 +80,8 @@ cdef class Admission(Intake):
         if pending is not None:
             self.space.reserve(self.check_pending(pending))
             self.reserve(self.n + n_new)
+            self.scaler.grow(self.space.capacity)
             if self.space.capacity > self.model.capacity:
-                self.scaler.grow(self.space.capacity)
                 self.model.grow(self.space.capacity)
         if self.model.prepares:
             self.model.prepare(self.slots + 1, self.n, n_new, y)
