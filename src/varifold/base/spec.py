@@ -239,8 +239,7 @@ def parse_value(text: str) -> Any:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("(") and text.endswith(")"):
-        numbers = _numbers(text[1:-1])
-        return Nested(parse_model(text[1:-1])) if numbers is None else numbers
+        return _in_parentheses(text[1:-1])
     for kind in (int, float):
         try:
             return kind(text)
@@ -249,9 +248,20 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def _numbers(text: str) -> tuple[float, ...] | None:
-    """Numbers between commas, as in ``coverages=(0.8,0.95)``; None where one is no number."""
+def _in_parentheses(text: str) -> Nested | tuple[float, ...]:
+    """A learner, or numbers between commas, as in ``coverages=(0.8,0.95)``."""
+    name, colon, _ = text.partition(":")
+    if colon or name in models:
+        return Nested(parse_model(text))
+    return tuple(_number(part, text) for part in text.split(",") if part.strip())
+
+
+def _number(part: str, text: str) -> float:
     try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
+        return float(part)
     except ValueError:
-        return None
+        word = part.strip()
+        raise ParameterError(
+            f"{word!r} in '({text})' is neither a number nor a model; write numbers as (0.8,0.95), a learner as "
+            f"(olvf:C=0.5){nearest(word, models)}"
+        ) from None
