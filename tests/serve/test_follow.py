@@ -111,6 +111,26 @@ def test_every_refusal_has_its_line_and_the_words_of_follow() -> None:
     assert (follower.refused, found[-1]["id"]) == (8, 5)
 
 
+@pytest.mark.parametrize("huge", [False, True])
+def test_an_id_that_is_a_number_and_one_that_is_a_text_are_two(tmp_path: Path, huge: bool) -> None:
+    number = 1 << 63 if huge else -1
+    texts = [str(number), f'"{number}"', "a"]
+    ids = [b"%d" % number, *map(orjson.dumps, texts)]
+    fields = Fields("state", "n")
+    follower = Follower.open(tmp_path / "s", "m", AROW(), fields, Limits())
+    found = answers(follower, *(b'{"n": %b, "f": %d}' % (id, i) for i, id in enumerate(ids)))
+    assert [answer["id"] for answer in found] == [texts[0] if huge else number, *texts]
+    assert not any("duplicate" in answer for answer in found)
+    follower.close()
+    follower = Follower.open(tmp_path / "s", "m", AROW(), fields, Limits())
+    assert len(follower.state.waiting) == 4
+    (label,) = answers(follower, b'{"n": %b, "state": "up"}' % ids[1])
+    assert label["id"] == texts[0]
+    kept = [follower.state.waiting.get(number) for number in (1, 2, 3, 4)]
+    assert [waiting is not None for waiting in kept] == [True, False, True, True]
+    follower.close()
+
+
 def test_answers_under_a_key_name_it() -> None:
     learner = PerKey(AROW(), key="device")
     follower = Follower.open(None, "m", learner, Fields("state", "n", key="device"), Limits())
