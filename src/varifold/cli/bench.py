@@ -55,7 +55,10 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
-            "--repeats", type=positive, metavar="N", help="at most N repeats (default: as the table says)"
+            "--repeats",
+            type=positive,
+            metavar="N",
+            help="at most N repeats (default: as the table says; on your own data 5, 1 where all would be alike)",
         )
         each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
         each.add_argument(

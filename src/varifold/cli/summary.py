@@ -24,6 +24,8 @@ _SHOWN = (
     "brier",
     "calibration_error",
 )
+_PLAIN = int | float | str | list | tuple | None
+"""Types of parameters that JSON has."""
 _NUMBERS_SHOWN = ("mae", "rmse", "r2", "mape", "pinball")
 
 
@@ -47,7 +49,7 @@ def facts_of(
     found = {
         "model": spec.name,
         "task": "regression" if isinstance(first, NumberResult) else "classification",
-        "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
+        "params": {k: v if isinstance(v, _PLAIN) else str(v) for k, v in params.items()},
         "data": given.name,
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
