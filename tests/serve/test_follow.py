@@ -277,6 +277,50 @@ def test_a_state_is_not_followed_with_another_target_or_key(tmp_path: Path, capf
         assert said in capfd.readouterr().err
 
 
+PER_KEY = ([], {}), (["--key", "device"], {"device": "a"})
+
+
+@pytest.mark.parametrize(("options", "key"), PER_KEY)
+def test_answers_have_the_sets_of_the_coverages_asked_for(options: list[str], key: dict[str, str]) -> None:
+    process = follow("--coverage", "0.95", "--coverage", "0.5", *options)
+    plain = AROW(coverages=(0.5, 0.95))
+    for i in range(60):
+        x, y = instance(i).values()
+        expected = {str(c): sorted(plain.predict_set_one(x, c)) for c in plain.coverages}
+        found = ask(process, line(i, **key))["sets"]
+        assert {c: sorted(labels) for c, labels in found.items()} == expected
+        plain.learn_one(x, y)
+    process.communicate()
+
+
+@pytest.mark.parametrize(("options", "key"), PER_KEY)
+def test_answers_have_the_intervals_of_the_coverages_asked_for(options: list[str], key: dict[str, str]) -> None:
+    process = follow("--target-type", "number", "--coverage", "0.8", *options)
+    plain = AROWRegressor(coverages=(0.8,))
+    for i in range(60):
+        x, y = {"f": i % 7}, 0.5 * (i % 5)
+        expected = [None, None] if i < 2 else list(plain.predict_interval_one(x, 0.8))
+        assert ask(process, orjson.dumps({**x, **key, "state": y}) + b"\n")["intervals"] == {"0.8": expected}
+        plain.learn_one(x, y)
+    process.communicate()
+
+
+def test_a_state_keeps_its_coverages(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["follow", "--target", "state", "--model", "arow", "--state", str(tmp_path / "s")]
+    for coverages in (["0.9", "0.5"], ["0.5", "0.9"], []):
+        process = follow("--state", str(tmp_path / "s"), *(w for c in coverages for w in ("--coverage", c)))
+        assert list(ask(process, line(1))["sets"]) == ["0.5", "0.9"]
+        process.communicate()
+        assert process.returncode == 0
+    assert main([*words, "--coverage", "0.5"]) == 2
+    assert "holds a learner of the coverages 0.5, 0.9; leave --coverage out" in capfd.readouterr().err
+    process = follow("--state", str(tmp_path / "none"))
+    ask(process, line(1))
+    process.communicate()
+    assert main([*words[:-1], str(tmp_path / "none"), "--coverage", "0.5"]) == 2
+    assert "holds a learner without intervals and sets" in capfd.readouterr().err
+
+
 def test_a_model_that_is_not_used_is_told(tmp_path: Path) -> None:
     folder = str(tmp_path / "state")
     for model, told in (("arow", False), ("arow", False), ("olvf", True)):
