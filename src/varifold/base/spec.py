@@ -8,18 +8,16 @@ as its paper has it.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from river import base as river_base
 
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
+from varifold.base.plugins import from_path
 from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
 
@@ -190,21 +188,8 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
 
 
 def _imported(path: str) -> type[Any]:
-    module, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except ModuleNotFoundError as error:
-        raise UnknownNameError(
-            f"no module named {error.name!r} for the model {path!r}{nearest(module, models)} "
-            "(`varifold models` lists the registered ones)"
-        ) from error
-    except AttributeError as error:
-        raise UnknownNameError(f"{module} has no {attribute!r}{nearest(attribute, dir(found))}") from error
+    close = nearest(path.partition(":")[0], models)
+    found = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
     if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
         raise ParameterError(f"{path} is no class with learn_one and predict_one")
     return found
