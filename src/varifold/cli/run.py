@@ -223,6 +223,17 @@ def _delay(text: str | None) -> float | str | None:
         return text
 
 
+def _measured(args: argparse.Namespace) -> dict[str, Any]:
+    """What is measured, as `prequential` and `repeat` take it."""
+    return {
+        "delay": _delay(args.delay),
+        "positive": args.positive,
+        "quantile": 0.5 if args.quantile is None else args.quantile,
+        "by": args.by,
+        "track": None if args.importances is None else "permutation",
+    }
+
+
 def _evaluate(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any
 ) -> tuple[Summary, Stoppable | None]:
@@ -255,14 +266,10 @@ def _passes(
             seed=args.seed,
             shuffle=shuffle,
             scale="paper" if args.scale == "paper" else None,
-            delay=_delay(args.delay),
-            positive=args.positive,
-            quantile=0.5 if args.quantile is None else args.quantile,
-            by=args.by,
-            track=None if args.importances is None else "permutation",
             predictions=predictions,
             jobs=args.jobs,
             progress=report,
+            **_measured(args),
         )
     return summary, None
 
@@ -290,12 +297,8 @@ def _one_pass(
         result = prequential(
             learner,
             stream,
-            delay=_delay(args.delay),
-            positive=args.positive,
-            quantile=0.5 if args.quantile is None else args.quantile,
-            by=args.by,
-            track=None if args.importances is None else "permutation",
             predictions=predictions,
             progress=done,
+            **_measured(args),
         )
     return Summary([result], [args.seed], learner), stream

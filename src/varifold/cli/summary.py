@@ -11,20 +11,10 @@ from varifold.base.spec import ModelSpec
 from varifold.cli import details, source, uncertainty
 from varifold.cli.output import number, plural, print_csv, print_json, table
 from varifold.evaluate import NumberResult, Summary
+from varifold.evaluate.metrics import METRICS
 
-_SHOWN = (
-    "cer",
-    "accuracy",
-    "f1",
-    "balanced_accuracy",
-    "kappa",
-    "auroc",
-    "auprc",
-    "log_loss",
-    "brier",
-    "calibration_error",
-)
-_PLAIN = int | float | str | list | tuple | None
+_SHOWN = tuple(name for name in METRICS if name not in ("majority_cer", "us_per_instance"))
+_PLAIN = (int, float, str, list, tuple, type(None))
 """Types of parameters that JSON has."""
 _NUMBERS_SHOWN = ("mae", "rmse", "r2", "mape", "pinball")
 
