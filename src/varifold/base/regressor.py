@@ -39,8 +39,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``;
-        of the features. Targets are always scaled.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
+        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``; of the features. Targets are
+        always scaled.
     fit_intercept
         Whether a constant, always present input is added.
     clip
