@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
@@ -15,6 +14,7 @@ from varifold._engine.vocabulary import plain_label
 from varifold._shelf import Key, Shelf
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
+from varifold.base.composites import CompositeFile, pack_learners, unpack_learners
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
@@ -28,7 +28,7 @@ from varifold.errors import (
 )
 
 
-class KeyedLearner:
+class KeyedLearner(CompositeFile):
     """What `PerKey` and `PerKeyRegressor` share: the learners, in memory and on disk, and their keys."""
 
     _method: ClassVar[str]
@@ -266,25 +266,7 @@ class KeyedLearner:
     def to_bytes(self) -> bytes:
         """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
         parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
-        state = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        arrays = {**files.pack_names(list(self._known)), "learners": state, "learners.offsets": offsets}
-        return files.encode(self._header(), arrays)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        return cls._restored(*files.decode_bytes(data))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all learners to exactly this path; on any error the file that was there stays."""
-        files.write_bytes(path, self.to_bytes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
-        return cls._restored(*files.read(path), path)
+        return files.encode(self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)})
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
@@ -306,11 +288,9 @@ class KeyedLearner:
         found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
         found._steps = int(header["steps"])
         found.reading = dict(header.get("reading", {}))
-        data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
-        for i, key in enumerate(files.unpack_names(arrays)):
+        for key, part in zip(files.unpack_names(arrays), unpack_learners(arrays), strict=True):
             if key is None:
                 raise ValueError("a key is missing")
-            part = data[ends[i] : ends[i + 1]]
             found._known[key] = None
             if len(found._here) < found.most:
                 found._here[key] = found._decoded(part)

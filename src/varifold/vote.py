@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -14,13 +12,14 @@ from varifold._engine.vocabulary import plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.composites import CompositeFile, pack_learners, unpack_learners
 from varifold.base.shares import share_of
 from varifold.errors import FeatureNameError, ModelFileError, ParameterError
 
 METHOD = "vote"
 
 
-class Vote(river_base.Classifier):
+class Vote(CompositeFile, river_base.Classifier):
     """Learners that answer together: the mean of their probabilities.
 
     For learners that learned different parts of a stream and cannot be merged (see `varifold.merge`), or of different
@@ -198,35 +197,14 @@ class Vote(river_base.Classifier):
                     f"this Vote holds a {type(learner).__name__}, which a model file cannot hold; pickle it instead"
                 )
         parts = [learner.to_bytes() for learner in self.learners]
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
-        arrays: files.Arrays = {"learners": np.frombuffer(b"".join(parts), dtype=np.uint8), "learners.offsets": offsets}
-        return files.encode(self._header(), arrays)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        return cls._restored(*files.decode_bytes(data))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all learners to exactly this path; on any error the file that was there stays."""
-        files.write_bytes(path, self.to_bytes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
-        return cls._restored(*files.read(path), path)
+        return files.encode(self._header(), pack_learners(parts))
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
         if header["method"] != METHOD:
             raise ModelFileError(f"{source} holds a {header['method']!r}, not a vote; use varifold.load")
         try:
-            data, ends = arrays["learners"].tobytes(), arrays["learners.offsets"].tolist()
-            if ends[0] != 0 or ends[-1] != len(data) or sorted(ends) != ends:
-                raise ValueError("the learners do not follow each other")
-            pieces = [data[start:end] for start, end in itertools.pairwise(ends)]
-            found = cls([VaryingClassifier.from_bytes(piece) for piece in pieces])
+            found = cls([VaryingClassifier.from_bytes(part) for part in unpack_learners(arrays)])
             found._learned = max(0, int(header["learned"]))
             found._labels = dict.fromkeys(files.unpack_label(label) for label in header["labels"])
             if found._labels.keys() != {label for learner in found.learners for label in learner.classes}:

@@ -13,6 +13,7 @@ import pytest
 from tests.oracles.autoregressor import PlainAutoRegressor
 from tests.oracles.harness import Scaler
 from varifold import AROWRegressor, AutoRegressor, MeanRegressor, from_bytes, to_block
+from varifold.base import files
 from varifold.errors import ModelFileError
 from varifold.evaluate import prequential
 
@@ -148,3 +149,13 @@ def test_it_follows_products_of_features() -> None:
     errors = [abs(p - y) for p, (_, y) in zip(model.predict_learn_many(*zip(*rows, strict=True)), rows, strict=True)]
     assert np.mean(errors[-800:]) < 2.0, "5 without them"
     assert max(model.report().experts, key=model.report().experts.get) in ("window forest", "stack")  # type: ignore[arg-type]
+
+
+def test_a_file_whose_history_has_negative_steps_is_refused() -> None:
+    model = AutoRegressor()
+    for x, y, _ in stream(300):
+        model.learn_one(x, y)
+    header, arrays = files.decode(model.to_bytes(), "test")
+    name = next(name for name in arrays if name.endswith("history.step"))
+    with pytest.raises(ModelFileError, match=r"history\.step"):
+        from_bytes(files.encode(header, {**arrays, name: -arrays[name]}))

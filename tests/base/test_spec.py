@@ -113,3 +113,17 @@ def test_numbers_in_parentheses() -> None:
     assert parse_model("arow:coverages=()")().coverages == ()
     with pytest.raises(ParameterError, match="coverages"):
         parse_model("arow:coverages=(1.5)")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("(0.9,x)", r"'x' in '\(0.9,x\)' is neither a number nor a model; write numbers as \(0.8,0.95\)"),
+        ("(0.9;0.95)", "'0.9;0.95' in .* is neither a number"),
+        ("(x)", "'x' in .* is neither a number nor a model"),
+        ("(olfv)", "did you mean olvf"),
+    ],
+)
+def test_what_parentheses_cannot_hold_is_named(value: str, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        parse_model(f"arow:coverages={value}")

@@ -233,6 +233,28 @@ def test_report_without_a_store(own, capsys):
     assert "there is no store" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("models", "columns"),
+    [
+        ("arow,olvf:coverages=(0.8,0.95)", ["coverage (0.8)", "labels in a set (0.8)"]),
+        ("arowregressor,autoregressor", ["coverage (0.9)", "interval width (0.9)", "interval score (0.9)"]),
+    ],
+)
+def test_coverages_of_learners_have_their_columns(own, capsys, models, columns):
+    path = own / "numbers.csv"
+    path.write_text("a,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 2 + i % 7 / 2}\n" for i in range(300)))
+    kind = ["--target-type", "class" if "olvf" in models else "number"]
+    command = ["bench", "run", "--data", str(path), "--target", "y", *kind, "--models", models]
+    for _ in range(2):  # run, then from the store
+        assert main(command) == 0
+        table = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        rows = {row[0]: dict(zip(table[0], row, strict=False)) for row in table[2:]}
+        plain, with_coverages = (rows[name] for name in split_models(models))
+        assert [plain[column] for column in columns] == ["–"] * len(columns)
+        assert 0.7 < float(with_coverages[columns[0]]) < 1.0
+        assert all(float(with_coverages[column]) > 0 for column in columns)
+
+
 def test_split_models():
     assert split_models("auto,olvf:C=0.1,B=0.5,my.pkg:Mine") == ["auto", "olvf:C=0.1,B=0.5", "my.pkg:Mine"]
     assert split_models("ovfiv:base=(olvf:C=1,B=0.5),lam=1, pa") == ["ovfiv:base=(olvf:C=1,B=0.5),lam=1", "pa"]

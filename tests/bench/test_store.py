@@ -96,6 +96,7 @@ def test_a_store_of_the_first_format_is_read(tmp_path):
         for statement in (
             *("outcome RENAME COLUMN overrides TO told", "failure RENAME COLUMN overrides TO told"),
             *(f"outcome DROP COLUMN {name}" for name in ("auroc", "auprc", "loss_curve", *NUMBER_METRICS[:-1])),
+            "outcome DROP COLUMN uncertainty",
         ):
             store._db.execute(f"ALTER TABLE {statement}")
         store._db.execute("PRAGMA user_version = 1")
@@ -113,13 +114,28 @@ def test_a_store_of_the_second_format_is_read(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store.put(CELL, outcome(), FACTS)
-        for name in NUMBER_METRICS[:-1]:
+        for name in (*NUMBER_METRICS[:-1], "uncertainty"):
             store._db.execute(f"ALTER TABLE outcome DROP COLUMN {name}")
         store._db.execute("PRAGMA user_version = 2")
     with Store(path) as store:
         assert math.isnan(store.outcomes("abc")[CELL].mae)
         store.put(replace(CELL, seed=1), replace(outcome(), mae=2.5), FACTS)
         assert store.outcomes("abc")[replace(CELL, seed=1)].mae == 2.5
+
+
+def test_a_store_of_the_third_format_is_read(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.put(CELL, outcome(), FACTS)
+        store._db.execute("ALTER TABLE outcome DROP COLUMN uncertainty")
+        store._db.execute("PRAGMA user_version = 3")
+    with Store(path) as store:
+        assert store.outcomes("abc")[CELL].by_coverage == {}
+        covered = replace(outcome(), uncertainty='{"0.9": {"covered": 0.91}}')
+        store.put(replace(CELL, seed=1), covered, FACTS)
+        found = store.outcomes("abc")[replace(CELL, seed=1)]
+    assert found.value("covered@0.9") == 0.91
+    assert math.isnan(found.value("covered@0.8"))
 
 
 def assert_like(found, expected):

@@ -1,6 +1,8 @@
 """``varifold run`` on files: gaps, columns that come later, weights, late labels, rows that cannot be read."""
 
+import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -117,14 +119,35 @@ def test_rows_that_cannot_be_read(capsys, tmp_path):
     good = [f"{i % 2},{'yes' if i % 2 else 'no'}" for i in range(60)]
     path.write_text("\n".join(["a,y", *good[:30], "1,2,3,4,5", *good[30:]]) + "\n")
     assert main(["run", str(path), "--target", "y", "--model", "olvf"]) == 1
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out.startswith(f"olvf on {path}, stopped early after 30 instances: 1 feature (1 name), 2 classes")
+    assert err.splitlines()[0] == "stopped after 30 instances; the metrics are of these alone"
     assert "line 32" in err
-    assert err.splitlines()[0] == "stopped after 30 instances"
     assert err.count("\n") == 2
+    for form in ("json", "csv"):
+        assert main(["run", str(path), "--target", "y", "--model", "olvf", "--format", form]) == 1
+        found = partial_run(capsys.readouterr().out, form)
+        assert "line 32: 5 cells" in found["stopped"]
+        assert int(found["instances"]) == 30
     assert main(["run", str(path), "--target", "y", "--model", "olvf", "--on-error", "skip", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["skipped"] == 1
+    assert json.loads(out)["stopped"] is None
     assert "skipped: " in err
+
+
+def partial_run(out, form):
+    return json.loads(out) if form == "json" else next(csv.DictReader(io.StringIO(out)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"), [("uu", ["--positive", "v"]), ("uu", ["--costs", "v=3"]), ("  ", [])], ids=str
+)
+def test_the_row_that_cannot_be_read_is_the_error_whatever_is_missing_before_it(capsys, tmp_path, labels, options):
+    path = tmp_path / "a.csv"
+    path.write_text(f"a,y\n1,{labels[0].strip()}\n2,{labels[1].strip()}\n3,u,9\n4,v\n")
+    assert main(["run", str(path), "--target", "y", "--model", "olvf", *options]) == 1
+    assert f"varifold: {path}, line 4: 3 cells where the header has 2" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_rows_without_a_label(capsys, tmp_path):

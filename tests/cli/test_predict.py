@@ -193,7 +193,7 @@ def test_a_signal_ends_a_run_with_its_summary_and_its_model(tmp_path: Path, sign
     arguments = ["-", "--input-format", "csv", "--target", "state", "--id", "n", "--model", "arow"]
     saving = ["--save", str(tmp_path / "model"), "--checkpoint-every", "1000"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "varifold", "run", *arguments, *saving],
+        [sys.executable, "-m", "varifold", "run", *arguments, *saving, "--format", "json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -210,9 +210,10 @@ def test_a_signal_ends_a_run_with_its_summary_and_its_model(tmp_path: Path, sign
     process.send_signal(sign)
     out, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + sign
-    assert b"accuracy" in out
-    assert b"stopped after" in errors
-    assert varifold.load(tmp_path / "model").steps > 1_000
+    found = json.loads(out)
+    assert found["stopped"] == sign.name
+    assert f"stopped after {found['instances']:,} instances" in errors.decode()
+    assert varifold.load(tmp_path / "model").steps == found["instances"] > 1_000
 
 
 def test_rows_without_any_label_point_to_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ def test_json_has_every_key_and_the_numbers_of_the_library(capsys):
     assert (found["instances"], found["repeats"], found["seed"], found["classes"]) == (2000, 3, 0, 2)
     assert (found["features"], found["names"], found["scored_from"]) == (18, expected.results[0].names, 0)
     assert found["params"]["C"] == 0.05
+    assert found["params"]["coverages"] == []
     assert found["empty"] == expected.mean("empty")
     assert found["us_per_instance"] > 0
     assert {"varifold", "python", "numpy", "scipy", "river"} <= set(found["versions"])

@@ -8,7 +8,7 @@ from shutil import which
 import httpx
 import pytest
 
-from tests.serve.server import Server
+from tests.serve.server import Server, numbers
 
 
 @pytest.fixture
@@ -38,6 +38,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def client(shared: Server) -> Iterator[httpx.Client]:
     with shared.client() as client:
         yield client
+
+
+@pytest.fixture
+def model(client: httpx.Client) -> str:
+    """A new model of the server."""
+    name = f"m{next(numbers)}"
+    assert client.put(f"/models/{name}", json={"method": "arow"}).status_code == 201
+    return name
 
 
 def browser() -> str | None:

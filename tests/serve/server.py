@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -13,11 +14,20 @@ from typing import Any
 
 import httpx
 
+numbers = itertools.count()
+"""For names that no other test uses."""
+
 
 def instance(i: int, features: int = 8) -> dict[str, Any]:
     rng = random.Random(i)
     x = {f"f{j}": round(rng.gauss(0, 1), 3) for j in range(features) if rng.random() < 0.8}
     return {"x": x, "y": "up" if sum(x.values()) > 0 else "down"}
+
+
+def taught(client: httpx.Client, model: str, n: int = 40) -> None:
+    """Let a model of the server learn some instances."""
+    for i in range(n):
+        assert client.post(f"/models/{model}/learn", json=instance(i)).status_code == 200
 
 
 class Server:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import orjson
@@ -16,24 +13,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 import varifold
-from tests.serve.server import Server, instance
-from varifold.client import RemoteClassifier
+from tests.serve.server import Server, instance, numbers, taught
 from varifold.serve.http import app, server_routes
-
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def model(client: httpx.Client) -> str:
-    """A new model of the server."""
-    name = f"m{next(_numbers)}"
-    assert client.put(f"/models/{name}", json={"method": "arow"}).status_code == 201
-    return name
-
-
-def taught(client: httpx.Client, model: str, n: int = 40) -> None:
-    for i in range(n):
-        assert client.post(f"/models/{model}/learn", json=instance(i)).status_code == 200
 
 
 def test_make_show_list_delete(client: httpx.Client) -> None:
@@ -79,88 +60,6 @@ def test_learn_and_predict(client: httpx.Client, model: str) -> None:
     assert "id" not in found
 
 
-def test_an_id_is_learned_once(client: httpx.Client, model: str) -> None:
-    body = {**instance(0), "id": "r1"}
-    answers = [client.post(f"/models/{model}/learn", json=body).json() for _ in range(3)]
-    assert answers == [{"seq": 1}, {"seq": 1, "duplicate": True}, {"seq": 1, "duplicate": True}]
-    assert client.get(f"/models/{model}").json()["steps"] == 1
-
-
-def test_a_label_comes_later(client: httpx.Client, model: str) -> None:
-    taught(client, model, 4)
-    given = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"]
-    assert client.get(f"/models/{model}").json()["waiting"] == 1
-    assert client.post(f"/labels/{given}", json={"y": None}).status_code == 422
-    assert client.post(f"/labels/{given}", json={"y": "up"}).json() == {"seq": 6}
-    assert client.post(f"/labels/{given}", json={"y": "up"}).status_code == 409
-    shown = client.get(f"/models/{model}").json()
-    assert (shown["waiting"], shown["steps"]) == (0, 5)
-
-
-def test_labels_of_unknown_and_expired_instances(client: httpx.Client, model: str) -> None:
-    ids = [
-        client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"] for _ in range(52)
-    ]
-    assert client.post(f"/labels/{ids[0]}", json={"y": "up"}).status_code == 410
-    assert client.post(f"/labels/{ids[2]}", json={"y": "up"}).status_code == 200
-    later = re.sub(r"\d+$", "999", ids[0])
-    for unknown in (later, "nobody.abcdef.1", "nonsense", f"{model}.abcdef.x"):
-        assert client.post(f"/labels/{unknown}", json={"y": "up"}).status_code == 404
-    assert client.post(f"/labels/{model}.000000.1", json={"y": "up"}).status_code == 410
-
-
-def test_the_clients_own_ids_of_kept_instances(client: httpx.Client, model: str) -> None:
-    body = {"x": {"f0": 1.0}, "keep": True, "id": "reading 7"}
-    first, again = (client.post(f"/models/{model}/predict", json=body).json() for _ in range(2))
-    assert first["id"] == again["id"] == "reading 7"
-    assert again["duplicate"]
-    label = {"id": "reading 7", "y": "up"}
-    assert client.post(f"/models/{model}/labels", json=label).status_code == 200
-    assert client.post(f"/models/{model}/labels", json=label).status_code == 409
-    assert client.post(f"/models/{model}/labels", json={"id": "reading 8", "y": "up"}).status_code == 404
-    assert client.get(f"/models/{model}").json()["steps"] == 1
-
-
-@pytest.mark.parametrize("given", ["mine-1", "pump-7/3", "a%41?b", 7])
-def test_a_label_by_the_clients_own_id_alone(client: httpx.Client, model: str, given: str | int) -> None:
-    given = f"{model}{given}" if isinstance(given, str) else next(_numbers) + 1_000_000
-    kept = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True, "id": given}).json()
-    assert kept["id"] == given
-    route = f"/labels/{quote(str(given), safe='')}"
-    assert client.post(route, json={"y": "up", "w": 2.0}).status_code == 200
-    assert client.post(route, json={"y": "up"}).status_code == 409
-    twin = f"{model}-twin"
-    client.put(f"/models/{twin}", json={"method": "arow"})
-    client.post(f"/models/{twin}/learn", json={"x": {"f0": 1.0}, "y": "up", "w": 2.0})
-    assert client.get(f"/models/{twin}").json()["digest"] == client.get(f"/models/{model}").json()["digest"]
-
-
-def test_an_id_that_two_models_have(client: httpx.Client, model: str) -> None:
-    other = f"{model}-b"
-    client.put(f"/models/{other}", json={"method": "arow"})
-    for name in (model, other):
-        client.post(f"/models/{name}/predict", json={"x": {"f0": 1.0}, "keep": True, "id": f"{model}-1"})
-    found = client.post(f"/labels/{model}-1", json={"y": "up"})
-    assert found.status_code == 409
-    assert f"/models/{model}/labels" in found.json()["error"]
-    assert [client.get(f"/models/{name}").json()["steps"] for name in (model, other)] == [0, 0]
-
-
-@pytest.mark.parametrize("route", ["/labels/{id}", "/models/{model}/labels"])
-@pytest.mark.parametrize(
-    ("more", "text"), [({"weight": 2}, "did you mean w?"), ({"w": -1}, "weight is a number"), ({"x": {}}, "a label is")]
-)
-def test_labels_with_other_fields_are_refused(
-    client: httpx.Client, model: str, route: str, more: dict[str, object], text: str
-) -> None:
-    kept = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}, "keep": True}).json()["id"]
-    body = {"y": "up", **more} if route.startswith("/labels") else {"id": kept, "y": "up", **more}
-    found = client.post(route.format(id=kept, model=model), json=body)
-    assert found.status_code == 422
-    assert text in found.json()["error"]
-    assert client.get(f"/models/{model}").json()["waiting"] == 1
-
-
 def test_nan_is_absence(make_server: Callable[..., Server]) -> None:
     server = make_server().start()
     rows = [b'{"x": {"a": %s, "b": %d}, "y": "up"}' % (b"NaN" if i % 3 else b"null", i) for i in range(9)]
@@ -179,17 +78,6 @@ def test_nan_is_absence(make_server: Callable[..., Server]) -> None:
         shown = [client.get(f"/models/{name}").json() for name in ("nan", "null")]
     assert shown[0]["steps"] == 11
     assert shown[0]["digest"] == shown[1]["digest"]
-
-
-def test_labels_that_json_names_alike(client: httpx.Client, model: str) -> None:
-    for i, label in enumerate([1, "1", 2.5] * 4):
-        client.post(f"/models/{model}/learn", json={"x": {"f0": float(i % 3)}, "y": label})
-    found = client.post(f"/models/{model}/predict", json={"x": {"f0": 1.0}}).json()
-    pairs = found["probabilities"]
-    assert [label for label, _ in pairs] == [1, "1", 2.5]
-    assert sum(p for _, p in pairs) == pytest.approx(1.0)
-    with RemoteClassifier(str(client.base_url), model) as remote:
-        assert remote.predict_proba_one({"f0": 1.0}) == dict(pairs)
 
 
 BAD = [
@@ -250,7 +138,7 @@ def test_what_the_learner_refuses_is_not_journaled(
     shared: Server, client: httpx.Client, made: dict[str, str], body: dict[str, object], text: str
 ) -> None:
     """Neither sequence number nor digest change, whichever door it comes through, and the journal does not grow."""
-    name = f"m{next(_numbers)}"
+    name = f"m{next(numbers)}"
     client.put(f"/models/{name}", json=made)
     first = {"x": {"a": 1.0, "v": "o"}, **({"key": "k"} if "key" in made else {})}
     client.post(f"/models/{name}/learn", json={**first, "y": 1.5})
@@ -471,14 +359,3 @@ def test_models_by_key(client: httpx.Client) -> None:
     shown = client.get("/models/devices").json()
     assert (shown["key"], shown["steps"]) == ("device", 20)
     client.delete("/models/devices")
-
-
-def test_a_label_after_the_time_limit_is_refused_and_takes_no_number(make_server: Callable[..., Server]) -> None:
-    server = make_server("--max-wait", "0.00003").start()  # hours: about 0.1 s
-    with server.client() as client:
-        client.put("/models/m", json={"method": "arow"})
-        kept = client.post("/models/m/predict", json={"x": {"a": 1.0}, "keep": True}).json()
-        time.sleep(0.2)
-        late = client.post(f"/labels/{kept['id']}", json={"y": "up"})
-        assert (late.status_code, "waits no longer" in late.json()["error"]) == (410, True)
-        assert client.get("/models/m").json()["seq"] == kept["seq"]

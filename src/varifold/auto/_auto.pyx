@@ -26,7 +26,9 @@ from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
 from varifold.auto._categories cimport COLUMNS
 from varifold.auto._experts cimport EARLY, ExpertPool
 from varifold.auto._guard cimport guard_holds, guard_learn
-from varifold.auto._history cimport ROWS, history_free, history_make, history_row, update_losses
+from varifold.auto._history cimport (
+    history_dump, history_fill, history_free, history_make, history_row, history_rows, update_losses,
+)
 from varifold.auto._renewed cimport RenewedModel
 from varifold.auto._stacking cimport (
     stack_answer, stack_biases, stack_doubt, stack_free, stack_lay_out, stack_learn, stack_make, stack_reserve,
@@ -294,12 +296,7 @@ cdef class AutoModel(ExpertPool):
 
     def weight_history(self):
         """(steps, weights): the experts' weights over the stream."""
-        cdef Py_ssize_t i
-        cdef int e
-        steps = np.array([self.history.step[i] for i in range(self.history.count)], dtype=np.int64)
-        rows = np.array([[self.history.weights[i * (self.k + 1) + e] for e in range(self.k + 1)]
-                         for i in range(self.history.count)]).reshape(len(steps), self.k + 1)
-        return steps, rows
+        return history_rows(&self.history)
 
     def recent(self):
         """Error and log loss, averaged over about 50 and about 1,000 rounds."""
@@ -322,7 +319,6 @@ cdef class AutoModel(ExpertPool):
         cdef Py_ssize_t i, d = self.k + self.stack.biases
         cdef double[::1] held = np.zeros(experts_size(&self.weights))
         experts_dump(&self.weights, &held[0])
-        steps, rows = self.weight_history()
         return {
             **ExpertPool.dump(self, size),
             **(self.dump_alarms() if self.watches else {}),
@@ -331,20 +327,21 @@ cdef class AutoModel(ExpertPool):
             "leads": np.array([self.guard.right_lead, self.guard.loss_lead, self.guard.behind]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
-            "history.step": steps,
-            "history.weights": rows,
-            "history.every": np.array([self.history.every], dtype=np.int64),
+            **history_dump(&self.history),
             "watch": np.array([self.history.losses[i] for i in range(4)]),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef Py_ssize_t i
         cdef double[::1] held = checked_array(arrays, "weights", "f", (None,))
         if held.shape[0] != experts_size(&self.weights):
             raise ValueError("the arrays belong to other experts")
         ExpertPool.fill(self, arrays, capacity)
         experts_fill(&self.weights, &held[0])
         self.fill_stack(arrays)
-        self.fill_history(arrays)
+        history_fill(&self.history, arrays)
+        for i, value in enumerate(checked_array(arrays, "watch", "f", (4,)).tolist()):
+            self.history.losses[i] = value
         if self.watches:
             self.fill_alarms(arrays)
         leads = checked_array(arrays, "leads", "f", (3,)).tolist()
@@ -367,23 +364,6 @@ cdef class AutoModel(ExpertPool):
             self.stack.mean[i] = mean[i]
         for i in range(d * d):
             self.stack.cov[i] = cov[i]
-
-    def fill_history(self, dict arrays):
-        """Take the history of weights and losses."""
-        cdef Py_ssize_t i
-        cdef int e
-        steps = checked_array(arrays, "history.step", "i", (None,), 0).tolist()
-        if len(steps) > ROWS:
-            raise ValueError(f"{len(steps)} rows of history")
-        rows = checked_array(arrays, "history.weights", "f", (len(steps), self.k + 1))
-        self.history.every = checked_array(arrays, "history.every", "i", (1,), 1, 1 << 53)[0]
-        self.history.count = len(steps)
-        for i in range(self.history.count):
-            self.history.step[i] = steps[i]
-            for e in range(self.k + 1):
-                self.history.weights[i * (self.k + 1) + e] = rows[i, e]
-        for i, value in enumerate(checked_array(arrays, "watch", "f", (4,)).tolist()):
-            self.history.losses[i] = value
 
     def dump_alarms(self):
         """The detector and the rises that it found."""

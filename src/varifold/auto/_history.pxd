@@ -16,6 +16,10 @@ cdef struct History:
     int64_t count, every   # rows held, and steps between them
     double losses[4]       # error and log loss, each averaged over about 50 and about 1,000 rounds: see update_losses
 
+cdef tuple history_rows(History* h)
+cdef dict history_dump(History* h)
+cdef int history_fill(History* h, dict arrays) except -1
+
 
 cdef inline int history_make(History* h, int width) noexcept nogil:
     """An empty history of this many weights per row; -1 without memory. Free with history_free()."""

@@ -25,7 +25,7 @@ from varifold._numeric.hedge cimport (
     experts_weights,
 )
 from varifold._numeric.memory cimport allocate
-from varifold.auto._history cimport ROWS, history_free, history_make, history_row
+from varifold.auto._history cimport history_dump, history_fill, history_free, history_make, history_row, history_rows
 from varifold.auto._views cimport as_columns, views_free, views_reserve
 
 from varifold._engine.state import checked_array
@@ -309,11 +309,7 @@ cdef class RegressionMixture(RegressionModel):
 
     def weight_history(self):
         """Steps, and the weights after each of them."""
-        cdef int64_t i
-        cdef int e
-        steps = np.array([self.history.step[i] for i in range(self.history.count)], dtype=np.int64)
-        rows = [[self.history.weights[i * (self.k + 1) + e] for e in range(self.k + 1)] for i in range(self.history.count)]
-        return steps, np.array(rows).reshape(len(steps), self.k + 1)
+        return history_rows(&self.history)
 
     def typical_error(self):
         """Mean absolute error of about the last 200 answers, in the target's units; NaN before the first."""
@@ -334,10 +330,8 @@ cdef class RegressionMixture(RegressionModel):
     def dump(self, Py_ssize_t size):
         cdef double[::1] held = np.zeros(experts_size(&self.weights))
         experts_dump(&self.weights, &held[0])
-        steps, rows = self.weight_history()
         arrays = {**RegressionModel.dump(self, size), "weights": np.asarray(held), "own": self.own.dump(),
-                  "history.step": steps, "history.weights": rows,
-                  "history.every": np.array([self.history.every], dtype=np.int64)}
+                  **history_dump(&self.history)}
         for e in range(self.k):
             if not self.disabled[e]:
                 arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
@@ -350,7 +344,7 @@ cdef class RegressionMixture(RegressionModel):
         self.arrays.fill(own, self.space.size if self.alone else -1, capacity, 1)
         experts_fill(&self.weights, &held[0])
         self.own.fill({"target": arrays["own"]})
-        self.fill_history(arrays)
+        history_fill(&self.history, arrays)
         for e in range(self.k):
             prefix = f"{e}."
             parts = {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}
@@ -358,21 +352,6 @@ cdef class RegressionMixture(RegressionModel):
             if not self.disabled[e]:
                 self.models[e].fill(parts, capacity)
         self.grow(capacity)
-
-    def fill_history(self, dict arrays):
-        """Take the history that dump() gave."""
-        cdef int64_t i
-        cdef int e
-        steps = arrays["history.step"]
-        if len(steps) > ROWS:
-            raise ValueError(f"a history of {len(steps)} rows; there are at most {ROWS}")
-        rows = checked_array(arrays, "history.weights", "f", (len(steps), self.k + 1))
-        self.history.count = len(steps)
-        self.history.every = max(1, int(checked_array(arrays, "history.every", "i", (1,))[0]))
-        for i in range(len(steps)):
-            self.history.step[i] = int(steps[i])
-            for e in range(self.k + 1):
-                self.history.weights[i * (self.k + 1) + e] = rows[i, e]
 
     def nbytes(self):
         return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)

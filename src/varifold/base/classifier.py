@@ -32,9 +32,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     """A classifier for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
-    0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features and labels are
-    never declared: the learner adds new ones when they first appear. A learner is for one thread at a time; to predict
-    from several threads, give each its own copy.
+    0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``; values beyond 1e150 count as
+    1e150 (with their sign). Features and labels are never declared: the learner adds new ones when they first appear.
+    A learner is for one thread at a time; to predict from several threads, give each its own copy.
 
     A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one,
     ``_model`` (its compiled mathematics) and optionally river's hook ``_unit_test_params``, which yields the parameter

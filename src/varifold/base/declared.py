@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar, dataclass_transform, overload
 
 from varifold.base.classifier import VaryingClassifier
@@ -38,6 +38,11 @@ def _declared(cls: Any, kw_only: bool) -> Any:
     return made
 
 
+def _given(learner: Any, cls: Any) -> dict[str, Any]:
+    """The values of the fields that a base class declares."""
+    return {field.name: getattr(learner, field.name) for field in fields(cls)}
+
+
 @declared(kw_only=True)
 class DeclaredClassifier(VaryingClassifier):
     """A `VaryingClassifier` whose subclasses declare their parameters as fields, without a constructor of their own.
@@ -56,16 +61,7 @@ class DeclaredClassifier(VaryingClassifier):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        super().__init__(
-            scale=self.scale,
-            fit_intercept=self.fit_intercept,
-            clip=self.clip,
-            max_features=self.max_features,
-            evict=self.evict,
-            objective=self.objective,
-            costs=self.costs,
-            coverages=self.coverages,
-        )
+        super().__init__(**_given(self, DeclaredClassifier))
 
 
 @declared(kw_only=True)
@@ -79,15 +75,7 @@ class UnscaledClassifier(VaryingClassifier):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=self.max_features,
-            evict=self.evict,
-            objective=self.objective,
-            costs=self.costs,
-            coverages=self.coverages,
-        )
+        super().__init__(scale="none", fit_intercept=True, **_given(self, UnscaledClassifier))
 
 
 @declared(kw_only=True)
@@ -102,14 +90,7 @@ class DeclaredRegressor(VaryingRegressor):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        super().__init__(
-            scale=self.scale,
-            fit_intercept=self.fit_intercept,
-            clip=self.clip,
-            max_features=self.max_features,
-            evict=self.evict,
-            coverages=self.coverages,
-        )
+        super().__init__(**_given(self, DeclaredRegressor))
 
 
 @declared(kw_only=True)
@@ -121,10 +102,4 @@ class UnscaledRegressor(VaryingRegressor):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        super().__init__(
-            scale="none",
-            fit_intercept=True,
-            max_features=self.max_features,
-            evict=self.evict,
-            coverages=self.coverages,
-        )
+        super().__init__(scale="none", fit_intercept=True, **_given(self, UnscaledRegressor))

@@ -11,7 +11,7 @@ from typing import Any
 from varifold.base.nearest import nearest
 from varifold.errors import EntryPointError, UnknownNameError
 
-__all__ = ["entry_points_of", "from_entry_point", "from_path"]
+__all__ = ["entry_points_of", "from_entry_point", "from_path", "imported"]
 
 
 @cache
@@ -29,6 +29,11 @@ def entry_points_of(group: str) -> dict[str, tuple[str, str]]:
 def from_entry_point(group: str, name: str) -> Any:
     """The object behind an entry point; what goes wrong is reported with the package that it came from."""
     where, package = entry_points_of(group)[name]
+    return imported(where, repr(name), package)
+
+
+def imported(where: str, what: str, package: str) -> Any:
+    """The object at ``package.module:name`` that an entry point of a package names."""
     module, _, attribute = where.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -36,14 +41,17 @@ def from_entry_point(group: str, name: str) -> Any:
             found = getattr(found, part)
     except Exception as error:
         raise EntryPointError(
-            f"{name!r} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; repair or uninstall "
+            f"{what} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; repair or uninstall "
             f"{package}"
         ) from error
     return found
 
 
-def from_path(path: str, what: str) -> Any:
-    """The object at ``package.module:name``; modules of the current folder are found as well."""
+def from_path(path: str, what: str, hint: str = "") -> Any:
+    """The object at ``package.module:name``; modules of the current folder are found as well.
+
+    `hint` is said where there is no such module: the path may be a misspelled name.
+    """
     module, _, attribute = path.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
@@ -51,7 +59,7 @@ def from_path(path: str, what: str) -> Any:
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise UnknownNameError(f"no module named {error.name!r} for the {what} {path!r}") from error
+        raise UnknownNameError(f"no module named {error.name!r} for the {what} {path!r}{hint}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise UnknownNameError(f"{module} has no {part!r} for the {what} {path!r}{nearest(part, dir(found))}")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from varifold.base.nearest import nearest
+from varifold.base.plugins import imported
 from varifold.errors import EntryPointError, UnknownNameError, VarifoldWarning
 
 if TYPE_CHECKING:
@@ -152,16 +153,7 @@ class Registry(Mapping[str, type[T]]):
     def _from_entry_point(self, name: str) -> type[T]:
         """The class of a third party; whatever goes wrong is reported with the package it came from."""
         where, package = self._where[name], self._packages[name]
-        module, _, attribute = where.partition(":")
-        try:
-            found: Any = importlib.import_module(module)
-            for part in attribute.split("."):
-                found = getattr(found, part)
-        except Exception as error:
-            raise EntryPointError(
-                f"the model {name!r} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; "
-                f"repair or uninstall {package}"
-            ) from error
+        found: Any = imported(where, f"the model {name!r}", package)
         if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
             raise EntryPointError(
                 f"the model {name!r} ({where}) of {package} is no class with learn_one and predict_one"

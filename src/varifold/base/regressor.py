@@ -27,7 +27,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared:
     the learner adds new ones when they first appear. Targets are finite numbers; one that is missing, NaN, infinite or
-    no number is refused and leaves the learner as it was. They are scaled online as inputs are: learning ``a y + b``
+    no number is refused and leaves the learner as it was. Values and targets beyond 1e150 count as 1e150 (with their
+    sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning ``a y + b``
     instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
     predict from several threads, give each its own copy.
 
@@ -38,8 +39,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"minmax"`` (running range) or ``"none"``;
-        of the features. Targets are always scaled.
+        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
+        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``; of the features. Targets are
+        always scaled.
     fit_intercept
         Whether a constant, always present input is added.
     clip

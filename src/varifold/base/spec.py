@@ -8,18 +8,16 @@ as its paper has it.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from river import base as river_base
 
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
+from varifold.base.plugins import from_path
 from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
 
@@ -190,21 +188,8 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
 
 
 def _imported(path: str) -> type[Any]:
-    module, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except ModuleNotFoundError as error:
-        raise UnknownNameError(
-            f"no module named {error.name!r} for the model {path!r}{nearest(module, models)} "
-            "(`varifold models` lists the registered ones)"
-        ) from error
-    except AttributeError as error:
-        raise UnknownNameError(f"{module} has no {attribute!r}{nearest(attribute, dir(found))}") from error
+    close = nearest(path.partition(":")[0], models)
+    found = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
     if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
         raise ParameterError(f"{path} is no class with learn_one and predict_one")
     return found
@@ -239,8 +224,7 @@ def parse_value(text: str) -> Any:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("(") and text.endswith(")"):
-        numbers = _numbers(text[1:-1])
-        return Nested(parse_model(text[1:-1])) if numbers is None else numbers
+        return _in_parentheses(text[1:-1])
     for kind in (int, float):
         try:
             return kind(text)
@@ -249,9 +233,20 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def _numbers(text: str) -> tuple[float, ...] | None:
-    """Numbers between commas, as in ``coverages=(0.8,0.95)``; None where one is no number."""
+def _in_parentheses(text: str) -> Nested | tuple[float, ...]:
+    """A learner, or numbers between commas, as in ``coverages=(0.8,0.95)``."""
+    name, colon, _ = text.partition(":")
+    if colon or name in models:
+        return Nested(parse_model(text))
+    return tuple(_number(part, text) for part in text.split(",") if part.strip())
+
+
+def _number(part: str, text: str) -> float:
     try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
+        return float(part)
     except ValueError:
-        return None
+        word = part.strip()
+        raise ParameterError(
+            f"{word!r} in '({text})' is neither a number nor a model; write numbers as (0.8,0.95), a learner as "
+            f"(olvf:C=0.5){nearest(word, models)}"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 
@@ -78,6 +79,21 @@ class Outcome:
     pinball: float = math.nan
     mean_mae: float = math.nan
     """MAE of the mean of the targets so far."""
+    uncertainty: str = ""
+    """JSON: how intervals or sets of labels did, name -> number by coverage; empty without coverages."""
+
+    @property
+    def by_coverage(self) -> dict[str, dict[str, float]]:
+        """How intervals or sets of labels did, by coverage."""
+        found: dict[str, dict[str, float]] = json.loads(self.uncertainty) if self.uncertainty else {}
+        return found
+
+    def value(self, metric: str) -> float:
+        """A metric by name; ``covered@0.9`` is that of a coverage, NaN where the learner has no such coverage."""
+        name, _, coverage = metric.partition("@")
+        if coverage:
+            return self.by_coverage.get(coverage, {}).get(name, math.nan)
+        return float(getattr(self, metric))
 
 
 TIMES = ("seconds", "wall")

@@ -54,7 +54,7 @@ class Number:
 
     def values(self, metric: str) -> Floats:
         """The metric in every repeat."""
-        return np.array([getattr(o, metric) for o in self.outcomes], dtype=np.float64)
+        return np.array([o.value(metric) for o in self.outcomes], dtype=np.float64)
 
     def mean(self, metric: str) -> float:
         """Mean over the repeats (of seconds the median); NaN without any."""

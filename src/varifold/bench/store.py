@@ -16,7 +16,7 @@ from varifold.errors import DataError
 
 __all__ = ["Store"]
 
-_VERSION = 3
+_VERSION = 4
 _KEY = [f.name for f in fields(Cell)]
 _VALUES = [f.name for f in fields(Outcome)]
 _TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}
@@ -58,6 +58,12 @@ ALTER TABLE outcome ADD COLUMN mean_mae REAL;
 PRAGMA user_version = 3;
 """
 """What a store of format 2 lacks: the metrics of regressors."""
+_FROM_3 = """
+ALTER TABLE outcome ADD COLUMN uncertainty TEXT;
+PRAGMA user_version = 4;
+"""
+"""What a store of format 3 lacks: how intervals and sets did."""
+_CHANGES = (_FROM_1, _FROM_2, _FROM_3)
 
 
 class Store:
@@ -83,8 +89,8 @@ class Store:
         found = self._db.execute("PRAGMA user_version").fetchone()[0]
         if found == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-        elif found in (1, 2):
-            self._db.executescript(f"BEGIN IMMEDIATE; {_FROM_1 if found == 1 else ''} {_FROM_2} COMMIT;")
+        elif 1 <= found < _VERSION:
+            self._db.executescript(f"BEGIN IMMEDIATE; {' '.join(_CHANGES[found - 1 :])} COMMIT;")
         elif found != _VERSION:
             raise DataError(
                 f"{self.path} is no store of this version (format {found}, here {_VERSION}); pass another --store"
@@ -198,9 +204,9 @@ def _cell(row: tuple[Any, ...]) -> Cell:
 
 
 def _outcome(row: tuple[Any, ...]) -> Outcome:
-    """SQLite keeps NaN as NULL; a store of an earlier format has no loss curves."""
+    """SQLite keeps NaN as NULL; a store of an earlier format has no loss curves and nothing of intervals."""
     named = zip(fields(Outcome), row, strict=True)
-    empty: dict[str, Any] = {"float": math.nan, "bytes": b""}
+    empty: dict[str, Any] = {"float": math.nan, "bytes": b"", "str": ""}
     found: dict[str, Any] = {f.name: empty.get(str(f.type)) if v is None else v for f, v in named}
     return Outcome(**found)
 

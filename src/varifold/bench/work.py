@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from varifold.base.coverages import coverage_key
 from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
 from varifold.evaluate import NUMBER_METRICS, NumberResult, prequential
 from varifold.evaluate.metrics import Floats
+from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 __all__ = ["Failure", "attempt", "measure", "spec_of"]
 
@@ -46,6 +50,7 @@ def measure(cell: Cell) -> Outcome:
         weighted=weighted,
         curve=_packed(curve.mae if numeric else curve.cer),
         loss_curve=_packed(curve.rmse if numeric else curve.log_loss),
+        uncertainty=_by_coverage(result.intervals if numeric else result.sets),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
         wall=perf_counter() - started,
@@ -75,6 +80,12 @@ _COPIED = (
 def _positive(stream: Stream) -> Any:
     values = stream.prepared.block.labels.values
     return stream.positive if stream.positive in values or str(stream.positive) in map(str, values) else None
+
+
+def _by_coverage(scores: Sequence[IntervalScores | SetScores]) -> str:
+    """How intervals or sets did, as JSON; empty without any."""
+    found = {coverage_key(each.coverage): {k: v for k, v in vars(each).items() if k != "coverage"} for each in scores}
+    return json.dumps(found) if found else ""
 
 
 def _packed(curve: Floats) -> bytes:

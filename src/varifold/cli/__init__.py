@@ -54,10 +54,21 @@ def _dispatch(arguments: list[str]) -> int:
     parser, commands = _parsers(modules)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
-        options = [o for action in commands[args.command]._actions for o in action.option_strings]
-        return _complain(f"{args.command} does not know {unknown[0]!r}{nearest(unknown[0], options)}", USAGE)
+        used = _used(commands[args.command], args)
+        options = [o for action in used._actions for o in action.option_strings]
+        name = used.prog.removeprefix(f"{parser.prog} ")
+        return _complain(f"{name} does not know {unknown[0]!r}{nearest(unknown[0], options)}", USAGE)
     code: int = modules[args.command].run(args)
     return code
+
+
+def _used(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
+    """The parser of the innermost command that was given: of ``bench run`` that of run."""
+    for action in parser._actions:
+        choice = getattr(args, action.dest, None)
+        if isinstance(action.choices, dict) and choice in action.choices:
+            return _used(action.choices[choice], args)
+    return parser
 
 
 def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:

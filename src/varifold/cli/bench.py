@@ -24,7 +24,7 @@ from varifold.bench.table import Table
 from varifold.bench.tables import GROUP, find_table, tables
 from varifold.cli import source
 from varifold.cli.numbers import positive
-from varifold.cli.output import shorten
+from varifold.cli.output import plural, shorten
 from varifold.cli.output import table as text_table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError, UnknownNameError
@@ -55,7 +55,10 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
-            "--repeats", type=positive, metavar="N", help="at most N repeats (default: as the table says)"
+            "--repeats",
+            type=positive,
+            metavar="N",
+            help="at most N repeats (default: as the table says; on your own data 5, 1 where all would be alike)",
         )
         each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
         each.add_argument(
@@ -163,7 +166,7 @@ def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> No
     with_added = f" with {', '.join(added)} beside {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
     todo = sum(cell not in held for cell in cells)
     models = len({cell.model for cell in cells})
-    what = f"{_plural(len(cells), 'cell')} ({_plural(models, 'specification')} of learners)"
+    what = f"{plural(len(cells), 'cell')} ({plural(models, 'specification')} of learners)"
     print(f"{names}{with_added}: {what}, {todo:,} of them to be run", file=sys.stderr)
     first = wanted[0]
     if args.data and first.settings[0].repeats == 1 and (args.repeats or 1) > 1:
@@ -171,10 +174,6 @@ def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> No
             "one repeat: rows keep their order and all values are there; --shuffle or a --scenario varies them",
             file=sys.stderr,
         )
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _show(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from varifold.base.coverages import coverage_key
 from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
-from varifold.cli import source
+from varifold.cli import source, uncertainty
 from varifold.cli.numbers import positive
 from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
 from varifold.errors import ParameterError
@@ -51,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME[:KEY=VALUE,...]",
         help="learner to start with (default auto); a state that exists keeps its own",
     )
+    uncertainty.add_options(parser)
     parser.add_argument(
         "--state", type=Path, metavar="DIR", help="folder to go on from; what is answered is on disk there"
     )
@@ -71,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, fields, limits, regressor)
     _check_type(args, follower.state.learner)
+    _check_coverages(args, follower.state.learner)
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
     stop = _Stop()
@@ -137,7 +140,8 @@ def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | 
 def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
     from varifold.perkey import by_key
 
-    return spec() if args.key is None else by_key(spec(), args.key)
+    made = uncertainty.with_coverages(spec, args)()
+    return made if args.key is None else by_key(made, args.key)
 
 
 def _check_type(args: argparse.Namespace, learner: Any) -> None:
@@ -146,6 +150,17 @@ def _check_type(args: argparse.Namespace, learner: Any) -> None:
     if args.target_type == ("class" if numeric else "number"):
         kind = "regressor, which predicts numbers" if numeric else "classifier, which predicts classes"
         raise ParameterError(f"--target-type {args.target_type}: the learner is a {kind}")
+
+
+def _check_coverages(args: argparse.Namespace, learner: Any) -> None:
+    """Refuse coverages that the learner of a state does not have: it has measured its errors for others."""
+    held = tuple(learner.coverages)
+    if args.coverage is None or uncertainty.asked(args) == held:
+        return
+    has = f"of the coverages {', '.join(map(coverage_key, held))}" if held else "without intervals and sets"
+    raise ParameterError(
+        f"--coverage: the state in {args.state} holds a learner {has}; leave --coverage out, or give another --state"
+    )
 
 
 class _Stop:

@@ -12,6 +12,7 @@ from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
 from varifold.cli import costs, details, keyed, remembered, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
+from varifold.cli.output import plural
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
@@ -85,8 +86,9 @@ def run(args: argparse.Namespace) -> int:
         spec = uncertainty.with_coverages(costs.with_rule(_scaled(spec, args.scale), args), args)
     details.check_task(args, spec.cls if loaded is None else type(loaded))
     summary, stream = _evaluate(args, spec, given, loaded)
-    _check_result(args, given, summary)
-    facts = facts_of(args, spec, given, summary, _delay(args.delay))
+    _check_result(args, given, summary, stream)
+    stopped = None if stream is None else stream.reason
+    facts = facts_of(args, spec, given, summary, _delay(args.delay), stopped)
     try:
         if args.save:
             _save(args, summary.learner, given)
@@ -104,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _ended(stream: Stoppable, instances: int) -> int:
     """Say where a pass ended early; the exit code of the command. What cannot be read on is an error after all."""
-    if stream.signal or stream.error is not None:
-        print(f"stopped after {instances:,} instances", file=sys.stderr)
+    if stream.reason is not None:
+        print(f"stopped after {plural(instances, 'instance')}; the metrics are of these alone", file=sys.stderr)
     if stream.error is not None:
         raise stream.error
     return 128 + stream.signal if stream.signal else 0
@@ -176,9 +178,11 @@ def _shuffles(args: argparse.Namespace) -> bool:
     return bool(args.data) if args.shuffle is None else bool(args.shuffle)
 
 
-def _check_result(args: argparse.Namespace, given: source.Input, summary: Summary) -> None:
+def _check_result(args: argparse.Namespace, given: source.Input, summary: Summary, stream: Stoppable | None) -> None:
     """Refuse a run without anything to score; report skipped rows and repeats that do not vary on standard error."""
     first = summary.results[0]
+    if first.scored == 0 and stream is not None and stream.error is not None:
+        raise stream.error
     if first.instances == 0:
         raise DataError(f"{given.name} has no instances")
     if first.scored == 0:
@@ -186,7 +190,8 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
             f"none of the {first.instances:,} instances of {given.name} that count has a label or target; `varifold "
             "predict` answers rows without"
         )
-    costs.check_labels(args.costs, getattr(first, "labels", []))
+    if stream is None or stream.reason is None:
+        costs.check_labels(args.costs, getattr(first, "labels", []))
     if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
@@ -216,6 +221,17 @@ def _delay(text: str | None) -> float | str | None:
         return float(text)
     except ValueError:
         return text
+
+
+def _measured(args: argparse.Namespace) -> dict[str, Any]:
+    """What is measured, as `prequential` and `repeat` take it."""
+    return {
+        "delay": _delay(args.delay),
+        "positive": args.positive,
+        "quantile": 0.5 if args.quantile is None else args.quantile,
+        "by": args.by,
+        "track": None if args.importances is None else "permutation",
+    }
 
 
 def _evaluate(
@@ -250,14 +266,10 @@ def _passes(
             seed=args.seed,
             shuffle=shuffle,
             scale="paper" if args.scale == "paper" else None,
-            delay=_delay(args.delay),
-            positive=args.positive,
-            quantile=0.5 if args.quantile is None else args.quantile,
-            by=args.by,
-            track=None if args.importances is None else "permutation",
             predictions=predictions,
             jobs=args.jobs,
             progress=report,
+            **_measured(args),
         )
     return summary, None
 
@@ -285,12 +297,8 @@ def _one_pass(
         result = prequential(
             learner,
             stream,
-            delay=_delay(args.delay),
-            positive=args.positive,
-            quantile=0.5 if args.quantile is None else args.quantile,
-            by=args.by,
-            track=None if args.importances is None else "permutation",
             predictions=predictions,
             progress=done,
+            **_measured(args),
         )
     return Summary([result], [args.seed], learner), stream

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from varifold.base import Block
-from varifold.errors import DataError
+from varifold.errors import DataError, VarifoldError
 from varifold.streams.stream import Batch, Stream, batches_of
 
 _ROWS = 4_096
@@ -29,6 +29,13 @@ class Stoppable(Stream):
         """The signal that came, 0 without one."""
         self.error: DataError | None = None
         """Why the stream could not be read on; an error in its first batch is raised instead."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why the stream ended early: the error, or the name of the signal; None if it did not."""
+        if self.error is not None:
+            return str(self.error)
+        return signal.Signals(self.signal).name if self.signal else None
 
     def blocks(self) -> Iterator[Block]:
         """The pieces, in order."""
@@ -68,11 +75,15 @@ class Stoppable(Stream):
 
 @contextmanager
 def stoppable(stream: Any) -> Iterator[Stoppable]:
-    """The stream, stopped by SIGINT and SIGTERM within the block."""
+    """The stream, stopped by SIGINT and SIGTERM within the block; where it cannot be read on, no other error counts."""
     found = Stoppable(stream)
     before = {number: signal.signal(number, found.stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield found
+    except VarifoldError:
+        if found.error is None:
+            raise
+        raise found.error from None  # the rows before it have no positive label, for one: it may come behind
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -9,21 +9,13 @@ from typing import Any
 
 from varifold.base.spec import ModelSpec
 from varifold.cli import details, source, uncertainty
-from varifold.cli.output import number, print_csv, print_json, table
+from varifold.cli.output import number, plural, print_csv, print_json, table
 from varifold.evaluate import NumberResult, Summary
+from varifold.evaluate.metrics import METRICS
 
-_SHOWN = (
-    "cer",
-    "accuracy",
-    "f1",
-    "balanced_accuracy",
-    "kappa",
-    "auroc",
-    "auprc",
-    "log_loss",
-    "brier",
-    "calibration_error",
-)
+_SHOWN = tuple(name for name in METRICS if name not in ("majority_cer", "us_per_instance"))
+_PLAIN = (int, float, str, list, tuple, type(None))
+"""Types of parameters that JSON has."""
 _NUMBERS_SHOWN = ("mae", "rmse", "r2", "mape", "pinball")
 
 
@@ -32,26 +24,27 @@ def show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> N
     if args.format == "json":
         print_json(facts | details.facts(args, summary))
     elif args.format == "csv":
-        print_csv(_lines(args, summary) if args.by is None else details.period_lines(summary))
+        print_csv(_lines(args, facts, summary) if args.by is None else details.period_lines(summary))
     else:
         print("\n\n".join([_page(facts), *details.pages(args, summary)]))
 
 
 def facts_of(
-    args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary, delay: Any
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary, delay: Any, stopped: str | None
 ) -> dict[str, Any]:
-    """Everything about a run, for JSON and for the table."""
+    """Everything about a run, for JSON and for the table; `stopped` is why it ended early."""
     first = summary.results[0]
     learner = summary.learner
     params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
     found = {
         "model": spec.name,
         "task": "regression" if isinstance(first, NumberResult) else "classification",
-        "params": {k: v if isinstance(v, int | float | str | None) else str(v) for k, v in params.items()},
+        "params": {k: v if isinstance(v, _PLAIN) else str(v) for k, v in params.items()},
         "data": given.name,
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
+        "stopped": stopped,
         "features": _columns(given, summary),
         "names": max(r.names for r in summary.results),
     }
@@ -116,32 +109,35 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _lines(args: argparse.Namespace, summary: Summary) -> list[dict[str, Any]]:
+def _lines(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> list[dict[str, Any]]:
     return [
         {"model": args.model, "data": args.data or " ".join(args.files), "scenario": args.scenario, "seed": seed}
         | {"instances": result.instances, "empty": result.empty}
         | {name: getattr(result, name) for name in summary.metric_names}
         | uncertainty.line(result)
+        | {"stopped": facts["stopped"]}
         for seed, result in zip(summary.seeds, summary.results, strict=True)
     ]
 
 
 def title(facts: dict[str, Any]) -> str:
-    """Model, data and scenario."""
+    """Model, data and scenario, and whether the run ended early."""
     scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
     files = facts["data"].split(" ")
     data = facts["data"] if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
-    return f"{facts['model']} on {data}{scenario}"
+    stopped = f", stopped early after {plural(facts['instances'], 'instance')}" if facts["stopped"] else ""
+    return f"{facts['model']} on {data}{scenario}{stopped}"
 
 
 def _page(facts: dict[str, Any]) -> str:
     several = facts["repeats"] > 1
-    runs = f", {facts['repeats']} repeats" if several else ""
+    instances = "" if facts["stopped"] else plural(facts["instances"], "instance") + ", "
+    runs = f"{facts['repeats']} repeats, " if several else ""
     numeric = facts["task"] == "regression"
-    what = f"targets from {facts['lowest']:g} to {facts['highest']:g}" if numeric else f"{facts['classes']} classes"
+    what = f"targets from {facts['lowest']:g} to {facts['highest']:g}" if numeric else _classes(facts["classes"])
     head = (
-        f"{title(facts)}: {facts['instances']:,} instances{runs}, {facts['features']:,} features "
-        f"({facts['names']:,} names), {what}"
+        f"{title(facts)}: {instances}{runs}{plural(facts['features'], 'feature')} "
+        f"({plural(facts['names'], 'name')}), {what}"
     )
     rows = []
     for name in _NUMBERS_SHOWN if numeric else _SHOWN:
@@ -155,6 +151,10 @@ def _page(facts: dict[str, Any]) -> str:
     body = table(["metric", "mean", "std"] if several else ["metric", "value"], rows)
     notes = _notes(facts, several)
     return "\n".join([head, "", body, *([""] if notes else []), *notes])
+
+
+def _classes(count: int) -> str:
+    return "1 class" if count == 1 else f"{count:,} classes"
 
 
 def _label(name: str, facts: dict[str, Any]) -> str:

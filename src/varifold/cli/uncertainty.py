@@ -1,4 +1,4 @@
-"""``--coverage``: intervals and sets of labels in ``varifold run`` and ``varifold predict``."""
+"""``--coverage``: intervals and sets of labels in ``varifold run``, ``follow`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,12 @@ def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
         return spec
     if not spec.takes("coverages"):
         raise ParameterError(f"--coverage: {spec.cls.__name__} has no parameter 'coverages'; learners of varifold have")
-    return spec.having(coverages=tuple(sorted(set(args.coverage))))
+    return spec.having(coverages=asked(args))
+
+
+def asked(args: argparse.Namespace) -> tuple[float, ...]:
+    """The coverages asked for, ascending."""
+    return tuple(sorted(set(args.coverage)))
 
 
 def _scores(result: Any) -> list[Any]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from varifold.base.blocks import to_block
 from varifold.base.declared import UnscaledRegressor, declared
 from varifold.base.learner import Instance
-from varifold.base.params import Constraint, Integer, Real
+from varifold.base.params import Constraint, Integer
 from varifold.copula._copularegressor import CopulaRegression
-from varifold.copula._latent import Copula
+from varifold.copula.base import CopulaParameters, copula_of
 from varifold.errors import ParameterError
 
 
@@ -34,7 +34,7 @@ class Distribution(NamedTuple):
 
 
 @declared
-class CopulaRegressor(UnscaledRegressor):
+class CopulaRegressor(CopulaParameters, UnscaledRegressor):
     """The target given whatever is present, in a Gaussian copula of features and target.
 
     Features that are absent need no stand-in: the target is predicted given the others. Choose it when features say
@@ -83,23 +83,9 @@ class CopulaRegressor(UnscaledRegressor):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "window": Integer(2, 100_000),
-        "batch": Integer(1, 100_000),
-        "levels": Integer(1),
-        "sweeps": Integer(1, 1000),
-        "c": Real(0, open_low=True),
-        "gamma_min": Real(0, 1),
-        "max_dense": Integer(1, 8191),
-    }
+    _parameters: ClassVar[dict[str, Constraint]] = {"max_dense": Integer(1, 8191)}
     _cost = "O(present³ + present² absent + present absent²)"
 
-    window: int = 200
-    batch: int = 20
-    levels: int = 14
-    sweeps: int = 2
-    c: float = 5.0
-    gamma_min: float = 0.05
     max_dense: int = 512
 
     @classmethod
@@ -108,8 +94,7 @@ class CopulaRegressor(UnscaledRegressor):
         yield {"max_dense": 3, "batch": 7, "window": 40}
 
     def _model(self) -> CopulaRegression:
-        copula = Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense + 1)
-        return CopulaRegression(copula)
+        return CopulaRegression(copula_of(self, self.max_dense + 1))
 
     def predict_distribution_one(self, x: Instance) -> Distribution:
         """The distribution of the target given what is present; its mean is ``predict_one(x)``. Changes nothing."""

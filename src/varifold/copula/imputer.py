@@ -17,7 +17,7 @@ from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
 from varifold.copula._imputer import ImputerModel
-from varifold.copula._latent import Copula
+from varifold.copula.base import COPULA, copula_of
 
 
 class Imputed(NamedTuple):
@@ -73,12 +73,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "statistic": OneOf("mean", "median"),
         "coverage": Real(1e-6, 1 - 1e-6),
-        "window": Integer(2, 100_000),
-        "batch": Integer(1, 100_000),
-        "levels": Integer(1),
-        "sweeps": Integer(1, 1000),
-        "c": Real(0, open_low=True),
-        "gamma_min": Real(0, 1),
+        **COPULA,
         "max_dense": Integer(1, 8192),
         "max_features": AnyOf(Integer(1), None),
     }
@@ -113,7 +108,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
 
     def _make_engine(self) -> UnlabelledEngine:
         model = ImputerModel(
-            Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
+            copula_of(self, self.max_dense),
             float(ndtri(0.5 + self.coverage / 2)),
             self.statistic == "mean",
         )

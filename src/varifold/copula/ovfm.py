@@ -8,15 +8,15 @@ from varifold._engine.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
-from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
+from varifold.copula.base import CopulaParameters, copula_of
 from varifold.linear._arow import AROWRule
 from varifold.linear._ftrladp import FTRLADPRule
 from varifold.linear._ogd import OGDRule
 
 
 @declared
-class OVFM(DeclaredClassifier):
+class OVFM(CopulaParameters, DeclaredClassifier):
     """Linear learners on the values, on the normal scores of a Gaussian copula that fills the gaps, and on presence.
 
     A copula over Boolean, ordinal and continuous features is learned on the way; each instance becomes a full vector
@@ -104,12 +104,6 @@ class OVFM(DeclaredClassifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {
-        "window": Integer(2, 100_000),
-        "batch": Integer(1, 100_000),
-        "levels": Integer(1),
-        "sweeps": Integer(1, 1000),
-        "c": Real(0, open_low=True),
-        "gamma_min": Real(0, 1),
         "base": OneOf("arow", "ftrladp", "sgd"),
         "r": Real(0, open_low=True),
         "decay": Integer(0, 4),
@@ -131,12 +125,6 @@ class OVFM(DeclaredClassifier):
     }
     _cost = "O(present^3 + present known^2) up to max_dense features"
 
-    window: int = 200
-    batch: int = 20
-    levels: int = 14
-    sweeps: int = 2
-    c: float = 5.0
-    gamma_min: float = 0.05
     base: str = "arow"
     r: float = 10.0
     decay: int = 4
@@ -157,7 +145,7 @@ class OVFM(DeclaredClassifier):
         elif self.horizon is not None:
             rate, eta = "horizon", float(self.horizon)
         return OVFMModel(
-            Copula(self.window, self.batch, self.levels, self.sweeps, self.c, self.gamma_min, self.max_dense),
+            copula_of(self, self.max_dense),
             self._rule(),
             self._rule(),
             parts=2 if self.base == "ftrladp" else 1,

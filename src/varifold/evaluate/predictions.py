@@ -45,12 +45,7 @@ class Predictions:
         A probability is None where there is no such label, or none was given. With coverages also the sets, as lists.
         """
         for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
-            found: dict[str, Any] = {"row": self.start + i + 1}
-            if self.ids is not None:
-                found["id"] = self.ids[i]
-            if self.times is not None:
-                found["time"] = self.times[i]
-            yield found | {
+            yield _place(self, i) | {
                 "true": self.labels[truth] if truth >= 0 else None,
                 "label": self.labels[answer] if answer >= 0 else None,
                 "p": self._probability(i, answer),
@@ -95,14 +90,10 @@ class NumberPredictions:
         With coverages also low and high; None where they are infinite.
         """
         for i, (truth, answer) in enumerate(zip(self.truth.tolist(), self.answers.tolist(), strict=True)):
-            found: dict[str, Any] = {"row": self.start + i + 1}
-            if self.ids is not None:
-                found["id"] = self.ids[i]
-            if self.times is not None:
-                found["time"] = self.times[i]
             missing = truth != truth
             error = None if missing else truth - answer
-            yield found | {"true": None if missing else truth, "prediction": answer, "error": error} | self._bounds(i)
+            answered = {"true": None if missing else truth, "prediction": answer, "error": error}
+            yield _place(self, i) | answered | self._bounds(i)
 
     def _bounds(self, i: int) -> dict[str, float | None]:
         if self.bounds is None:
@@ -112,6 +103,16 @@ class NumberPredictions:
         for (low, high), pair in zip(names, self.bounds[i].tolist(), strict=True):
             found[low], found[high] = (bound if np.isfinite(bound) else None for bound in pair)
         return found
+
+
+def _place(found: Predictions | NumberPredictions, i: int) -> dict[str, Any]:
+    """Where an answer stands in the stream: its row, and its id and time where there are any."""
+    place: dict[str, Any] = {"row": found.start + i + 1}
+    if found.ids is not None:
+        place["id"] = found.ids[i]
+    if found.times is not None:
+        place["time"] = found.times[i]
+    return place
 
 
 def column_names(what: str, coverages: Sequence[float]) -> list[str]:

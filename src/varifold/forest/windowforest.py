@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
-
 from varifold.base.declared import UnscaledClassifier, declared
-from varifold.base.params import Constraint, Integer, Real
 from varifold.forest._windowforest import WindowForestModel
+from varifold.forest.base import WindowTrees
 
 
 @declared
-class WindowForest(UnscaledClassifier):
+class WindowForest(WindowTrees, UnscaledClassifier):
     """Randomised trees over the last labelled instances, one grown again at a time.
 
     Choose it when the label depends on several features together (a pair of categories, a threshold that depends on
@@ -72,39 +69,7 @@ class WindowForest(UnscaledClassifier):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "trees": Integer(1, 1000),
-        "window": Integer(10, 1_000_000),
-        "columns": Real(0, 64),
-        "cuts": Integer(1, 64),
-        "min_leaf": Integer(1, 1_000_000),
-        "smoothing": Real(0, 1e6, open_low=True),
-        "seed": Integer(0, 2**63 - 1),
-    }
-    _cost = "O(trees depth √present)"
     _native_multiclass = True
-    _uses_absence = True
-
-    trees: int = 10
-    window: int = 10_000
-    columns: float = 2.0
-    cuts: int = 16
-    min_leaf: int = 2
-    smoothing: float = 1.0
-    seed: int = 0
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"window": 200}  # full within a check's stream
-        yield {"window": 30, "trees": 3, "min_leaf": 1}
 
     def _model(self) -> WindowForestModel:
-        return WindowForestModel(
-            trees=self.trees,
-            window=self.window,
-            columns=self.columns,
-            cuts=self.cuts,
-            min_leaf=self.min_leaf,
-            smoothing=self.smoothing,
-            seed=self.seed,
-        )
+        return WindowForestModel(**self._settings())

@@ -18,6 +18,7 @@ from varifold.report.style import (
     PURPLE,
     RED,
     label_ends,
+    label_right,
     pyplot,
     quiet,
     trailing,
@@ -126,16 +127,7 @@ def _presence(ax: Any, made: Readings, n: int) -> None:
         y += len(rows) + 1
     ax.imshow(np.concatenate(picture), aspect="auto", extent=(0, n, y, 0), interpolation="nearest")
     for place, group, colour in places:
-        ax.annotate(
-            group,
-            (n, place),
-            xytext=(8, 0),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            fontweight="bold",
-            annotation_clip=False,
-        )
+        label_right(ax, group, n, place, colour)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.set_yticks([])

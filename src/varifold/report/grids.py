@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,6 +32,13 @@ METRIC = {
     "pinball": "pinball",
     "seconds": "time",
 }
+UNCERTAINTY = {
+    "covered": "coverage",
+    "width": "interval width",
+    "interval_score": "interval score",
+    "size": "labels in a set",
+}
+"""What a study shows of intervals and sets, for each coverage."""
 TONES = {"+": "better", "~": "near", "-": "worse"}
 SIGNS = {"+": "+", "~": "≈", "-": "−"}
 
@@ -281,13 +289,14 @@ def parameter_grid(other: Filled) -> Grid:
 
 
 def study_grid(filled: Filled, setting: Setting) -> Grid:
-    """Learners of a study of one's own, one per row: every metric, weights and time.
+    """Learners of a study of one's own, one per row: every metric, intervals or sets of labels, weights and time.
 
     The best of a column is marked, unless a paired t-test over the streams cannot tell it from the next best.
     """
     data = filled.table.data[0]
     metrics = filled.table.metrics
     numbers = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
+    covered = _covered(numbers.values())
     best = {k: _clear_best([n for n in numbers.values() if n], k) for k in metrics}
     rows = []
     for name, number in numbers.items():
@@ -296,11 +305,26 @@ def study_grid(filled: Filled, setting: Setting) -> Grid:
             replace(c, tone="better", sign="▸") if number and number is best[k] else c
             for c, k in zip(cells, metrics, strict=True)
         ]
-        rows.append((name, marked + _size(number)))
+        rows.append((name, marked + [shown_number(number, None, k) for k in covered] + _size(number)))
     share = [Shown(short(filled.majority(setting, data, k)), tone="quiet") for k in metrics]
-    header = [METRIC[k] for k in metrics] + ["weights / features", "µs per instance"]
-    foot = [("the mean so far" if metrics[0] == "mae" else "always the commonest label", share + [Shown("")] * 2)]
-    return Grid([("", len(metrics)), ("", 2)], header, rows, foot)
+    header = [METRIC[k] for k in metrics] + list(covered.values()) + ["weights / features", "µs per instance"]
+    others = [Shown("")] * (len(covered) + 2)
+    foot = [("the mean so far" if metrics[0] == "mae" else "always the commonest label", share + others)]
+    return Grid([("", len(metrics)), *([("", len(covered))] if covered else []), ("", 2)], header, rows, foot)
+
+
+def _covered(numbers: Iterable[Number]) -> dict[str, str]:
+    """Metric -> header of what the learners have of intervals or sets of labels, coverage by coverage."""
+    by_coverage: dict[str, dict[str, float]] = {}
+    for number in numbers:
+        for outcome in number.outcomes:
+            by_coverage.update(outcome.by_coverage)
+    return {
+        f"{name}@{coverage}": f"{title} ({coverage})"
+        for coverage in sorted(by_coverage, key=float)
+        for name, title in UNCERTAINTY.items()
+        if name in by_coverage[coverage]
+    }
 
 
 def _clear_best(numbers: list[Number], metric: str) -> Number | None:

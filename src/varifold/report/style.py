@@ -53,6 +53,20 @@ def quiet(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
+def label_right(ax: Any, text: str, x: float, y: float, colour: str) -> None:
+    """A name in bold to the right of a point, outside the axes if need be."""
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(8, 0),
+        textcoords="offset points",
+        color=colour,
+        va="center",
+        fontweight="bold",
+        annotation_clip=False,
+    )
+
+
 def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: float) -> None:
     """Names at the right ends of lines, (y, text, colour), moved apart by at least `gap`."""
     placed: list[list[Any]] = [[y, y, text, colour] for y, text, colour in sorted(ends)]
@@ -60,16 +74,7 @@ def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: f
         above[0] = max(above[0], below[0] + gap)
     drift = sum(p[0] - p[1] for p in placed) / max(1, len(placed))
     for y, _, text, colour in placed:
-        ax.annotate(
-            text,
-            (x, y - drift),
-            xytext=(8, 0),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            fontweight="bold",
-            annotation_clip=False,
-        )
+        label_right(ax, text, x, y - drift, colour)
 
 
 def set_title(ax: Any, text: str, size: float = 13) -> None:

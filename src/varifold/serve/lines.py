@@ -125,14 +125,12 @@ class Fields:
         given = x.pop(self.id, None) if self.id is not None else None
         if is_missing(given):
             return {}
-        if _is_huge(given):
-            given = str(given)
         if type(given) is not int and not (isinstance(given, str) and 0 < len(given) <= _LONGEST_ID):
             raise DataError(
                 f"the id in field {self.id!r} is {str(given)[:60]!r}; give a string of 1 to {_LONGEST_ID} characters "
                 "or a whole number"
             )
-        return {"id": given}
+        return {"id": _id_text(given) if isinstance(given, str) or _is_huge(given) else given}
 
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
         """The features: without ignored columns and the time, dates as their parts."""
@@ -156,6 +154,13 @@ class Fields:
             return self.dates.features(name, value, at)
         except DataError as error:
             raise DataError(f"column {name!r}: {error}") from error
+
+
+def _id_text(given: str | int) -> str:
+    """An id as text; the server takes 1 and "1" as one id, so that a text that reads as a number keeps its quotes."""
+    text = str(given)
+    mistaken = isinstance(given, str) and (text.startswith('"') or text.removeprefix("-").isdecimal())
+    return orjson.dumps(text).decode() if mistaken else text
 
 
 def _is_huge(value: Any) -> bool:

@@ -1,0 +1,38 @@
+"""What the learners on a Gaussian copula share: the copula's parameters, and how they make it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from varifold.base.declared import declared
+from varifold.base.params import Constraint, Integer, Real
+from varifold.copula._latent import Copula
+
+COPULA: dict[str, Constraint] = {
+    "window": Integer(2, 100_000),
+    "batch": Integer(1, 100_000),
+    "levels": Integer(1),
+    "sweeps": Integer(1, 1000),
+    "c": Real(0, open_low=True),
+    "gamma_min": Real(0, 1),
+}
+"""Constraints of the parameters of a copula."""
+
+
+def copula_of(learner: object, max_dense: int) -> Copula:
+    """A new copula with a learner's parameters, of at most `max_dense` columns."""
+    return Copula(**{name: getattr(learner, name) for name in COPULA}, max_dense=max_dense)
+
+
+@declared
+class CopulaParameters:
+    """The parameters as fields; stands before the base class of a learner. `max_dense` is the learner's own."""
+
+    _parameters: ClassVar[dict[str, Constraint]] = COPULA
+
+    window: int = 200
+    batch: int = 20
+    levels: int = 14
+    sweeps: int = 2
+    c: float = 5.0
+    gamma_min: float = 0.05

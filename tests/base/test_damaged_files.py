@@ -1,0 +1,229 @@
+"""Model files that are damaged, hostile or do not fit are refused, by load and by save."""
+
+from __future__ import annotations
+
+import fractions
+import hashlib
+import json
+import pickle
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import varifold
+from tests.base.saved_models import rewritten, taught
+from varifold import perkey
+from varifold.base import files
+from varifold.errors import ModelFileError
+
+
+def test_every_truncation_is_refused(saved: Path, tmp_path: Path) -> None:
+    data = saved.read_bytes()
+    for length in [0, 1, 7, 8, 9, 100, *range(101, len(data), 97), len(data) - 1]:
+        (tmp_path / "cut").write_bytes(data[:length])
+        with pytest.raises(ModelFileError, match="cut"):
+            varifold.load(tmp_path / "cut")
+
+
+def test_every_flipped_byte_is_found(saved: Path, tmp_path: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    for place in range(len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << (place * 5 % 8)
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(ModelFileError):
+            varifold.load(tmp_path / "damaged")
+
+
+def test_bytes_after_the_end_are_refused(saved: Path) -> None:
+    saved.write_bytes(saved.read_bytes() + b"more")
+    with pytest.raises(ModelFileError):
+        varifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        b"PK\x03\x04" + bytes(200),
+        pickle.dumps(print),
+        b"a,b,c\n1,2,3\n" * 20,
+        safetensors.numpy.save({"weight": np.ones(3)}),
+        safetensors.numpy.save({"weight": np.ones(3)}, metadata={"format": "pt"}),
+        (2).to_bytes(8, "little") + b"{}",
+        (4).to_bytes(8, "little") + b"{[]}",
+    ],
+    ids=["zip", "pickle", "csv", "safetensors", "another's metadata", "empty", "no JSON"],
+)
+def test_foreign_files_are_refused(tmp_path: Path, foreign: bytes) -> None:
+    (tmp_path / "foreign").write_bytes(foreign)
+    with pytest.raises(ModelFileError, match="foreign"):
+        varifold.load(tmp_path / "foreign")
+
+
+def with_head(head: Any, body: bytes = b"") -> bytes:
+    """A safetensors file with this header, given as JSON text or as what it says."""
+    text = head if isinstance(head, bytes) else json.dumps(head).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def with_description(text: str) -> bytes:
+    """A file without arrays, with this description of the learner and a right checksum."""
+    meta = {"varifold.format": "1", "varifold.header": text, "varifold.sha256": files._checksum(text, {})}
+    return safetensors.numpy.save({}, metadata=meta)
+
+
+def with_parts(index: Any, packed: bytes, text: str = '{"method":"olvf","params":{},"labels":[]}') -> bytes:
+    """A file of format 2 with this index, given as bytes or as what it says, and a right checksum."""
+    coded = index if isinstance(index, bytes) else zlib.compress(json.dumps(index).encode())
+    digest = hashlib.sha256(b"\n".join([text.encode(), coded, packed])).hexdigest()
+    meta = {"varifold.format": "2", "varifold.header": text, "varifold.sha256": digest}
+    return files._container(meta, {"index": coded, "packed": packed})
+
+
+_DEEP = "[" * 100_000 + "]" * 100_000
+_DEEP_LABEL = '{"tuple":[' * 2_000 + "]}" * 2_000
+_BFLOAT = {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}
+_KEYS = '{"method":"perkey","params":{"model":{"method":"arow","params":%s},"key":1,"most":3},"labels":[],"steps":%s}'
+HOSTILE: dict[str, bytes] = {
+    "metadata is a number": with_head({"__metadata__": 5}),
+    "metadata is a list": with_head({"__metadata__": []}),
+    "metadata is null": with_head({"__metadata__": None}),
+    "format is a number": with_head({"__metadata__": {"varifold.format": 1}}),
+    "format of 5,000 digits": with_head({"__metadata__": {"varifold.format": "9" * 5000}}),
+    "deep header": with_head(b'{"a":' + _DEEP.encode() + b"}"),
+    "array of an unknown type": with_head({"__metadata__": {"varifold.format": "1"}, "a": _BFLOAT}, b"ab"),
+    "deep description": with_description('{"method":"olvf","params":{},"labels":' + _DEEP + "}"),
+    "deep label of learners by key": with_description(
+        (_KEYS % ("{}", "1")).replace('"labels":[]', f'"labels":[{_DEEP_LABEL}]')
+    ),
+    "endless steps": with_description(_KEYS % ("{}", "Infinity")),
+    "no parts": with_head({"__metadata__": {"varifold.format": "2"}}),
+    "an index that is no list": with_parts(5, b""),
+    "an index not packed": with_parts(b"[]", b""),
+    "an index of everything": with_parts(zlib.compress(b"[" + b" " * (1 << 27)), b""),
+    "an array of no type": with_parts([["a", "<c16", [1]]], bytes(20)),
+    "an array without a name": with_parts([[["a"], "<f8", [1]]], bytes(20)),
+    "an array of a negative shape": with_parts([["a", "<f8", [-1, -1]]], bytes(1)),
+    "an array of half a shape": with_parts([["a", "<f8", [0.5]]], bytes(1)),
+    "an array of all memory": with_parts([["a", "<f8", [1 << 50]]], bytes(1)),
+    "an array of more than is there": with_parts([["a", "<f8", [9]]], bytes(1)),
+    "parameters are a list": with_description(_KEYS % ("[]", "1")),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_are_refused(data: bytes) -> None:
+    with pytest.raises(ModelFileError, match=r"the data \(") as caught:
+        perkey.from_bytes(data)
+    assert len(str(caught.value)) < 1_000
+
+
+def test_a_newer_format_says_so(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FORMAT", 4)
+    monkeypatch.setattr(files, "YOUNG_FORMAT", 4)
+    taught(varifold.OLVF()).save(saved)
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=r"format 4.*upgrade"):
+        varifold.load(saved)
+
+
+CHANGES: dict[str, Any] = {
+    "a method of no one": lambda h, a: h.update(method="nobody"),
+    "no method": lambda h, a: h.pop("method"),
+    "no parameters": lambda h, a: h.pop("params"),
+    "no labels": lambda h, a: h.pop("labels"),
+    "a strange parameter": lambda h, a: h["params"].update(speed=3),
+    "a parameter out of range": lambda h, a: h["params"].update(C=-1.0),
+    "another method's arrays": lambda h, a: h.update(method="arow", params={}),
+    "a missing array": lambda h, a: a.pop("scaler"),
+    "a missing state": lambda h, a: a.pop("model.state"),
+    "names cut short": lambda h, a: a.update({"names.kind": a["names.kind"][:-2]}),
+    "offsets beyond the bytes": lambda h, a: a.update({"names.offsets": a["names.offsets"] + 1000}),
+    "one label too many": lambda h, a: h["labels"].append("more"),
+    "one label too few": lambda h, a: h["labels"].pop(),
+    "a short state": lambda h, a: a.update({"model.state": a["model.state"][:-1]}),
+    "a long state": lambda h, a: a.update({"model.state": np.repeat(a["model.state"], 50, axis=0)}),
+    "a flat state": lambda h, a: a.update({"model.state": a["model.state"].ravel()}),
+    "a long scaler": lambda h, a: a.update({"scaler": np.repeat(a["scaler"], 500, axis=0)}),
+    "a column nowhere": lambda h, a: a["space.column"].fill(9999),
+    "a free slot nowhere": lambda h, a: a.update({"space.free": np.array([9999], dtype=np.int32)}),
+    "kinds of no kind": lambda h, a: a["space.kind"].fill(4),
+    "counts cut short": lambda h, a: a.update({"counts": a["counts"][:0]}),
+    "an empty step": lambda h, a: a.update({"step": a["step"][:0]}),
+    "a label of no kind": lambda h, a: h["labels"].__setitem__(0, {"set": [1], "b": 2}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_content_that_does_not_fit_is_refused(saved: Path, change: Any) -> None:
+    rewritten(saved, change)
+    with pytest.raises(ModelFileError):
+        varifold.load(saved)
+
+
+def test_loading_asks_for_the_right_class(saved: Path) -> None:
+    with pytest.raises(ModelFileError, match="OLVF, not a AROW"):
+        varifold.AROW.load(saved)
+    assert isinstance(varifold.OLVF.load(saved), varifold.OLVF)
+
+
+# ---------------------------------------------------------------- what load would refuse, save refuses
+
+
+class Spoiled:
+    """An engine whose arrays are changed on the way out."""
+
+    def __init__(self, engine: Any, change: Any) -> None:
+        self._engine, self._change = engine, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def dump(self) -> Any:
+        names, labels, arrays = self._engine.dump()
+        self._change(arrays)
+        return names, labels, arrays
+
+
+SPOILS: dict[str, Any] = {
+    "NaN": lambda a: a["model.state"].fill(np.nan),
+    "infinity": lambda a: a["counts"].fill(np.inf),
+    "a negative step": lambda a: a["step"].fill(-1),
+    "a missing array": lambda a: a.pop("scaler"),
+}
+
+
+@pytest.mark.parametrize("change", SPOILS.values(), ids=SPOILS)
+def test_a_state_that_load_refuses_is_not_saved_and_the_good_file_stays(saved: Path, change: Any) -> None:
+    good = saved.read_bytes()
+    model: Any = varifold.load(saved)
+    model._engine = Spoiled(model._engine, change)
+    with pytest.raises(ModelFileError, match="this OLVF was not saved, because it could not be loaded again"):
+        model.save(saved)
+    with pytest.raises(ModelFileError, match="not saved"):
+        model.to_bytes()
+    assert saved.read_bytes() == good
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_a_parameter_changed_to_nonsense_is_not_saved(saved: Path) -> None:
+    model: Any = varifold.load(saved)
+    for nonsense in (-1.0, object()):
+        model.C = nonsense
+        with pytest.raises(ModelFileError, match="not saved"):
+            model.save(saved)
+    assert varifold.OLVF.load(saved).C == varifold.OLVF().C
+
+
+def test_parameters_of_any_numeric_type_are_saved() -> None:
+    numpy_scalars: dict[str, Any] = {"max_features": np.int64(30), "majority_bias": np.bool_(False), "C": np.float32(2)}
+    model = varifold.OLVF(**numpy_scalars)
+    again = varifold.from_bytes(taught(model).to_bytes())
+    assert again._get_params() == model._get_params()
+    assert type(again.max_features) is int
+    exact: Any = fractions.Fraction(1, 4)
+    assert varifold.OLVF.from_bytes(varifold.OLVF(C=exact).to_bytes()).C == 0.25
