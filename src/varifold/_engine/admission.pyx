@@ -80,9 +80,10 @@ cdef class Admission(Intake):
         if pending is not None:
             self.space.reserve(self.check_pending(pending))
             self.reserve(self.n + n_new)
-            self.scaler.grow(self.space.capacity)
-            if self.space.capacity > self.model.capacity:
+            if self.space.capacity > self.fitted:
+                self.scaler.grow(self.space.capacity)
                 self.model.grow(self.space.capacity)
+                self.fitted = self.space.capacity  # a model that found memory for a part of it is asked again
         if self.model.prepares:
             self.model.prepare(self.slots + 1, self.n, n_new, y)
         return 0

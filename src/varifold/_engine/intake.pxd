@@ -21,6 +21,7 @@ cdef class Intake(Guard):
     cdef Py_ssize_t max_features
     cdef bint lightest
     cdef Binding binding
+    cdef Py_ssize_t fitted       # slots that scaler and model have room for
     # scratch for one instance
     cdef View view
     cdef Py_ssize_t n            # gathered pairs, intercept not among them

@@ -49,6 +49,7 @@ cdef class Intake(Guard):
         self.scaler.grow(self.space.capacity)
         model.alone = True
         model.attach(self.space)
+        self.fitted = self.space.capacity
         self.reserve(16)
 
     def __dealloc__(self):
