@@ -252,24 +252,52 @@ def texts(n, words=3000):
 @pytest.mark.parametrize(
     "mask",
     [
-        lambda n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed),
-        lambda n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed, 2),
-        lambda n, d, seed: masks.Bernoulli(np.linspace(0, 1, d)[None, :], np.zeros(n, dtype=np.int32), seed),
-        lambda n, d, seed: masks.Exact(d, d // 3, n, seed, True),
-        lambda n, d, seed: masks.Pairs(d, seed),
-        lambda n, d, seed: masks.Spans(np.arange(d) % 200, np.arange(d) % 200 + 100, np.full(d, 0.7), n, seed),
+        lambda start, n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed),
+        lambda start, n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed, 2),
+        lambda start, n, d, seed: masks.Bernoulli(np.linspace(0, 1, d)[None, :], np.zeros(n, dtype=np.int32), seed),
+        lambda start, n, d, seed: masks.Exact(d, d // 3, n, seed, True),
+        lambda start, n, d, seed: masks.Pairs(d, seed),
+        lambda start, n, d, seed: masks.Spans(
+            np.arange(d) % 200, np.arange(d) % 200 + 100, np.full(d, 0.7), start, n, seed
+        ),
     ],
 )
 def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, block):
     columns = Columns(block)
     position, d = columns.position, columns.width
-    whole = _apply_mask.masked(block, mask(300, d, 7), position, d)
+    whole = _apply_mask.masked(block, mask(0, 300, d, 7), position, d)
     starts = range(0, 300, 77)
-    parts = [_apply_mask.masked(block[a : a + 77], mask(77, d, 7), position, d, None, a) for a in starts]
+    parts = [_apply_mask.masked(block[a : a + 77], mask(a, 77, d, 7), position, d, None, a) for a in starts]
     assert same(concatenate(parts), whole)
     order = np.random.default_rng(0).permutation(300)
-    assert same(_apply_mask.masked(block, mask(300, d, 7), position, d, order),
-                _apply_mask.masked(block.take(order), mask(300, d, 7), position, d))  # fmt: skip
+    assert same(_apply_mask.masked(block, mask(0, 300, d, 7), position, d, order),
+                _apply_mask.masked(block.take(order), mask(0, 300, d, 7), position, d))  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", ["vfs:0.5", "vfs:0.9", "vfs:0.98", "bursts", "bursts:zipf=0.1"])
+def test_shown_cells_keep_their_numbers_however_many_a_row_shows(spec):
+    draw = np.random.default_rng(3)
+    widths = np.where(np.arange(60) % 5 == 0, 3000, 40)
+    ids = [1 + np.sort(draw.choice(30_000, width, replace=False)) for width in widths]
+    vocabulary = Block.from_dicts([dict.fromkeys((f"c{j}" for j in range(30_000)), 1.0)]).vocabulary
+    indptr = np.concatenate([[0], np.cumsum(widths)])
+    block = Block(vocabulary, indptr, np.concatenate(ids), np.arange(indptr[-1]) + 0.5)
+    masked = streams.prepare(block, spec, seed=4, shuffle=False).block
+    assert 0 < len(masked.indices) < len(block.indices)
+    for seen, whole in zip(masked.rows(), block.rows(), strict=True):
+        assert seen.items() <= whole.items()
+
+
+@pytest.mark.parametrize("unused", [[], [1], [7], [40], [1, 2, 3, 20, 39, 40]])
+def test_occurring_marks_the_ids_that_are_stored(unused):
+    vocabulary = Block.from_dicts([{f"c{j}": 1.0 for j in range(40)}]).vocabulary
+    draw = np.random.default_rng(5)
+    # the last id comes late, when all before it have been seen many times
+    ids = np.append(draw.choice(np.setdiff1d(np.arange(1, 40), unused), 5000), sorted({30, 40} - set(unused)))
+    block = Block(vocabulary, np.arange(len(ids) + 1), ids, np.ones(len(ids)))
+    found = np.flatnonzero(_apply_mask.occurring(block, vocabulary.size))
+    assert found.tolist() == sorted(set(range(1, 41)) - set(unused))
+    assert not _apply_mask.occurring(block[:0], vocabulary.size).any()
 
 
 @pytest.mark.parametrize("spec", ["vfs:0.5,mode=exact", "vfs:0.9,min=3", "capricious:mode=pairs", "informative",

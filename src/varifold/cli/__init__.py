@@ -48,9 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    modules = {name: importlib.import_module(f"varifold.cli.{name}") for name in COMMANDS}
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in modules:
-        raise UnknownNameError(f"there is no command {arguments[0]!r}{nearest(arguments[0], COMMANDS)}")
+    named = arguments[0] if arguments and not arguments[0].startswith("-") else None
+    if named is not None and named not in COMMANDS:
+        raise UnknownNameError(f"there is no command {named!r}{nearest(named, COMMANDS)}")
+    # what the other commands need is not imported
+    modules = {name: importlib.import_module(f"varifold.cli.{name}") for name in ([named] if named else COMMANDS)}
     parser, commands = _parsers(modules)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from varifold.base.spec import ModelSpec
@@ -98,6 +97,8 @@ def _count(mean: float) -> float | int:
 
 
 def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version  # the import takes longer than a small file
+
     from varifold import __version__
 
     found = {"varifold": __version__, "python": platform.python_version()}

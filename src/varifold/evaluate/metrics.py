@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from varifold._numeric.ranking import tabulate
+
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -129,6 +131,8 @@ class RankedScores:
     def __init__(self) -> None:
         self.parts: list[Floats] = []
         self.size = 0
+        self.ascending = 0
+        """How many of the scores kept come first and rise."""
 
     def add(self, scores: Floats, positives: Floats, negatives: Floats) -> None:
         """More scores, with the instances behind each."""
@@ -146,14 +150,12 @@ class RankedScores:
             groups = ((mass - mass[0]) * (room // 2) / (mass[-1] + 1.0)).astype(np.int64)
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         self.parts = [np.vstack([table[0, starts], np.add.reduceat(table[1:], starts, axis=1)])]
-        self.size = len(starts)
+        self.size = self.ascending = len(starts)
 
     def table(self) -> Floats:
         """Distinct scores from the lowest to the highest, and the instances of the label and of others at each."""
         joined = np.concatenate(self.parts, axis=1)
-        scores, places = np.unique(joined[0], return_inverse=True)
-        counts = [np.bincount(places, weights=part, minlength=len(scores)) for part in joined[1:]]
-        return np.vstack([scores, *counts])
+        return tabulate(joined[0], joined[1:], self.ascending)
 
     def areas(self) -> tuple[float, float]:
         """Area under the ROC curve, and average precision; NaN without an instance of the label or of another.

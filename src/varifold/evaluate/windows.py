@@ -46,10 +46,12 @@ class Windows:
         """Account for the next instances of the stream; a loss is NaN where there was no probability."""
         lo, n = 0, len(block)
         rated = ~np.isnan(losses)
+        errors = wrong & scored
         while lo < n:
             hi = min(n, lo + self.room())
             loss = float(losses[lo:hi][rated[lo:hi]].sum())
-            sums = (int((wrong & scored)[lo:hi].sum()), int(scored[lo:hi].sum()), loss, int(rated[lo:hi].sum()))
+            counts = (int(np.count_nonzero(part[lo:hi])) for part in (errors, scored, rated))
+            sums = (next(counts), next(counts), loss, next(counts))
             self._add(block[lo:hi], sums)
             lo = hi
 
@@ -183,7 +185,7 @@ class NumberWindows(Windows):
 def _columns(bits: Bits, columns: Ints) -> int:
     """How many columns the ids belong to whose bits are set."""
     there = np.flatnonzero(np.unpackbits(bits)[: len(columns)])
-    return len(np.unique(columns[there]))
+    return int(np.count_nonzero(np.bincount(columns[there])))
 
 
 def _in_pairs(values: list[Number]) -> list[Number]:

@@ -216,10 +216,11 @@ def read(
         return ReadStream(context, lambda: read_matrix(context, paths, target))
     if column is not target:
         raise ParameterError(f"target must be the name of a column. Got {target!r} instead.")
-    if nw.dependencies.is_into_dataframe(paths):
-        return ReadStream(context, lambda: read_frame(context, paths))
+    # files first: narwhals looks through the metadata of every package installed
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         return ReadStream(context, lambda: _read_files(context, paths, format, encoding), once="-" in paths)
+    if nw.dependencies.is_into_dataframe(paths):
+        return ReadStream(context, lambda: read_frame(context, paths))
     if isinstance(paths, Iterable) and not isinstance(paths, Mapping | bytes):
         return ReadStream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
     raise DataError(f"cannot read a stream from {type(paths).__name__}; give paths, a frame, a matrix or dicts")

@@ -1,6 +1,7 @@
 """Batches that a thread makes ahead are those that come without it, at every moment."""
 
 import gc
+import itertools
 import threading
 
 import pytest
@@ -27,7 +28,7 @@ def path(tmp_path):
 
 
 def in_line(monkeypatch):
-    monkeypatch.setattr(csv, "read_ahead", lambda batches, before_new: batches)
+    monkeypatch.setattr(csv, "read_ahead", lambda first, batches, before_new: itertools.chain([first], batches))
 
 
 def threads():
@@ -92,11 +93,12 @@ def test_no_thread_is_left_when_a_loop_stops_early(pieces, path, error):
     assert not threads()
 
 
-def test_an_abandoned_stream_stops_its_thread(pieces, path):
+@pytest.mark.parametrize("taken", [1, 2])
+def test_an_abandoned_stream_stops_its_thread(pieces, path, taken):
     blocks = read(path, target="y", block_rows=100).blocks()
-    next(blocks)
-    next(blocks)
-    assert threads()
+    for _ in range(taken):
+        next(blocks)
+    assert threads(), "the second block is read while the first is worked on"
     del blocks
     assert not threads()
 

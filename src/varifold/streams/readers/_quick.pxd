@@ -58,51 +58,81 @@ cdef extern from *:
     const uint64_t* TENS "VARIFOLD_TENS"
 
 
+cdef inline int count_digits(uint64_t* v) noexcept nogil:
+    """How many of the first of eight bytes are digits, which become 0 to 9."""
+    cdef uint64_t other
+    v[0] ^= 0x3030303030303030ULL
+    other = ((v[0] + 0x7676767676767676ULL) | v[0]) & 0x8080808080808080ULL     # the high bits of other bytes
+    return lowest_bit(other) >> 3 if other else 8
+
+
+cdef inline uint64_t from_digits(uint64_t v) noexcept nogil:
+    """The number of eight digits, the first in the lowest byte."""
+    v = (v * 2561) >> 8
+    v = ((v & 0x00FF00FF00FF00FFULL) * 6553601) >> 16
+    return ((v & 0x0000FFFF0000FFFFULL) * 42949672960001ULL) >> 32
+
+
 cdef inline Py_ssize_t quick_digits(const char* s, Py_ssize_t p, uint64_t* m) noexcept nogil:
     """Append the digits at p to m, which may wrap, up to eight at once; returns where they end.
 
     Eight bytes behind the last digit can be read.
     """
-    cdef uint64_t v = 0, other
+    cdef uint64_t v = 0
     cdef int k = 8
     while k == 8:
         memcpy(&v, s + p, 8)
-        v ^= 0x3030303030303030ULL                                          # digits become 0 to 9
-        other = ((v + 0x7676767676767676ULL) | v) & 0x8080808080808080ULL   # the high bits of other bytes
-        k = lowest_bit(other) >> 3 if other else 8
+        k = count_digits(&v)
         if k == 0:
             break
-        v <<= 8 * (8 - k)                                                   # zeros in front of fewer than eight
-        v = (v * 2561) >> 8
-        v = ((v & 0x00FF00FF00FF00FFULL) * 6553601) >> 16
-        v = ((v & 0x0000FFFF0000FFFFULL) * 42949672960001ULL) >> 32
-        m[0] = m[0] * TENS[k] + v
+        m[0] = m[0] * TENS[k] + from_digits(v << (8 * (8 - k)))             # zeros in front of fewer than eight
         p += k
     return p
 
 
-cdef inline Py_ssize_t quick_number(const char* s, Py_ssize_t p, char decimal, double* out) noexcept nogil:
-    """Read [-]digits[.digits] at p; returns where it ends, NOT_QUICK for what needs more than one rounding."""
-    cdef bint negative = s[p] == 45
-    cdef uint64_t m = 0
-    cdef Py_ssize_t start, n, fraction = 0
-    p += negative
-    start = p
-    p = quick_digits(s, p, &m)
+cdef inline Py_ssize_t many_digits(
+    const char* s, Py_ssize_t p, char decimal, uint64_t* m, Py_ssize_t* fraction
+) noexcept nogil:
+    """Read digits[.digits] at p; returns where it ends, NOT_QUICK where m may have wrapped."""
+    cdef Py_ssize_t start = p, n
+    p = quick_digits(s, p, m)
     n = p - start
     if s[p] == decimal:
         start = p + 1
-        p = quick_digits(s, start, &m)
-        fraction = p - start
-        n += fraction
-    if n == 0 or n > 19:   # with more digits m may have wrapped
-        return NOT_QUICK
+        p = quick_digits(s, start, m)
+        fraction[0] = p - start
+        n += fraction[0]
+    return p if 0 < n <= 19 else NOT_QUICK
+
+
+cdef inline Py_ssize_t quick_number(const char* s, Py_ssize_t p, char decimal, double* out) noexcept nogil:
+    """Read [-]digits[.digits] at p; returns where it ends, NOT_QUICK for what needs more than one rounding."""
+    cdef uint64_t negative = s[p] == 45, m = 0, v = 0, w = 0, bits
+    cdef Py_ssize_t fraction = 0, point
+    cdef int k
+    p += negative
+    memcpy(&v, s + p, 8)
+    k = count_digits(&v)
+    point = s[p + k] == decimal
+    if point:
+        memcpy(&w, s + p + k + 1, 8)
+        fraction = count_digits(&w)
+    if k < 8 and fraction < 8 and 0 < k + fraction <= 8:
+        # both parts as one word
+        v = (v & ((<uint64_t> 1 << (8 * k)) - 1)) | (w << (8 * k))
+        m = from_digits(v << (8 * (8 - k - fraction)))
+        p += k + point + fraction
+    else:
+        p = many_digits(s, p, decimal, &m, &fraction)
+        if p < 0:
+            return NOT_QUICK
     if m == 0:
         out[0] = 0.0
     elif not scaled(m, -<int> fraction, out):
         return NOT_QUICK
-    if negative:
-        out[0] = -out[0]
+    memcpy(&bits, out, 8)
+    bits |= negative << 63      # no branch: half of the signs would be guessed wrongly
+    memcpy(out, &bits, 8)
     return p
 
 

@@ -78,8 +78,10 @@ class _Handover:
             self._changed.notify_all()
 
 
-def read_ahead(batches: Iterator[Batch], before_new: Callable[[Callable[[], None]], None]) -> Iterator[Batch]:
-    """The same batches, made in a thread.
+def read_ahead(
+    first: Batch, batches: Iterator[Batch], before_new: Callable[[Callable[[], None]], None]
+) -> Iterator[Batch]:
+    """The first batch and then the others, which are made in a thread from now on.
 
     `before_new` is given the function that the reader has to call before it adds to what batches share.
     """
@@ -100,6 +102,7 @@ def read_ahead(batches: Iterator[Batch], before_new: Callable[[Callable[[], None
     thread = threading.Thread(target=work, name=NAME, daemon=True)
     thread.start()
     try:
+        yield first
         while (batch := handover.get()) is not None:
             yield batch
     finally:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
 
-from varifold._engine.block import Block
+from varifold._engine.block import adopt
 from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited
@@ -15,6 +14,7 @@ from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
 from varifold.streams.readers.sources import Source
+from varifold.streams.readers.targets import decide_target_type
 from varifold.streams.stream import Batch
 
 __all__ = ["read_delimited"]
@@ -58,7 +58,8 @@ class _Reader:
                 break
 
     def _more(self) -> None:
-        data = self.source.read(_READ)
+        # a quarter stays near the processor while it is read; a record that is longer doubles the buffer
+        data = self.source.read(max(_READ // 4, len(self.buffer)))
         self.buffer += data
         self.final = not data
 
@@ -111,11 +112,15 @@ class _Reader:
     def batches(self) -> Iterator[Batch]:
         """The batches; from the second on they are read ahead where that can be stopped and changes nothing."""
         batches = self._batches()
-        yield from islice(batches, 1)
+        first = next(batches, None)
+        if first is None:
+            return
+        decide_target_type(self.context, first.block)
         if self.final or not self._may_read_ahead():
+            yield first
             yield from batches
         else:
-            yield from read_ahead(batches, self._add_after)
+            yield from read_ahead(first, batches, self._add_after)
 
     def _may_read_ahead(self) -> bool:
         """Not from a pipe, which may never go on, nor where the table of labels is emptied after each batch."""
@@ -175,7 +180,7 @@ class _Reader:
         indptr, indices, values, codes, weights, extras = self.parser.finish()
         for name in self.parser.revised:
             context.columns[name].revised = True
-        block = Block(context.vocabulary, indptr, indices, values, codes, context.labels, weights)
+        block = adopt(context.vocabulary, indptr, indices, values, codes, context.labels, weights)
         kept = [name for name in self.names if name in (context.id, context.time)]
         columns = dict(zip(kept, zip(*extras, strict=True), strict=True)) if extras and kept else {}
         ids = list(columns[context.id]) if context.id in columns else None

@@ -44,7 +44,7 @@ def decide_target_type(context: Context, block: Block) -> None:
 def _refuse_few_texts(block: Block) -> None:
     """Refuse a target of measurements among which a few are texts: as classes they would be learned in vain."""
     codes = block.codes[block.codes >= 0]
-    found = [block.labels.values[code] for code in np.unique(codes).tolist()]
+    found = [block.labels.values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()]
     texts = [y for y in found if isinstance(y, str)]
     numbers = [y for y in found if not isinstance(y, str)]
     if texts and 10 * len(texts) <= len(found) and are_measured(numbers, len(codes)):
@@ -63,7 +63,7 @@ def is_quantity(block: Block) -> bool:
     """
     values = block.labels.values
     codes = block.codes[block.codes >= 0]
-    return are_measured([values[code] for code in np.unique(codes).tolist()], len(codes))
+    return are_measured([values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()], len(codes))
 
 
 def are_measured(found: Sequence[Any], rows: int) -> bool:

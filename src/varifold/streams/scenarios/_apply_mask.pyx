@@ -15,29 +15,30 @@ from varifold.streams.scenarios._draws cimport draw, lowest_bit, prefetch, row_k
 from varifold.streams.scenarios._masks cimport Mask
 
 
-# Cells of a row that are to be copied: `shown` of them, whose numbers are in `kept`.
-cdef struct Held:
-    int32_t* kept
-    Py_ssize_t shown
-    const int32_t* ids
-    const double* numbers
-    int32_t* out_ids
-    double* out_numbers
+cdef enum:
+    MOST_PENDING = 256
+
+
+# Cells of rows that show few of theirs: their numbers lie far apart in memory, so they are asked for at once and copied
+# together later, to the end of what was written so far.
+cdef struct Pending:
+    int64_t[MOST_PENDING] cell
+    Py_ssize_t count
 
 
 @cython.final
 cdef class Row:
     """The current row: its columns and which of its cells are shown. Rows with the same columns share the lookup."""
 
-    cdef int32_t* place         # of each cell's column
+    cdef int32_t* place         # of each cell's column, where ids do not give it
+    cdef const int32_t* column  # `place` or the ids: the place of cell k's column is column[k] - offset
+    cdef int32_t offset
     cdef int32_t* kept          # numbers of the cells that are shown, ascending
-    cdef Held held              # what is left to copy of the row before
     cdef uint8_t* keep          # one byte per cell: whether it is shown; for keep_some() alone
     cdef uint64_t* word         # one bit per place: whether its column is shown
     cdef const int32_t* ids
     cdef Py_ssize_t n, top      # number of cells, largest place; `top` may be any place from 8 n on in its stead
-    cdef int32_t shift          # what to take from an id to get its place
-    cdef bint shifted           # whether that is so for every id
+    cdef bint shifted           # whether every id less `offset` is its place
     cdef bint straight          # the place of cell k is k
 
     def __cinit__(self, Py_ssize_t longest, Py_ssize_t width, const int32_t[::1] position):
@@ -45,53 +46,59 @@ cdef class Row:
         self.n = -1
         self.place = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
         self.kept = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
-        self.held.kept = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
         self.keep = <uint8_t*> PyMem_Malloc(longest + 1)
         self.word = <uint64_t*> PyMem_Malloc((width // 64 + 1) * sizeof(uint64_t))
-        if NULL in (self.place, self.kept, self.held.kept, self.keep, self.word):
+        if NULL in (self.place, self.kept, self.keep, self.word):
             raise MemoryError
         for k in range(longest):
             self.place[k] = <int32_t> k
         # ids that never occur have place 0, so that those before the first column do not count
-        self.shift = <int32_t> (size - width)
+        self.offset = <int32_t> (size - width)
         self.shifted = size > width
         for k in range(max(size - width, 0), size):
-            self.shifted &= position[k] == k - self.shift
+            self.shifted &= position[k] == k - self.offset
+        if not self.shifted:
+            self.offset = 0
 
     def __dealloc__(self):
         PyMem_Free(self.place)
         PyMem_Free(self.kept)
-        PyMem_Free(self.held.kept)
         PyMem_Free(self.keep)
         PyMem_Free(self.word)
+
+    cdef inline int32_t place_of(self, Py_ssize_t k) noexcept nogil:
+        """The place of cell k's column."""
+        return self.column[k] - self.offset
 
     cdef inline void set_count(self, Py_ssize_t n) noexcept nogil:
         """A row of n cells whose columns do not matter."""
         self.n = n
+        self.column = self.place
+        self.offset = 0
         self.top = n - 1
         self.straight = True
 
     cdef inline void set_columns(self, const int32_t* ids, Py_ssize_t n, const int32_t* position) noexcept nogil:
         """A row of these vocabulary ids; nothing to do when the row before had the same."""
         cdef Py_ssize_t k
-        cdef int32_t top = -1, apart = 0, shift = self.shift
+        cdef int32_t top = -1, apart = 0
         if n == self.n and memcmp(ids, self.ids, n * sizeof(int32_t)) == 0:
             return
         self.ids = ids
         self.n = n
         if self.shifted:
-            for k in range(n):
-                self.place[k] = ids[k] - shift
+            self.column = ids
         else:
+            self.column = self.place
             for k in range(n):
                 self.place[k] = position[ids[k]]
-        if n and self.place[n - 1] >= 8 * n:
-            self.top = self.place[n - 1]    # few of many columns: decide() asks for no more
+        if n and self.place_of(n - 1) >= 8 * n:
+            self.top = self.place_of(n - 1)     # few of many columns: decide() asks for no more
             self.straight = False
             return
         for k in range(n):
-            top = max(top, self.place[k])
-            apart |= self.place[k] ^ <int32_t> k
+            top = max(top, self.place_of(k))
+            apart |= self.place_of(k) ^ <int32_t> k
         self.top = top
         self.straight = apart == 0
 
@@ -105,7 +112,7 @@ cdef class Row:
                 return -1
             shown = self.look_up()
         else:
-            shown = mask.cells(i, row, self.place, self.n, self.kept)
+            shown = mask.cells(i, row, self.column, self.offset, self.n, self.kept)
         if mask.least > 0:
             shown = self.keep_some(shown, row_key(mask.seed, row), mask.least)
         return shown
@@ -113,10 +120,12 @@ cdef class Row:
     cdef inline Py_ssize_t look_up(self) noexcept nogil:
         """List the cells whose bit is set in `word`; returns how many."""
         cdef Py_ssize_t k, shown = 0
+        cdef int32_t place
         for k in range(self.n):
             # written always, counted when shown: no branch to mispredict
             self.kept[shown] = <int32_t> k
-            shown += (self.word[self.place[k] >> 6] >> (self.place[k] & 63)) & 1
+            place = self.place_of(k)
+            shown += (self.word[place >> 6] >> (place & 63)) & 1
         return shown
 
     cdef Py_ssize_t keep_some(self, Py_ssize_t shown, uint64_t key, Py_ssize_t least) noexcept nogil:
@@ -126,19 +135,19 @@ cdef class Row:
         memset(self.keep, 0, self.n)
         for k in range(shown):
             self.keep[self.kept[k]] = 1
-            if self.place[self.kept[k]] != last:
+            if self.place_of(self.kept[k]) != last:
                 columns += 1
-                last = self.place[self.kept[k]]
+                last = self.place_of(self.kept[k])
         while columns < least:
             best = -1
             for k in range(self.n):
-                if not self.keep[k] and (best < 0 or draw(key, self.place[k]) > draw(key, self.place[best])):
+                if not self.keep[k] and (best < 0 or draw(key, self.place_of(k)) > draw(key, self.place_of(best))):
                     best = k
             if best < 0:
                 break
-            column = self.place[best]
+            column = self.place_of(best)
             for k in range(self.n):
-                self.keep[k] |= self.place[k] == column
+                self.keep[k] |= self.place_of(k) == column
             columns += 1
         shown = 0
         for k in range(self.n):
@@ -163,30 +172,46 @@ cdef class Row:
                 bits &= bits - 1
         return p
 
-    cdef inline void hold(
+    cdef inline void copy_kept(
         self, Py_ssize_t shown, const int32_t* ids, const double* numbers, int32_t* out_ids, double* out_numbers
     ) noexcept nogil:
-        """Set the copying of the cells in `kept` aside, so that few of many are on their way from memory meanwhile."""
+        """Copy the cells in `kept`; hidden ones are not read."""
         cdef Py_ssize_t k
-        self.copy_held()
-        self.kept, self.held.kept = self.held.kept, self.kept
-        self.held.shown = shown
-        self.held.ids = ids
-        self.held.numbers = numbers
-        self.held.out_ids = out_ids
-        self.held.out_numbers = out_numbers
-        if 8 * shown < self.n:
-            for k in range(shown):
-                prefetch(numbers + self.held.kept[k])
+        for k in range(shown):
+            out_ids[k] = ids[self.kept[k]]
+            out_numbers[k] = numbers[self.kept[k]]
 
-    cdef inline void copy_held(self) noexcept nogil:
-        """Copy the cells that were set aside; hidden ones are not read."""
+    cdef inline void hold_kept(
+        self, Py_ssize_t shown, int64_t begin, const int32_t* ids, const double* numbers, int32_t* out_ids,
+        Pending* pending
+    ) noexcept nogil:
+        """Copy the ids of the cells in `kept` and ask for their numbers; the row's cells begin at `begin`."""
         cdef Py_ssize_t k
-        cdef Held* held = &self.held
-        for k in range(held.shown):
-            held.out_ids[k] = held.ids[held.kept[k]]
-            held.out_numbers[k] = held.numbers[held.kept[k]]
-        held.shown = 0
+        for k in range(shown):
+            prefetch(numbers + begin + self.kept[k])
+            out_ids[k] = ids[begin + self.kept[k]]
+            pending.cell[pending.count + k] = begin + self.kept[k]
+        pending.count += shown
+
+
+cdef inline void copy_pending(Pending* pending, const double* numbers, double* end) noexcept nogil:
+    """Copy the numbers of the pending cells to the places before `end`."""
+    cdef Py_ssize_t k
+    for k in range(pending.count):
+        end[k - pending.count] = numbers[pending.cell[k]]
+    pending.count = 0
+
+
+cdef inline void prefetch_cells(
+    const int32_t* ids, const double* numbers, int64_t begin, int64_t end, bint ids_only
+) noexcept nogil:
+    """Ask for a row in advance: under a permutation it lies anywhere in memory."""
+    while begin < end:
+        prefetch(ids + begin)
+        if not ids_only:
+            prefetch(numbers + begin)
+            prefetch(numbers + begin + 8)
+        begin += 16
 
 
 cdef int64_t copy_shown(
@@ -199,31 +224,36 @@ cdef int64_t copy_shown(
     cdef const double[::1] val = block.values
     cdef const int32_t* first_id = &idx[0] if idx.shape[0] else NULL
     cdef const double* first_number = &val[0] if idx.shape[0] else NULL
-    cdef const int32_t* ids
-    cdef const double* numbers
     cdef Py_ssize_t n = pick.shape[0], i, length, shown
-    cdef int64_t p = 0
+    cdef int64_t p = 0, begin
+    cdef Pending pending
+    cdef bint few = False
+    pending.count = 0
     with nogil:
         for i in range(n):
-            if i + 4 < n:
-                prefetch(first_id + ptr[pick[i + 4]])
-                prefetch(first_number + ptr[pick[i + 4]])
-            ids = first_id + ptr[pick[i]]
-            numbers = first_number + ptr[pick[i]]
-            length = ptr[pick[i] + 1] - ptr[pick[i]]
+            if i + 2 < n:
+                prefetch_cells(first_id, first_number, ptr[pick[i + 2]], ptr[pick[i + 2] + 1], few)
+            begin = ptr[pick[i]]
+            length = ptr[pick[i] + 1] - begin
             if mask.alike:
                 row.set_count(length)
             else:
-                row.set_columns(ids, length, &position[0])
+                row.set_columns(first_id + begin, length, &position[0])
             if row.n > 0:
                 shown = row.decide(mask, i, start + i)
+                few = 0 <= 8 * shown < row.n
+                if not few or pending.count + shown > MOST_PENDING:
+                    copy_pending(&pending, first_number, out_numbers + p)
                 if shown < 0:
-                    p += row.copy_words(ids, numbers, out_ids + p, out_numbers + p)
+                    p += row.copy_words(first_id + begin, first_number + begin, out_ids + p, out_numbers + p)
+                elif not few or shown > MOST_PENDING:
+                    row.copy_kept(shown, first_id + begin, first_number + begin, out_ids + p, out_numbers + p)
+                    p += shown
                 else:
-                    row.hold(shown, ids, numbers, out_ids + p, out_numbers + p)
+                    row.hold_kept(shown, begin, first_id, first_number, out_ids + p, &pending)
                     p += shown
             out_ptr[i + 1] = p
-        row.copy_held()
+        copy_pending(&pending, first_number, out_numbers + p)
     return p
 
 
@@ -253,23 +283,36 @@ def masked(Block block, Mask mask, const int32_t[::1] position, Py_ssize_t width
     return trusted(block.vocabulary, indptr, indices[:p], values[:p], codes, block.labels, weights, targets)
 
 
+cdef inline bint any_outside(const int32_t* id, Py_ssize_t n, int32_t first, int32_t last) noexcept nogil:
+    """Whether one of the ids is not in first ... last."""
+    cdef Py_ssize_t k
+    cdef int32_t sign = 0
+    for k in range(n):
+        sign |= (id[k] - first) | (last - id[k])
+    return sign < 0
+
+
 def occurring(Block block, Py_ssize_t size):
     """Which of the ids below `size` are stored anywhere."""
-    cdef const int64_t[::1] ptr = block.indptr
     cdef const int32_t[::1] idx = block.indices
-    cdef Py_ssize_t i, k, n = -1
-    cdef const int32_t* last = NULL
+    cdef Py_ssize_t start = 0, k, n, cells = idx.shape[0]
+    cdef int32_t first, last
     out = np.zeros(size, dtype=np.uint8)
     cdef uint8_t[::1] seen = out
+    if not cells:
+        return out
+    # all of first ... last were seen: cells of these ids need no mark, and testing many of them at once is cheap
+    first = idx[0]
+    last = first - 1
     with nogil:
-        for i in range(ptr.shape[0] - 1):
-            if ptr[i + 1] == ptr[i]:
-                continue
-            # rows with the same columns as the one before need not be walked
-            if ptr[i + 1] - ptr[i] == n and memcmp(&idx[ptr[i]], last, n * sizeof(int32_t)) == 0:
-                continue
-            n = ptr[i + 1] - ptr[i]
-            last = &idx[ptr[i]]
-            for k in range(ptr[i], ptr[i + 1]):
-                seen[idx[k]] = 1
+        while start < cells and not (first == 1 and last == size - 1):    # id 0 is none
+            n = min(1024, cells - start)
+            if 2 * (last - first) < size or any_outside(&idx[start], n, first, last):
+                for k in range(start, start + n):
+                    seen[idx[k]] = 1
+                while last + 1 < size and seen[last + 1]:
+                    last += 1
+                while first > 0 and seen[first - 1]:
+                    first -= 1
+            start += n
     return out

@@ -1,9 +1,10 @@
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 # Random bits as hashes of (seed, row, column): no generator state, so a stream may be cut into blocks anywhere.
 cdef extern from *:
     """
     #include <stdint.h>
+    #define STRIDE 0xD1B54A32D192ED03ULL
     #if defined(__SIZEOF_INT128__)
     static inline uint64_t high_product(uint64_t a, uint64_t b) {
         return (uint64_t) (((unsigned __int128) a * b) >> 64);
@@ -42,6 +43,7 @@ cdef extern from *:
     int lowest_bit(uint64_t a) noexcept nogil                         # position of the lowest 1; a is not 0
     int count_bits(uint64_t a) noexcept nogil
     void prefetch(const void* a) noexcept nogil
+    const uint64_t STRIDE                                             # from one number to the next
 
 cdef enum:
     BITS = 31       # bits of a probability
@@ -57,11 +59,20 @@ cdef inline uint64_t row_key(uint64_t seed, int64_t row) noexcept nogil:
     cdef uint64_t step = 0x9E3779B97F4A7C15ULL
     return mix(mix(seed + step) + <uint64_t> row * step)
 
+cdef inline uint64_t hash_of(uint64_t z) noexcept nogil:
+    return folded_product(z, z ^ <uint64_t> 0xE7037ED1A0B428DBULL)
+
 cdef inline uint64_t word_at(uint64_t key, uint64_t number) noexcept nogil:
     """The 64 random bits with this number."""
-    cdef uint64_t z = key + (number + 1) * <uint64_t> 0xD1B54A32D192ED03ULL
-    return folded_product(z, z ^ <uint64_t> 0xE7037ED1A0B428DBULL)
+    return hash_of(key + (number + 1) * STRIDE)
 
 cdef inline uint32_t draw(uint64_t key, uint64_t column) noexcept nogil:
     """BITS random bits for one column; their numbers start at 2^40, beyond those of the bit planes."""
     return <uint32_t> (word_at(key, (1ULL << 40) + column) >> (64 - BITS))
+
+# For loops over a row's ids, the same in two parts: draw_of(id, draws_from(key, shift)) is draw(key, id - shift).
+cdef inline uint64_t draws_from(uint64_t key, int32_t shift) noexcept nogil:
+    return key + ((1ULL << 40) + 1 - <uint64_t> shift) * STRIDE
+
+cdef inline uint32_t draw_of(int32_t id, uint64_t start) noexcept nogil:
+    return <uint32_t> (hash_of(start + <uint64_t> id * STRIDE) >> (64 - BITS))

@@ -8,8 +8,8 @@ cdef class Mask:
 
     # Row i of the block, number `row` of the stream: one bit for each column below 64 * count.
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil
-    # Lists in `kept` which of the cells 0 .. n - 1, whose columns are at `place`, are shown, and returns how many; for
-    # rows that have few of many columns. There is room for all n.
+    # Lists in `kept` which of the cells 0 .. n - 1 are shown, and returns how many; for rows that have few of many
+    # columns. The place of cell k is `id[k] - shift`. There is room for all n.
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil

@@ -30,6 +30,7 @@ class Spans(Mask):
         birth: npt.NDArray[np.int64],
         death: npt.NDArray[np.int64],
         shown: npt.NDArray[np.float64],
+        start: int,
         rows: int,
         seed: int,
     ) -> None: ...

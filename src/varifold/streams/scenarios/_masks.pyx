@@ -11,7 +11,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from varifold.streams.scenarios._draws cimport BITS, count_bits, draw, high_product, lowest_bit, row_key, word_at
+from varifold.streams.scenarios._draws cimport (
+    BITS, count_bits, draw, draw_of, draws_from, high_product, lowest_bit, row_key, word_at,
+)
 
 cdef uint64_t EVEN = 0x5555555555555555ULL
 
@@ -23,7 +25,7 @@ cdef class Mask:
         pass
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
         return 0
 
@@ -87,21 +89,21 @@ cdef class Bernoulli(Mask):
             out[w] = self.word(key, self.group[i], w, ~0ULL)
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        cdef uint64_t key = row_key(self.seed, row)
-        cdef const uint32_t* bound = &self.bound[self.group[i], 0]
-        cdef uint32_t common = bound[0]
+        cdef uint64_t start = draws_from(row_key(self.seed, row), shift)
+        cdef const uint32_t* bound = &self.bound[self.group[i], 0] - shift
+        cdef uint32_t common = bound[shift]
         cdef Py_ssize_t k, shown = 0
         # here and below: written always, counted when shown, as a branch would often be mispredicted
         if self.uniform:
             for k in range(n):
                 kept[shown] = <int32_t> k
-                shown += draw(key, place[k]) < common
+                shown += draw_of(id[k], start) < common
         else:
             for k in range(n):
                 kept[shown] = <int32_t> k
-                shown += draw(key, place[k]) < bound[place[k]]
+                shown += draw_of(id[k], start) < bound[id[k]]
         return shown
 
 
@@ -142,16 +144,17 @@ cdef class Exact(Mask):
             over -= <Py_ssize_t> hit if over > 0 else -<Py_ssize_t> hit
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
         # Only the columns that the row has are visited; each is hidden with its probability given those before it.
-        cdef uint64_t key = row_key(self.seed, row), left = <uint64_t> self.hidden << BITS, unvisited = self.width
+        cdef uint64_t start = draws_from(row_key(self.seed, row), shift)
+        cdef uint64_t left = <uint64_t> self.hidden << BITS, unvisited = self.width
         cdef Py_ssize_t k, shown = 0
         cdef bint stays
         if self.repeated:
-            return self.repeated_cells(row, place, n, kept)
+            return self.repeated_cells(row, id, shift, n, kept)
         for k in range(n):
-            stays = draw(key, place[k]) * unvisited >= left
+            stays = draw_of(id[k], start) * unvisited >= left
             kept[shown] = <int32_t> k
             shown += stays
             left -= <uint64_t> (1 - stays) << BITS
@@ -159,19 +162,21 @@ cdef class Exact(Mask):
         return shown
 
     cdef Py_ssize_t repeated_cells(
-        self, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
         """The same where a row may hold several cells of a column, which share one decision."""
         cdef uint64_t key = row_key(self.seed, row), left = self.hidden, unvisited = self.width
         cdef Py_ssize_t k, shown = 0
+        cdef int32_t place
         for k in range(n):
-            if self.decided[place[k]] != row:
-                self.decided[place[k]] = row
-                self.stays[place[k]] = draw(key, place[k]) * unvisited >= left << BITS
+            place = id[k] - shift
+            if self.decided[place] != row:
+                self.decided[place] = row
+                self.stays[place] = draw(key, place) * unvisited >= left << BITS
                 unvisited -= 1
-                left -= 1 - self.stays[place[k]]
+                left -= 1 - self.stays[place]
             kept[shown] = <int32_t> k
-            shown += self.stays[place[k]]
+            shown += self.stays[place]
         return shown
 
 
@@ -195,13 +200,15 @@ cdef class Pairs(Mask):
             out[self.alone >> 6] |= 1ULL << (self.alone & 63)
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
         cdef uint64_t key = row_key(self.seed, row)
         cdef Py_ssize_t k, shown = 0
+        cdef int32_t place
         for k in range(n):
+            place = id[k] - shift
             kept[shown] = <int32_t> k
-            shown += ((place[k] ^ draw(key, place[k] >> 1)) & 1) | (place[k] == self.alone)
+            shown += ((place ^ draw(key, place >> 1)) & 1) | (place == self.alone)
         return shown
 
 
@@ -222,73 +229,112 @@ cdef class Phased(Mask):
         memcpy(out, &self.word[self.phase[i], 0], count * sizeof(uint64_t))
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        cdef const uint8_t* alive = &self.alive[self.phase[i], 0]
-        cdef Py_ssize_t k, shown = 0
-        for k in range(n):
-            kept[shown] = <int32_t> k
-            shown += alive[place[k]]
-        return shown
+        cdef const uint8_t* alive = &self.alive[self.phase[i], 0] - shift
+        return list_flagged(alive, id, n, kept)
 
 
 @cython.final
 cdef class Spans(Mask):
-    """Column j exists in the rows [birth, death) and is shown there with probability ``shown[j]``."""
+    """Column j exists in the rows [birth, death) of the stream and is shown there with probability ``shown[j]``.
+
+    The block's rows are `start`, ``start + 1``, ... of the stream, `rows` of them.
+    """
 
     cdef Bernoulli shown
-    cdef const int64_t[::1] birth, death
-    cdef const int64_t[::1] born, died          # columns in order of birth and of death
-    cdef Py_ssize_t next_born, next_died
-    cdef uint64_t[::1] alive
-    cdef uint32_t[::1] bound                    # threshold of a column that exists, 0 of the others
+    cdef Events births, deaths
+    cdef Py_ssize_t next_row                    # first row of the block whose births and deaths are still to come
+    cdef uint64_t[::1] alive                    # one bit per column: whether it exists
+    cdef uint8_t[::1] exists                    # the same, one byte per column
 
-    def __cinit__(self, birth, death, shown, Py_ssize_t rows, uint64_t seed):
+    def __cinit__(self, birth, death, shown, int64_t start, Py_ssize_t rows, uint64_t seed):
         self.shown = Bernoulli(np.asarray(shown)[None, :], np.zeros(rows, dtype=np.int32), seed)
-        self.birth, self.death = birth, death
-        self.born = np.argsort(birth, kind="stable").astype(np.int64)
-        self.died = np.argsort(death, kind="stable").astype(np.int64)
+        self.births, self.deaths = Events(birth - start, rows), Events(death - start, rows)
         self.alive = np.zeros((len(birth) + 63) // 64 + 1, dtype=np.uint64)
-        self.bound = np.zeros(len(birth), dtype=np.uint32)
+        self.exists = np.zeros(len(birth), dtype=np.uint8)
         self.seed = seed
 
-    cdef inline void advance(self, int64_t row) noexcept nogil:
-        """Let columns begin and end until this row."""
-        cdef int64_t j
-        while self.next_born < self.born.shape[0] and self.birth[self.born[self.next_born]] <= row:
-            j = self.born[self.next_born]
-            self.alive[j >> 6] |= 1ULL << (j & 63)
-            self.bound[j] = self.shown.bound[0, j]
-            self.next_born += 1
-        while self.next_died < self.died.shape[0] and self.death[self.died[self.next_died]] <= row:
-            j = self.died[self.next_died]
-            self.alive[j >> 6] &= ~(1ULL << (j & 63))
-            self.bound[j] = 0
-            self.next_died += 1
+    cdef inline void advance(self, Py_ssize_t i) noexcept nogil:
+        """Let columns begin and end until row i of the block."""
+        cdef int32_t j
+        while self.next_row <= i:
+            j = self.births.first[self.next_row]
+            while j >= 0:
+                self.alive[j >> 6] |= 1ULL << (j & 63)
+                self.exists[j] = 1
+                j = self.births.after[j]
+            j = self.deaths.first[self.next_row]
+            while j >= 0:
+                self.alive[j >> 6] &= ~(1ULL << (j & 63))
+                self.exists[j] = 0
+                j = self.deaths.after[j]
+            self.next_row += 1
 
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         cdef uint64_t key = row_key(self.seed, row)
         cdef Py_ssize_t w
-        self.advance(row)
+        self.advance(i)
         for w in range(count):
             out[w] = self.shown.word(key, 0, w, self.alive[w]) & self.alive[w]
 
     cdef Py_ssize_t cells(
-        self, Py_ssize_t i, int64_t row, const int32_t* place, Py_ssize_t n, int32_t* kept
+        self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        cdef uint64_t key = row_key(self.seed, row)
-        cdef const uint32_t* bound = &self.bound[0]
-        cdef Py_ssize_t k, living = 0, shown = 0
-        cdef int32_t column
-        self.advance(row)
-        for k in range(n):          # most columns do not exist: one test each drops them
-            kept[living] = <int32_t> k
-            living += bound[place[k]] != 0
-        for k in range(living):     # never ahead of what is read
-            column = place[kept[k]]
-            kept[shown] = kept[k]
-            shown += draw(key, column) < bound[column]
+        cdef uint64_t start = draws_from(row_key(self.seed, row), shift)
+        cdef const uint32_t* bound = &self.shown.bound[0, 0] - shift
+        cdef Py_ssize_t k, living, shown = 0
+        cdef int32_t cell, column
+        self.advance(i)
+        living = list_flagged(&self.exists[0] - shift, id, n, kept)     # most columns do not exist: no draw for these
+        for k in range(living):
+            cell = kept[k]
+            column = id[cell]
+            kept[shown] = cell      # never ahead of what is read
+            shown += draw_of(column, start) < bound[column]
         return shown
+
+
+@cython.final
+cdef class Events:
+    """For each row of a block, the columns to which something happens there: a linked list per row.
+
+    `row` gives the row of each column. What happens before the block counts as happening in its first row, and what
+    happens after it is left out.
+    """
+
+    cdef int32_t[::1] first                     # a column of each row, -1: none
+    cdef int32_t[::1] after                     # the next one of the same row
+
+    def __cinit__(self, const int64_t[::1] row, Py_ssize_t rows):
+        cdef Py_ssize_t j, i
+        self.first = np.full(rows, -1, dtype=np.int32)
+        self.after = np.empty(row.shape[0], dtype=np.int32)
+        for j in range(row.shape[0]):
+            i = max(row[j], 0)
+            if i < rows:
+                self.after[j] = self.first[i]
+                self.first[i] = <int32_t> j
+
+
+cdef inline Py_ssize_t list_flagged(const uint8_t* flag, const int32_t* id, Py_ssize_t n, int32_t* kept) noexcept nogil:
+    """List in `kept` the cells whose id has its flag set, 0 or 1; returns how many."""
+    cdef Py_ssize_t k = 0, count = 0
+    while k + 4 <= n:       # four at a time: counting and testing k took as long as the work
+        kept[count] = <int32_t> k
+        count += flag[id[k]]
+        kept[count] = <int32_t> k + 1
+        count += flag[id[k + 1]]
+        kept[count] = <int32_t> k + 2
+        count += flag[id[k + 2]]
+        kept[count] = <int32_t> k + 3
+        count += flag[id[k + 3]]
+        k += 4
+    while k < n:
+        kept[count] = <int32_t> k
+        count += flag[id[k]]
+        k += 1
+    return count
 
 
 cdef bits_to_words(table):

@@ -63,4 +63,4 @@ def bursts(segment: Segment, life: float = 0.5, zipf: float = 0.5) -> Segment:
     shown = np.power(1.0 + draw.permutation(width), -zipf, dtype=np.float64)
     span = np.maximum(1, draw.exponential(life * n, width)).astype(np.int64)
     birth = np.floor(draw.uniform(-span, n)).astype(np.int64)
-    return segment.masked(masks.Spans(birth, birth + span, shown, len(segment.block), segment.seed))
+    return segment.masked(masks.Spans(birth, birth + span, shown, segment.start, len(segment.block), segment.seed))
