@@ -11,7 +11,7 @@ from varifold._engine.space cimport Space
 from varifold._engine.state cimport PROBLEM, SLOT_PROBLEM
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid, softmax
-from varifold._numeric.rows cimport add_rows, add_weights
+from varifold._numeric.rows cimport add_rows
 
 from varifold._engine.state import checked_array
 
@@ -21,7 +21,7 @@ cdef class BinaryRule(Model):
 
     A rule calls ``declare_rule`` in ``__cinit__`` and answers ``score`` and ``update``. When the third label comes the
     first label's problem is the negation of the binary one, the second label's is a copy of it, and the new label
-    starts from zero. The numbers of a slot stand side by side for all problems.
+    starts from zero. Of a slot the first numbers of all problems stand side by side, then the second ones, and so on.
     """
 
     def __cinit__(self):
@@ -31,10 +31,15 @@ cdef class BinaryRule(Model):
         """Keep `width` numbers per slot and problem, the first one a weight, and `globals` numbers per problem."""
         self.width = width
         self.globals = globals
-        self.stride = width
         self.arrays.declare("state", <void**> &self.state, SLOT_PROBLEM, width)
         self.arrays.declare("shared", <void**> &self.shared, PROBLEM, globals)
+        self.set_strides()
         return 0
+
+    cdef void set_strides(self) noexcept nogil:
+        """Follow the room that there is for problems."""
+        self.plane = self.arrays.problems
+        self.stride = self.width * self.plane
 
     cdef int attach(self, Space space) except -1:
         self.start(0)
@@ -47,7 +52,7 @@ cdef class BinaryRule(Model):
         Model.reserve_class(self)
         if self.classes >= 2:
             self.arrays.reserve_problems(self.classes + 1)
-            self.stride = self.arrays.problems * self.width
+            self.set_strides()
         return 0
 
     cdef int add_class(self) except -1:
@@ -63,9 +68,9 @@ cdef class BinaryRule(Model):
 
     cdef void split(self) noexcept nogil:
         """The binary problem becomes the second label's; the first label's is its negation."""
-        cdef Py_ssize_t slot
-        for slot in range(self.capacity):
-            memcpy(at(self, <int32_t> slot, 1), at(self, <int32_t> slot, 0), self.width * sizeof(double))
+        cdef Py_ssize_t k
+        for k in range(self.capacity * self.width):
+            self.state[k * self.plane + 1] = self.state[k * self.plane]
         memcpy(self.shared + self.globals, self.shared, self.globals * sizeof(double))
         self.negate(0)
 
@@ -83,7 +88,7 @@ cdef class BinaryRule(Model):
 
     cdef double score(self, View* v, int c) noexcept nogil:
         """The signed score of problem c."""
-        return dot(v, self.state + c * self.width, self.stride)
+        return dot(v, self.state + c, self.stride)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """Learn y (-1 or 1) in problem c; returns the score before it."""
@@ -97,25 +102,14 @@ cdef class BinaryRule(Model):
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
-        cdef Py_ssize_t i
-        cdef double* row
         if self.problems == 1:
             out[0] = 0.0
             if self.classes == 2:
                 out[1] = self.score(v, 0)
                 out[0] = -out[1]
-        elif self.linear and self.width == 1:
-            memset(out, 0, self.problems * sizeof(double))
-            add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
-        elif self.linear and self.width == 2:
-            memset(out, 0, self.problems * sizeof(double))
-            add_weights(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
         elif self.linear:
             memset(out, 0, self.problems * sizeof(double))
-            for i in range(v.n):
-                row = self.state + v.slot[i] * self.stride
-                for c in range(self.problems):
-                    out[c] += row[c * self.width] * v.x[i]
+            add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
         else:
             for c in range(self.problems):
                 out[c] = self.score(v, c)
@@ -196,5 +190,5 @@ cdef class BinaryRule(Model):
         self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
         self.problems = self.classes if self.classes > 2 else 1
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes, self.problems)
-        self.stride = self.arrays.problems * self.width
+        self.set_strides()
         self.grow(capacity)

@@ -16,13 +16,13 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
-from varifold._numeric.rows cimport add_pairs, add_variances, step_pairs
+from varifold._numeric.rows cimport add_rows
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
+from varifold.linear._problems cimport add_variances, step_gaussians
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
-cdef double ONE = 1.0      # for add_pairs()
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
 
 
@@ -48,9 +48,8 @@ cdef enum:
 cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem of the diagonal form, with the scores before it, unless NULL.
 
-    The numbers of a slot stand side by side. Where few problems are wrong, these are corrected one by one.
+    Where few problems are wrong, these are corrected one by one.
     """
-    cdef double pair[2 * TOGETHER]    # score, and a sum that is not needed
     cdef double f[TOGETHER]
     cdef double error[TOGETHER]
     cdef double active[TOGETHER]
@@ -61,12 +60,11 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
     cdef Py_ssize_t c, m, wrong, first = 0, together = min(<Py_ssize_t> TOGETHER, GAINS // v.n)
     while first < rule.problems:
         m = min(together, rule.problems - first)
-        state = rule.state + 2 * first
-        memset(pair, 0, 2 * m * sizeof(double))
-        add_pairs(pair, state, rule.stride, m, v.n, v.slot, v.x, ONE)
+        state = rule.state + first
+        memset(f, 0, m * sizeof(double))
+        add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
         wrong = 0
         for c in range(m):
-            f[c] = pair[2 * c]
             target = 1.0 if y == first + c else -1.0
             loss = capped(1.0 - target * f[c])
             active[c] = <double> (loss > 0.0)
@@ -78,10 +76,10 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
                     rule.correct_diagonal(v, <int> (first + c), error[c], w)
         else:
             memset(variance, 0, m * sizeof(double))
-            add_variances(variance, gain, state, rule.stride, m, v.n, v.slot, v.x)
+            add_variances(variance, gain, state + rule.plane, rule.stride, m, v.n, v.slot, v.x)
             for c in range(m):
                 error[c] /= variance[c] + r
-            step_pairs(state, rule.stride, m, v.n, v.slot, v.x, gain, error, active, r, 1e300)
+            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, gain, error, active, r, 1e300)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m
@@ -130,7 +128,7 @@ cdef class AROWRule(BinaryRule):
         for c in range(self.problems):
             for i in range(side):
                 variance = matrix_of(self.covariance, c)[i * side + i]
-                at(self, <int32_t> i, c)[1] = 1.0 / variance - 1.0 if variance > 1e-12 else 1e12
+                at(self, <int32_t> i, c)[self.plane] = 1.0 / variance - 1.0 if variance > 1e-12 else 1e12
         self.covariance.release()
         self.diagonal = True
 
@@ -177,18 +175,17 @@ cdef class AROWRule(BinaryRule):
     cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil:
         """One step with a diagonal Sigma, kept as precisions."""
         cdef double r = self.r / w
-        cdef double confidence = 0.0, step
+        cdef double confidence = 0.0, step, more
         cdef double* s
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         for i in range(v.n):
-            confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[1]))
+            confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[plane]))
         step = error / (confidence + r)
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            s[0] += step * (v.x[i] / (1.0 + s[1]))
-            s[1] += v.x[i] * v.x[i] / r
-            if s[1] > 1e300:
-                s[1] = 1e300
+            s[0] += step * (v.x[i] / (1.0 + s[plane]))
+            more = s[plane] + v.x[i] * v.x[i] / r
+            s[plane] = 1e300 if more > 1e300 else more
 
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
         """Sigma x into `sigma_x`; returns x' Sigma x."""

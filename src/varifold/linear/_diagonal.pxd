@@ -1,7 +1,7 @@
 """AROW's diagonal step in all problems of one-versus-rest at once, over an instance given as a list of inputs.
 
-An input meets a pair of numbers per problem, mean and precision of a weight. The pairs of one input stand side by side
-for all problems, so that the loops run over problems inside: what is added up for a problem is added in the order of the
+An input meets a pair of numbers per problem, mean and precision of a weight. The means of one input stand side by side
+for all problems, and so do the precisions, so that the loops run over problems inside: what is added up for a problem is added in the order of the
 inputs, as if the problems came one after the other.
 """
 
@@ -17,11 +17,11 @@ cdef struct Input:
     int32_t entry    # of the view that it comes from; -1 for an absent column
     double x
 
-# Where the pairs are: those of a slot are `stride` numbers apart from the next slot's, a problem's `width`.
+# Where the pairs are: those of a slot are `stride` numbers apart from the next slot's, the numbers of a problem `plane`.
 cdef struct Pairs:
     double* state
     Py_ssize_t stride
-    Py_ssize_t width
+    Py_ssize_t plane
     int problems
     double* work         # scratch [3][problem]
     int32_t* wrong       # scratch [problem]
@@ -32,7 +32,7 @@ cdef inline Pairs pairs_of(BinaryRule rule, double* work, int32_t* wrong) noexce
     cdef Pairs p
     p.state = rule.state
     p.stride = rule.stride
-    p.width = rule.width
+    p.plane = rule.plane
     p.problems = rule.problems
     p.work = work
     p.wrong = wrong
@@ -47,10 +47,10 @@ cdef inline void score_problems(Pairs* p, const Input* inputs, Py_ssize_t n, dou
     cdef double* at
     memset(out, 0, p.problems * sizeof(double))
     for i in range(n):
-        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair
+        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair * p.plane
         x = inputs[i].x
         for c in range(p.problems):
-            out[c] += at[c * p.width] * x
+            out[c] += at[c] * x
 
 
 cdef inline int list_wrong(Pairs* p, int y, const double* scores, double* goal) noexcept nogil:
@@ -61,7 +61,7 @@ cdef inline int list_wrong(Pairs* p, int y, const double* scores, double* goal) 
         sign = 1.0 if c == y else -1.0
         loss = capped(1.0 - sign * scores[c])
         if loss > 0.0:
-            p.wrong[m] = <int32_t> (c * p.width)
+            p.wrong[m] = c
             goal[m] = loss * sign
             m += 1
     return m
@@ -81,17 +81,17 @@ cdef inline void step_problems(Pairs* p, const Input* inputs, Py_ssize_t n, int 
     m = list_wrong(p, y, p.work, step)
     memset(confidence, 0, m * sizeof(double))
     for i in range(n):
-        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair + 1
+        at = p.state + inputs[i].slot * p.stride + (2 * inputs[i].pair + 1) * p.plane
         square = inputs[i].x * inputs[i].x
         for k in range(m):
             confidence[k] += square / (1.0 + at[p.wrong[k]])
     for k in range(m):
         step[k] /= confidence[k] + r
     for i in range(n):
-        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair
+        at = p.state + inputs[i].slot * p.stride + 2 * inputs[i].pair * p.plane
         x = inputs[i].x
         more = x * x / r
         for k in range(m):
             s = at + p.wrong[k]
-            s[0] += step[k] * x / (1.0 + s[1])
-            s[1] = min(s[1] + more, ceiling)
+            s[0] += step[k] * x / (1.0 + s[p.plane])
+            s[p.plane] = min(s[p.plane] + more, ceiling)

@@ -59,7 +59,7 @@ cdef inline Change change_of(FOBOSRule rule, Py_ssize_t c, double f, double y, d
 
 
 cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL; the numbers of a slot stand side by side."""
+    """update() of every problem, with the scores before it, unless NULL."""
     cdef double f[TOGETHER]
     cdef double step[TOGETHER]
     cdef double before[TOGETHER]
@@ -76,7 +76,7 @@ cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* score
             by[c] = change.by
             before[c] = change.before
             after[c] = change.after
-        step_shrunk(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, step, before, by, after)
+        step_shrunk(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, step, before, by, after)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m
@@ -93,38 +93,38 @@ cdef class FOBOSRule(BinaryRule):
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         cdef double* s = at(self, slot, c)
-        return shrink(s[0], self.shared[c * 2 + SHRUNK] - s[1]) if slot != 0 else s[0]
+        return shrink(s[0], self.shared[c * 2 + SHRUNK] - s[self.plane]) if slot != 0 else s[0]
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double* first = self.state + c * 2
+        cdef double* first = self.state + c
         cdef double* s
         cdef double f = 0.0, total = self.shared[c * 2 + SHRUNK]
-        cdef Py_ssize_t i = 0, stride = self.stride
+        cdef Py_ssize_t i = 0, stride = self.stride, plane = self.plane
         if v.n and v.slot[0] == 0:
             f = first[0] * v.x[0]
             i = 1
         while i < v.n:
             s = first + v.slot[i] * stride
-            f += shrink(s[0], total - s[1]) * v.x[i]
+            f += shrink(s[0], total - s[plane]) * v.x[i]
             i += 1
         return f
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """Gradient step and shrinkage of the features present; returns the score before it."""
-        cdef double* first = self.state + c * 2
+        cdef double* first = self.state + c
         cdef double* s
         cdef double f = self.score(v, c)
         cdef Change change = change_of(self, c, f, y, w)
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef Py_ssize_t i = 0, n = v.n, stride = self.stride
+        cdef Py_ssize_t i = 0, n = v.n, stride = self.stride, plane = self.plane
         if n and slot[0] == 0:
             first[0] += change.step * x[0]
             i = 1
         while i < n:
             s = first + slot[i] * stride
-            s[0] = shrink(shrink(s[0], change.before - s[1]) + change.step * x[i], change.by)
-            s[1] = change.after
+            s[0] = shrink(shrink(s[0], change.before - s[plane]) + change.step * x[i], change.by)
+            s[plane] = change.after
             i += 1
         return f
 
@@ -138,7 +138,7 @@ cdef class FOBOSRule(BinaryRule):
         for c in range(m):
             total[c] = self.shared[(first + c) * 2 + SHRUNK]
         memset(out, 0, m * sizeof(double))
-        add_shrunk(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, total)
+        add_shrunk(out, self.state + first, self.stride, self.plane, m, v.n, v.slot, v.x, total)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t first = 0

@@ -40,10 +40,7 @@ cdef enum:
 
 
 cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem in closed form, with the scores before it, unless NULL.
-
-    The numbers of a slot stand side by side.
-    """
+    """update() of every problem in closed form, with the scores before it, unless NULL."""
     cdef double f[TOGETHER]
     cdef double slope[TOGETHER]
     cdef double factor[TOGETHER]
@@ -59,7 +56,7 @@ cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* sco
             p = sigmoid(f[c])
             slope[c] = w * (p - target)
             factor[c] = rule.decay_centre(g, rule.count_round(g, fabs(target - p) > 0.5))
-        step_centred(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, slope, factor)
+        step_centred(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, slope, factor)
         for c in range(first, first + m):
             if rule.shared[c * rule.globals + A] > FAR:
                 rule.rebase(<int> c)
@@ -92,17 +89,17 @@ cdef class FTRLADPRule(BinaryRule):
         for slot in range(self.capacity):
             s = at(self, <int32_t> slot, c)
             s[0] = 0.0 - s[0]
-            s[1] = 0.0 - s[1]
+            s[self.plane] = 0.0 - s[self.plane]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
         """The weight of a slot with numbers s in a problem with shared numbers g."""
         cdef double z, r
         if self.closed:
-            return s[1] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
-        z = s[0] - self.LP * s[1]
+            return s[self.plane] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
+        z = s[0] - self.LP * s[self.plane]
         if fabs(z) <= self.L1:
             return 0.0
-        r = 1.0 + (s[2] if self.per_coordinate else g[R])
+        r = 1.0 + (s[2 * self.plane] if self.per_coordinate else g[R])
         return -(z - self.L1 if z > 0.0 else z + self.L1) / (self.L2 + self.LP * r)
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
@@ -112,12 +109,12 @@ cdef class FTRLADPRule(BinaryRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = 0.0, factor
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         if self.closed:
             factor = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
-                f += (s[1] - s[0] * factor) * v.x[i]
+                f += (s[plane] - s[0] * factor) * v.x[i]
         else:
             for i in range(v.n):
                 f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
@@ -180,7 +177,7 @@ cdef class FTRLADPRule(BinaryRule):
         cdef Py_ssize_t slot
         for slot in range(self.space.size):
             s = at(self, <int32_t> slot, c)
-            s[1] -= s[0] * (g[A] / self.LP)
+            s[self.plane] -= s[0] * (g[A] / self.LP)
         g[A] = 0.0
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
@@ -189,7 +186,7 @@ cdef class FTRLADPRule(BinaryRule):
         cdef double* s
         cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
         cdef double slope = w * (p - target), keep, old, d
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         keep = self.count_round(g, fabs(target - p) > 0.5)
         if self.closed:
             old = self.decay_centre(g, keep)
@@ -197,19 +194,19 @@ cdef class FTRLADPRule(BinaryRule):
                 s = at(self, v.slot[i], c)
                 d = slope * v.x[i]
                 s[0] += d
-                s[1] += d * old
+                s[plane] += d * old
             if g[A] > FAR:
                 self.rebase(c)
         elif self.per_coordinate:
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
-                s[1] = keep * s[1] + self.weight(s, g)
-                s[2] = keep * (1.0 + s[2])
+                s[plane] = keep * s[plane] + self.weight(s, g)
+                s[2 * plane] = keep * (1.0 + s[2 * plane])
                 s[0] += slope * v.x[i]
         else:
             for i in range(self.space.size):
                 s = at(self, <int32_t> i, c)
-                s[1] = keep * s[1] + self.weight(s, g)
+                s[plane] = keep * s[plane] + self.weight(s, g)
             g[R] = keep * (1.0 + g[R])
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
@@ -230,7 +227,7 @@ cdef class FTRLADPRule(BinaryRule):
             g = self.shared + (first + c) * self.globals
             factor[c] = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
         memset(out, 0, m * sizeof(double))
-        add_centred(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, factor)
+        add_centred(out, self.state + first, self.stride, self.plane, m, v.n, v.slot, v.x, factor)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t first = 0

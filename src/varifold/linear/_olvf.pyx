@@ -16,7 +16,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
-from varifold._numeric.rows cimport add_pairs, add_weights, move_pairs
+from varifold._numeric.rows cimport add_rows, add_to_rows, raise_rows, sum_rows
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -27,7 +27,6 @@ cdef enum:
     SCALE = 1     # factor on every stored weight: the projection of eq. 16 changes this number only
     MASS = 2      # sum of |w| |w_bar|
 
-cdef double ONE = 1.0     # for add_pairs() and move_pairs()
 cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below 2.4 / n is always the smaller one
 
 
@@ -98,9 +97,11 @@ cdef inline bint is_plain(OLVFRule rule, View* v) noexcept nogil:
 cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem for an instance without new features, with the scores before it, unless NULL.
 
-    For the dense form; the numbers of a slot stand side by side.
+    For the dense form.
     """
-    cdef double pair[2 * TOGETHER]    # score and space score, then the steps of both
+    cdef double step[TOGETHER]     # scores, then what the weights move by
+    cdef double delta[TOGETHER]    # the same of the space weights
+    cdef double* state
     cdef Sums sums
     cdef Steps steps
     cdef double* g
@@ -113,20 +114,24 @@ cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores
         sums.old += v.x[i] * v.x[i]
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(pair, 0, 2 * m * sizeof(double))
-        add_pairs(pair, rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, ONE)
+        state = rule.state + first
+        memset(step, 0, m * sizeof(double))
+        memset(delta, 0, m * sizeof(double))
+        add_rows(step, state, rule.stride, m, v.n, v.slot, v.x)
+        sum_rows(delta, state + rule.plane, rule.stride, m, v.n, v.slot)
         for c in range(m):
             g = rule.shared + (first + c) * rule.globals
-            f = pair[2 * c] * g[SCALE]
+            f = step[c] * g[SCALE]
             if scores != NULL:
                 scores[first + c] = f
             target = 1.0 if y == first + c else -1.0
-            sums.bar = pair[2 * c + 1]
+            sums.bar = delta[c]
             steps = steps_of(rule, v.n, g, &sums, (f > 0.0) == (target > 0.0), target, 1.0 - target * f, 1.0, w)
             g[SUM_BAR] += v.n * steps.delta
-            pair[2 * c] = steps.old
-            pair[2 * c + 1] = steps.delta
-        move_pairs(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, pair, ONE)
+            step[c] = steps.old
+            delta[c] = steps.delta
+        add_to_rows(state, rule.stride, m, v.n, v.slot, v.x, step)
+        raise_rows(state + rule.plane, rule.stride, m, v.n, v.slot, delta)
         first += m
 
 
@@ -145,26 +150,26 @@ cdef class OLVFRule(TruncatedRule):
     def space_score(self, list slots, int c=0):
         """Sum of the space weights of these slots, and of all slots: what the space classifier says of both."""
         cdef int32_t slot
-        return sum(at(self, slot, c)[1] for slot in slots), self.shared[c * self.globals + SUM_BAR]
+        return sum(at(self, slot, c)[self.plane] for slot in slots), self.shared[c * self.globals + SUM_BAR]
 
     cdef void start(self, int c) noexcept nogil:
         self.shared[c * self.globals + SCALE] = 1.0
 
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
         """A space weight counts as well, even where w is 0."""
-        return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[1] != 0.0
+        return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[self.plane] != 0.0
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         """Subtract a slot's weights from the running sums and set them to zero."""
         cdef double* s = at(self, slot, c)
         cdef double* g = self.shared + c * self.globals
-        g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[1])
-        g[SUM_BAR] -= s[1]
+        g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[self.plane])
+        g[SUM_BAR] -= s[self.plane]
         s[0] = 0.0
-        s[1] = 0.0
+        s[self.plane] = 0.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * self.width, self.stride) * self.shared[c * self.globals + SCALE]
+        return dot(v, self.state + c, self.stride) * self.shared[c * self.globals + SCALE]
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
@@ -172,7 +177,7 @@ cdef class OLVFRule(TruncatedRule):
             BinaryRule.scores(self, v, out)
             return
         memset(out, 0, self.problems * sizeof(double))
-        add_weights(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
         for c in range(self.problems):
             out[c] *= self.shared[c * self.globals + SCALE]
 
@@ -197,14 +202,14 @@ cdef class OLVFRule(TruncatedRule):
         cdef Sums sums
         cdef double f = 0.0, bar = 0.0, old = 0.0, new = 0.0
         cdef double* s
-        cdef double* base = self.state + c * self.width
-        cdef Py_ssize_t i, n = v.n, n_old = n, stride = self.stride
+        cdef double* base = self.state + c
+        cdef Py_ssize_t i, n = v.n, n_old = n, stride = self.stride, plane = self.plane
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         for i in range(n):
             s = base + slot[i] * stride
             f += s[0] * x[i]
-            bar += s[1]
+            bar += s[plane]
             old += x[i] * x[i]
         if n and memchr(v.is_new, 1, n) != NULL:
             old, n_old = 0.0, 0
@@ -231,8 +236,8 @@ cdef class OLVFRule(TruncatedRule):
         cdef double* s
         cdef Steps steps
         cdef double mass = 0.0, delta, step_old, step_new
-        cdef Py_ssize_t i, n = v.n, stride = self.stride
-        cdef double* base = self.state + c * self.width
+        cdef Py_ssize_t i, n = v.n, stride = self.stride, plane = self.plane
+        cdef double* base = self.state + c
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef uint8_t* is_new = v.is_new
@@ -241,7 +246,7 @@ cdef class OLVFRule(TruncatedRule):
         if sparse:
             for i in range(n):
                 s = base + slot[i] * stride
-                mass += fabs(s[0]) * fabs(s[1])
+                mass += fabs(s[0]) * fabs(s[plane])
         g[MASS] -= mass * g[SCALE]
         steps = steps_of(self, n, g, sums, right, y, loss, unit, w)
         step_old, step_new, delta = steps.old, steps.new, steps.delta
@@ -250,14 +255,14 @@ cdef class OLVFRule(TruncatedRule):
             for i in range(n):
                 s = base + slot[i] * stride
                 s[0] += (step_new if is_new[i] else step_old) * x[i]
-                s[1] += delta
+                s[plane] += delta
             return
         mass = 0.0
         for i in range(n):
             s = base + slot[i] * stride
             s[0] += (step_new if is_new[i] else step_old) * x[i]
-            s[1] += delta
-            mass += fabs(s[0]) * fabs(s[1])
+            s[plane] += delta
+            mass += fabs(s[0]) * fabs(s[plane])
             if slot[i] != 0:
                 heap_touch(h, slot[i])  # after each change: heap_touch() assumes that no other key moved
         g[MASS] += mass * g[SCALE]
