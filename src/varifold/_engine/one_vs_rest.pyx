@@ -2,15 +2,17 @@
 
 import numpy as np
 
-from libc.math cimport exp, fabs
+from libc.math cimport fabs
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.space cimport Space
 from varifold._engine.state cimport PROBLEM, SLOT_PROBLEM
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport sigmoid, softmax
+from varifold._numeric.activation cimport sigmoid, sigmoids, softmax
+from varifold._numeric.memory cimport allocate_aligned
 from varifold._numeric.rows cimport add_rows
 
 from varifold._engine.state import checked_array
@@ -27,6 +29,9 @@ cdef class BinaryRule(Model):
     def __cinit__(self):
         self.problems = 1
 
+    def __dealloc__(self):
+        free(self.tile)
+
     cdef int declare_rule(self, int width, int globals) except -1:
         """Keep `width` numbers per slot and problem, the first one a weight, and `globals` numbers per problem."""
         self.width = width
@@ -41,6 +46,14 @@ cdef class BinaryRule(Model):
         self.plane = self.arrays.problems
         self.stride = self.width * self.plane
 
+    cdef int reserve_tile(self) except -1:
+        """Scratch for learning several problems together; `tile_room` says how much."""
+        if self.tile == NULL and self.tile_room:
+            self.tile = <double*> allocate_aligned(self.tile_room * sizeof(double))
+            if self.tile == NULL:
+                raise MemoryError
+        return 0
+
     cdef int attach(self, Space space) except -1:
         self.start(0)
         Model.attach(self, space)
@@ -51,6 +64,7 @@ cdef class BinaryRule(Model):
     cdef int reserve_class(self) except -1:
         Model.reserve_class(self)
         if self.classes >= 2:
+            self.reserve_tile()
             self.arrays.reserve_problems(self.classes + 1)
             self.set_strides()
         return 0
@@ -116,40 +130,45 @@ cdef class BinaryRule(Model):
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         """Logistic of the margin; with more than two labels normalised to one."""
-        cdef int c
-        cdef double total = 0.0
         if self.problems == 1:
             out[0] = 1.0
             if self.classes == 2:
                 out[1] = sigmoid(scores[1])
                 out[0] = sigmoid(-scores[1])
             return
+        sigmoids(self.problems, scores, out)
+        self.share(scores, out)
+
+    cdef void share(self, const double* scores, double* chances) noexcept nogil:
+        """Normalise the sigmoids of the scores of three labels or more to one."""
+        cdef int c
+        cdef double total = 0.0
         for c in range(self.problems):
-            out[c] = exp(-fabs(scores[c]))
-        for c in range(self.problems):  # sigmoid(), without a branch, so that several are divided at once
-            out[c] = (1.0 if scores[c] >= 0.0 else out[c]) / (1.0 + out[c])
-        for c in range(self.problems):
-            total += out[c]
+            total += chances[c]
         if total < 1e-200:
-            softmax(self.problems, scores, out)
+            softmax(self.problems, scores, chances)
             return
         for c in range(self.problems):
-            out[c] /= total
+            chances[c] /= total
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         if self.problems == 1:
             self.update(v, 0, 1.0 if y == 1 else -1.0, w)
         else:
-            self.update_all(v, y, w, NULL)
+            self.update_all(v, y, w, NULL, NULL)
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        """update() of every problem of three labels or more; the scores before it, unless NULL."""
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        """update() of every problem of three labels or more; the scores before it, unless NULL.
+
+        A rule that takes the sigmoid of every score writes them to `chances`, unless NULL, and returns True.
+        """
         cdef int c
         cdef double f
         for c in range(self.problems):
             f = self.update(v, c, 1.0 if y == c else -1.0, w)
             if scores != NULL:
                 scores[c] = f
+        return False
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score and learn in one pass: an update changes its own problem only."""
@@ -159,8 +178,9 @@ cdef class BinaryRule(Model):
         elif self.problems == 1:
             scores[1] = self.update(v, 0, 1.0 if y == 1 else -1.0, w)
             scores[0] = -scores[1]
-        else:
-            self.update_all(v, y, w, scores)
+        elif self.update_all(v, y, w, scores, probs) and probs != NULL:
+            self.share(scores, probs)
+            return
         if probs != NULL:
             self.proba(scores, probs)
 
@@ -189,6 +209,11 @@ cdef class BinaryRule(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
         self.problems = self.classes if self.classes > 2 else 1
+        if self.problems > 1:
+            self.reserve_tile()
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes, self.problems)
         self.set_strides()
         self.grow(capacity)
+
+    def nbytes(self):
+        return Model.nbytes(self) + (self.tile_room * sizeof(double) if self.tile != NULL else 0)

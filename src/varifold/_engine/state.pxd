@@ -52,5 +52,6 @@ cdef class State:
     cdef int reserve_problems(self, Py_ssize_t problems) except -1
     cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1
     cdef int extend(self, Array* a, Py_ssize_t entries) except -1
+    cdef int extend_aligned(self, Array* a, Py_ssize_t old_bytes, Py_ssize_t bytes) except -1
     cdef int fill_first(self, Array* a, void* block, Py_ssize_t start, Py_ssize_t stop) except -1
     cdef void forget(self, int32_t slot) noexcept nogil

@@ -5,7 +5,7 @@ an entry holds, their type, first value and allowed range. Growth only ever adds
 some arrays have more room than others, every number is where it was, and the same request can be made again.
 
 In memory an array by slot and problem stands as [slot][number][problem], so that a loop over the problems runs over
-neighbours; in files as [slot][problem][number].
+neighbours; in files as [slot][problem][number]. With many problems every row of them starts with a cache line.
 """
 
 import numpy as np
@@ -14,9 +14,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._numeric.memory cimport allocate, resize, resize_zeroed
+from varifold._numeric.memory cimport allocate, allocate_aligned, resize, resize_zeroed
 
 cdef double ANY = 1e999
+cdef Py_ssize_t LINED = 32
 DTYPES = {FLOAT64: np.float64, INT64: np.int64, INT32: np.int32, UINT8: np.uint8}
 
 
@@ -60,6 +61,11 @@ cdef void transpose(const uint8_t* a, Py_ssize_t side, uint8_t* b, Py_ssize_t ot
     for i in range(rows):
         for j in range(columns):
             memcpy(b + (j * other + i) * size, a + (i * side + j) * size, size)
+
+
+cdef inline Py_ssize_t whole_lines(Py_ssize_t problems) noexcept nogil:
+    """Room for problems, from LINED on in whole cache lines of eight numbers."""
+    return (problems + 7) & ~(<Py_ssize_t> 7) if problems >= LINED else problems
 
 
 cdef class State:
@@ -151,10 +157,23 @@ cdef class State:
         cdef Py_ssize_t per = self.bytes_per_entry(a), size = 8 if a.type == FLOAT64 else 4
         if entries <= a.slots:
             return 0
-        if resize_zeroed(a.block, a.slots * per, entries * per) < 0:
+        if a.axis == SLOT_PROBLEM and self.problems >= LINED:
+            self.extend_aligned(a, a.slots * per, entries * per)
+        elif resize_zeroed(a.block, a.slots * per, entries * per) < 0:
             raise MemoryError
         self.fill_first(a, a.block[0], a.slots * per // size, entries * per // size)
         a.slots = entries
+        return 0
+
+    cdef int extend_aligned(self, Array* a, Py_ssize_t old_bytes, Py_ssize_t bytes) except -1:
+        """Move a block to a larger one; realloc() would not keep it aligned."""
+        cdef void* fresh = allocate_aligned(bytes)
+        if fresh == NULL:
+            raise MemoryError
+        if old_bytes:
+            memcpy(fresh, a.block[0], old_bytes)
+        free(a.block[0])
+        a.block[0] = fresh
         return 0
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
@@ -178,7 +197,7 @@ cdef class State:
 
     cdef int reserve_problems(self, Py_ssize_t problems) except -1:
         """Room for this many problems in every array."""
-        cdef Py_ssize_t room = roomier(self.problems, problems)
+        cdef Py_ssize_t room = whole_lines(roomier(self.problems, problems))
         if problems > self.problems:
             self.widen(PROBLEM, SLOT_PROBLEM, self.problems, room)
             self.problems = room
@@ -206,7 +225,7 @@ cdef class State:
                     continue
                 rows = a.slots * a.width if crossed == SLOT_PROBLEM else a.slots
                 per = self.bytes_per_number(a) * (1 if crossed == SLOT_PROBLEM else a.width)
-                fresh[i] = allocate(rows * new * per)
+                fresh[i] = allocate_aligned(rows * new * per)
                 if fresh[i] == NULL:
                     raise MemoryError
                 self.fill_first(a, fresh[i], 0, a.slots * new * a.width)

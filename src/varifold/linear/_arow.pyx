@@ -18,7 +18,7 @@ from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
 from varifold._numeric.rows cimport add_rows
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
-from varifold.linear._problems cimport add_variances, step_gaussians
+from varifold.linear._problems cimport TILE, TOGETHER, add_variances, set_targets, step_gaussians, tile_width
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
@@ -40,46 +40,42 @@ def product_of_gaussians(means, covariances):
     return covariance @ pull, 0.5 * (covariance + covariance.T)
 
 
-cdef enum:
-    TOGETHER = 64    # problems learned together
-    GAINS = 4096     # numbers kept for them, one per feature present and problem
-
-
 cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem of the diagonal form, with the scores before it, unless NULL.
 
     Where few problems are wrong, these are corrected one by one.
     """
     cdef double f[TOGETHER]
+    cdef double target[TOGETHER]
     cdef double error[TOGETHER]
     cdef double active[TOGETHER]
     cdef double variance[TOGETHER]
-    cdef double gain[GAINS]
-    cdef double r = rule.r / w, target, loss
+    cdef double r = rule.r / w, loss
     cdef double* state
-    cdef Py_ssize_t c, m, wrong, first = 0, together = min(<Py_ssize_t> TOGETHER, GAINS // v.n)
+    cdef Py_ssize_t c, m, wrong, first = 0, together = tile_width(v.n)
     while first < rule.problems:
         m = min(together, rule.problems - first)
         state = rule.state + first
         memset(f, 0, m * sizeof(double))
         add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
+        set_targets(target, m, y - first)
+        for c in range(m):
+            loss = capped(1.0 - target[c] * f[c])
+            active[c] = 1.0 if loss > 0.0 else 0.0
+            error[c] = max(loss, 0.0) * target[c]
         wrong = 0
         for c in range(m):
-            target = 1.0 if y == first + c else -1.0
-            loss = capped(1.0 - target * f[c])
-            active[c] = <double> (loss > 0.0)
-            error[c] = max(loss, 0.0) * target
-            wrong += loss > 0.0
+            wrong += active[c] > 0.0
         if 8 * wrong < m:
             for c in range(m):
                 if active[c] > 0.0:
                     rule.correct_diagonal(v, <int> (first + c), error[c], w)
         else:
             memset(variance, 0, m * sizeof(double))
-            add_variances(variance, gain, state + rule.plane, rule.stride, m, v.n, v.slot, v.x)
+            add_variances(variance, rule.tile, state + rule.plane, rule.stride, m, v.n, v.slot, v.x)
             for c in range(m):
                 error[c] /= variance[c] + r
-            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, gain, error, active, r, 1e300)
+            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, rule.tile, error, active, r, 1e300)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m
@@ -90,6 +86,7 @@ cdef class AROWRule(BinaryRule):
 
     def __cinit__(self, double r, Py_ssize_t max_dense=0):
         self.declare_rule(2, 0)
+        self.tile_room = TILE
         self.linear = True
         self.r = r
         self.max_dense = max_dense
@@ -151,11 +148,12 @@ cdef class AROWRule(BinaryRule):
         self.keep_dense(v)
         BinaryRule.learn_scored(self, v, y, w, scores, probs)
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        if self.diagonal and 0 < v.n <= GAINS // 4:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        if self.diagonal and 0 < v.n <= TILE // 8:
             learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return False
 
     cdef void keep_dense(self, View* v) noexcept nogil:
         """Become diagonal when a feature lies beyond max_dense."""

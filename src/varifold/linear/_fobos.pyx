@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
-from varifold.linear._problems cimport add_shrunk, step_shrunk
+from varifold.linear._problems cimport TOGETHER, add_shrunk, set_targets, slopes_of, step_shrunk
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
 
@@ -28,9 +28,6 @@ cdef inline double shrink(double w, double by) noexcept nogil:
     cdef double left = fabs(w) - by
     return copysign(left if left > 0.0 else 0.0, w)
 
-
-cdef enum:
-    TOGETHER = 64   # problems learned together
 
 # What an instance changes in one problem.
 cdef struct Change:
@@ -58,24 +55,46 @@ cdef inline Change change_of(FOBOSRule rule, Py_ssize_t c, double f, double y, d
     return change
 
 
-cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL."""
+cdef void changes_of(FOBOSRule rule, Py_ssize_t first, Py_ssize_t m, const double* f, int y, double w, double* step,
+                     double* before, double* by, double* after, double* chances) noexcept nogil:
+    """change_of() of m problems from `first` on, whose scores are f; several at once. `chances`: see slopes_of()."""
+    cdef double* g = rule.shared + first * 2
+    cdef double target[TOGETHER]
+    cdef double eta[TOGETHER]
+    cdef Py_ssize_t c
+    set_targets(target, m, y - first)
+    for c in range(m):
+        g[2 * c + T] += 1.0
+        eta[c] = g[2 * c + T]
+        before[c] = g[2 * c + SHRUNK]
+    for c in range(m):
+        eta[c] = rule.eta / sqrt(eta[c])
+        by[c] = eta[c] * rule.lam
+        after[c] = before[c] + by[c]
+    for c in range(m):
+        g[2 * c + SHRUNK] = after[c]
+    if rule.hinge:
+        for c in range(m):
+            step[c] = eta[c] * w * target[c] if target[c] * f[c] < 1.0 else 0.0
+        return
+    slopes_of(m, f, target, y - first, step, chances)
+    for c in range(m):
+        step[c] = eta[c] * w * target[c] * step[c]
+
+
+cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double step[TOGETHER]
     cdef double before[TOGETHER]
     cdef double by[TOGETHER]
     cdef double after[TOGETHER]
-    cdef Change change
-    cdef Py_ssize_t c, m, first = 0
+    cdef Py_ssize_t m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         rule.score_problems(v, first, m, f)
-        for c in range(m):
-            change = change_of(rule, first + c, f[c], 1.0 if y == first + c else -1.0, w)
-            step[c] = change.step
-            by[c] = change.by
-            before[c] = change.before
-            after[c] = change.after
+        changes_of(rule, first, m, f, y, w, step, before, by, after, chances + first if chances != NULL else NULL)
         step_shrunk(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, step, before, by, after)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
@@ -128,8 +147,9 @@ cdef class FOBOSRule(BinaryRule):
             i += 1
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        learn_problems(self, v, y, w, scores)
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        learn_problems(self, v, y, w, scores, chances)
+        return not self.hinge
 
     cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
         """The scores of up to TOGETHER problems from `first` on."""

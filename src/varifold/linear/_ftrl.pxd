@@ -24,18 +24,18 @@ cdef inline void proximal_step(double* s, Py_ssize_t plane, Penalty* p, double l
         s[2 * plane] = -(z - l1 if z > 0.0 else z + l1) / ((p.beta + root) * p.slowness + p.l2)
 
 cdef enum:
-    TOGETHER = 64   # coordinates of one step_together()
+    STRIP = 64   # coordinates of one step_together()
 
 cdef inline void step_together(Py_ssize_t n, double** at, Py_ssize_t plane, const double* gradient, Penalty* p,
                                double l1) noexcept nogil:
-    """As proximal_step(), for up to TOGETHER coordinates that all differ.
+    """As proximal_step(), for up to STRIP coordinates that all differ.
 
     They are gathered and the cases written without branches, so that the compiler takes roots and divides in pairs.
     """
     cdef Py_ssize_t i
-    cdef double z[TOGETHER]
-    cdef double root[TOGETHER]
-    cdef double w[TOGETHER]
+    cdef double z[STRIP]
+    cdef double root[STRIP]
+    cdef double w[STRIP]
     cdef double grown, beyond
     for i in range(n):
         z[i] = at[i][0]

@@ -9,25 +9,27 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.rows cimport add_rows
-from varifold.linear._problems cimport step_proximal
+from varifold.linear._problems cimport TOGETHER, set_targets, slopes_of, step_proximal
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept
 
 
-cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL."""
+cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double slope[TOGETHER]
-    cdef double target
+    cdef double target[TOGETHER]
     cdef Penalty* p = &rule.penalty
     cdef Py_ssize_t i, c, m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         memset(f, 0, m * sizeof(double))
         add_rows(f, rule.state + 2 * rule.plane + first, rule.stride, m, v.n, v.slot, v.x)
+        set_targets(target, m, y - first)
+        slopes_of(m, f, target, y - first, slope, chances + first if chances != NULL else NULL)
         for c in range(m):
-            target = 1.0 if y == first + c else -1.0
-            slope[c] = -w * target * sigmoid(-target * f[c])
+            slope[c] = -w * target[c] * slope[c]
         for i in range(v.n):
             if v.slot[i] == 0 or v.x[i] != 0.0:  # a value of 0 moves nothing
                 step_proximal(rule.state + v.slot[i] * rule.stride + first, rule.plane, m, v.x[i], slope,
@@ -67,14 +69,14 @@ cdef class FTRLProximalRule(BinaryRule):
         cdef double* first = self.state + c
         cdef Py_ssize_t i = 0, m, stride = self.stride
         cdef Penalty* p = &self.penalty
-        cdef double* moved[TOGETHER]
-        cdef double gradient[TOGETHER]
+        cdef double* moved[STRIP]
+        cdef double gradient[STRIP]
         if v.n > 0 and v.slot[0] == 0:
             proximal_step(first, self.plane, p, 0.0, slope * v.x[0])
             i = 1
         while i < v.n:
             m = 0
-            while i < v.n and m < TOGETHER:
+            while i < v.n and m < STRIP:
                 moved[m] = first + v.slot[i] * stride
                 gradient[m] = slope * v.x[i]
                 m += v.x[i] != 0.0  # a value of 0 moves nothing
@@ -82,8 +84,9 @@ cdef class FTRLProximalRule(BinaryRule):
             step_together(m, moved, self.plane, gradient, p, p.l1)
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        learn_problems(self, v, y, w, scores)
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        learn_problems(self, v, y, w, scores, chances)
+        return True
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         if self.problems == 1:

@@ -16,7 +16,8 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.space cimport Seen, seen_last
 from varifold._engine.state cimport FLOAT64, SLOT, UINT8
 from varifold._engine.view cimport View
-from varifold.linear._olids_problems cimport ROOM, SCALE, Tile, learn_problems, measure_problems
+from varifold.linear._olids_problems cimport SCALE, Tile, learn_problems, measure_problems
+from varifold.linear._problems cimport TILE
 from varifold.linear._truncated cimport TruncatedRule
 
 # numbers of a slot
@@ -62,6 +63,7 @@ cdef class OLIDSRule(TruncatedRule):
         self.lam = lam
         self.B = B
         self.sparse = B < 1.0
+        self.tile_room = 0 if self.sparse else TILE
         self.arrays.scratch(<void**> &self.stays, SLOT, 1, UINT8)
         self.arrays.scratch(<void**> &self.spread, SLOT)
         self.arrays.scratch(<void**> &self.delta, SLOT)
@@ -283,7 +285,7 @@ cdef class OLIDSRule(TruncatedRule):
 
     cdef inline bint is_plain(self, View* v) noexcept nogil:
         """Whether problems can be learned together: dense, no levels, not too many features."""
-        return not self.sparse and not self.has_levels() and 0 < v.n <= ROOM // 4
+        return not self.sparse and not self.has_levels() and 0 < v.n <= TILE // 8
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Tile t
@@ -297,11 +299,12 @@ cdef class OLIDSRule(TruncatedRule):
             memcpy(out + first, t.f, t.m * sizeof(double))
             first += t.m
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         if self.is_plain(v):
             learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return False
 
     cdef double step_of(self, Py_ssize_t c, double f, double norm, double y, double w) noexcept nogil:
         """Count an instance of problem c; what its values, times their confidence, are multiplied by."""

@@ -7,6 +7,42 @@ problem is added in the order of the instance's entries, as if the problems came
 
 cimport varifold._numeric.wide
 from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy
+
+from varifold._numeric.activation cimport sigmoid, sigmoids
+
+cdef enum:
+    TOGETHER = 256      # problems learned together, at most
+    TILE = 16384        # numbers kept for them where a rule keeps one per feature present and problem
+
+
+cdef inline void set_targets(double* target, Py_ssize_t m, Py_ssize_t own) noexcept nogil:
+    """1 for the label's own problem, if it is among these m, and -1 for the others."""
+    cdef Py_ssize_t c
+    for c in range(m):
+        target[c] = -1.0
+    if 0 <= own < m:
+        target[own] = 1.0
+
+
+cdef inline void slopes_of(Py_ssize_t m, const double* f, const double* target, Py_ssize_t own, double* slope,
+                           double* chances) noexcept nogil:
+    """sigmoid(-target f) of m scores, and sigmoid(f) into `chances`, unless NULL: they differ for the own problem alone."""
+    cdef double margin[TOGETHER]
+    cdef Py_ssize_t c
+    for c in range(m):
+        margin[c] = -target[c] * f[c]
+    sigmoids(m, margin, slope)
+    if chances != NULL:
+        memcpy(chances, slope, m * sizeof(double))
+        if 0 <= own < m:
+            chances[own] = sigmoid(f[own])
+
+
+cdef inline Py_ssize_t tile_width(Py_ssize_t n) noexcept nogil:
+    """Problems that TILE numbers suffice for, n features being present; whole vectors of eight where possible."""
+    cdef Py_ssize_t m = min(<Py_ssize_t> TOGETHER, TILE // n)
+    return m & ~(<Py_ssize_t> 7) if m > 8 else m
 
 cdef extern from *:
     """
@@ -62,15 +98,26 @@ cdef extern from *:
                                     ptrdiff_t length, ptrdiff_t n, const int32_t *row, const double *x,
                                     const double *total)
     {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const double *weight = matrix + row[i] * side, *had = weight + plane;
+        ptrdiff_t i = 0, j;
+        if (n > 0 && row[0] == 0) {
+            const double p = x[0];
+            for (j = 0; j < length; j++)
+                sum[j] = matrix[j] * p;
+            i = 1;
+        }
+        for (; i + 2 <= n; i += 2) {
+            const double *a = matrix + row[i] * side, *b = matrix + row[i + 1] * side;
+            const double p = x[i], q = x[i + 1];
+            for (j = 0; j < length; j++) {
+                const double first = varifold_shrunk(a[j], total[j] - a[plane + j]) * p;
+                sum[j] = (sum[j] + first) + varifold_shrunk(b[j], total[j] - b[plane + j]) * q;
+            }
+        }
+        for (; i < n; i++) {
+            const double *a = matrix + row[i] * side;
             const double p = x[i];
-            if (row[i] == 0)
-                for (ptrdiff_t j = 0; j < length; j++)
-                    sum[j] = weight[j] * p;
-            else
-                for (ptrdiff_t j = 0; j < length; j++)
-                    sum[j] += varifold_shrunk(weight[j], total[j] - had[j]) * p;
+            for (j = 0; j < length; j++)
+                sum[j] += varifold_shrunk(a[j], total[j] - a[plane + j]) * p;
         }
     }
 
@@ -102,11 +149,18 @@ cdef extern from *:
                                      ptrdiff_t length, ptrdiff_t n, const int32_t *row, const double *x,
                                      const double *factor)
     {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const double *v = matrix + row[i] * side, *u = v + plane;
+        ptrdiff_t i = 0, j;
+        for (; i + 2 <= n; i += 2) {
+            const double *a = matrix + row[i] * side, *b = matrix + row[i + 1] * side;
+            const double p = x[i], q = x[i + 1];
+            for (j = 0; j < length; j++)
+                sum[j] = (sum[j] + (a[plane + j] - a[j] * factor[j]) * p) + (b[plane + j] - b[j] * factor[j]) * q;
+        }
+        for (; i < n; i++) {
+            const double *a = matrix + row[i] * side;
             const double p = x[i];
-            for (ptrdiff_t j = 0; j < length; j++)
-                sum[j] += (u[j] - v[j] * factor[j]) * p;
+            for (j = 0; j < length; j++)
+                sum[j] += (a[plane + j] - a[j] * factor[j]) * p;
         }
     }
 

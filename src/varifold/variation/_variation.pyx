@@ -10,7 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
-from varifold.linear._ftrl cimport TOGETHER, Penalty, proximal_step, step_together
+from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_together
 from varifold.linear._problems cimport step_proximal
 from varifold._numeric.rows cimport sum_rows
 from varifold._engine.names cimport COLUMN, NUMERIC
@@ -136,11 +136,11 @@ cdef class VariationLearner:
     cdef void step_one(self) noexcept nogil:
         """FTRL-Proximal for the columns that count in the only problem, several at a time."""
         cdef Py_ssize_t i = 0, m
-        cdef double* moved[TOGETHER]
-        cdef double gradient[TOGETHER]
+        cdef double* moved[STRIP]
+        cdef double gradient[STRIP]
         while i < self.n_counted:
             m = 0
-            while i < self.n_counted and m < TOGETHER:
+            while i < self.n_counted and m < STRIP:
                 moved[m] = self.cell(self.counted[i], 0)
                 gradient[m] = self.gradient[0]
                 m += 1
