@@ -23,6 +23,7 @@ from varifold.linear._problems cimport TILE, TOGETHER, add_variances, set_target
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
+cdef Py_ssize_t CACHED = 100_000   # numbers that stay in the cache from one instance to the next
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
 
 
@@ -53,8 +54,11 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
     cdef double r = rule.r / w, loss
     cdef double* state
     cdef Py_ssize_t c, m, wrong, first = 0, together = tile_width(v.n)
+    cdef bint large = 2 * v.n * rule.problems > CACHED
+    cdef bint more
     while first < rule.problems:
         m = min(together, rule.problems - first)
+        more = large and first + 2 * m <= rule.problems    # the next tile is fetched while this one is learned
         state = rule.state + first
         memset(f, 0, m * sizeof(double))
         add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
@@ -72,10 +76,12 @@ cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores
                     rule.correct_diagonal(v, <int> (first + c), error[c], w)
         else:
             memset(variance, 0, m * sizeof(double))
-            add_variances(variance, rule.tile, state + rule.plane, rule.stride, m, v.n, v.slot, v.x)
+            add_variances(variance, rule.tile, state + rule.plane, rule.stride, m, v.n, v.slot, v.x,
+                          m - rule.plane if more else 0)
             for c in range(m):
                 error[c] /= variance[c] + r
-            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, rule.tile, error, active, r, 1e300)
+            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, rule.tile, error, active, r, 1e300,
+                           m if more else 0)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m

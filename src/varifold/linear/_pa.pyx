@@ -13,6 +13,7 @@ from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weigh
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
+
 cdef void learn_problems(PARule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem, with the scores before it, unless NULL; the weights of a slot stand side by side."""
     cdef double f[TOGETHER]

@@ -55,11 +55,13 @@ cdef extern from *:
     VARIFOLD_WIDE
     static void varifold_add_variances(double *VARIFOLD_ALONE sum, double *VARIFOLD_ALONE gain, const double *precision,
                                        ptrdiff_t side, ptrdiff_t length, ptrdiff_t n, const int32_t *row,
-                                       const double *x)
+                                       const double *x, ptrdiff_t ahead)
     {
         for (ptrdiff_t i = 0; i < n; i++, gain += length) {
             const double *a = precision + row[i] * side;
             const double p = x[i];
+            for (ptrdiff_t j = 0; ahead && j < length; j += 8)
+                VARIFOLD_FETCH(a + (ahead + j));
             for (ptrdiff_t j = 0; j < length; j++) {
                 const double g = p / (1.0 + a[j]);
                 gain[j] = g;
@@ -72,16 +74,41 @@ cdef extern from *:
     static void varifold_step_gaussians(double *matrix, ptrdiff_t side, ptrdiff_t plane, ptrdiff_t length, ptrdiff_t n,
                                         const int32_t *row, const double *x, const double *VARIFOLD_ALONE gain,
                                         const double *VARIFOLD_ALONE step, const double *VARIFOLD_ALONE active, double r,
-                                        double most)
+                                        double most, ptrdiff_t ahead)
     {
         for (ptrdiff_t i = 0; i < n; i++, gain += length) {
             double *VARIFOLD_ALONE mean = matrix + row[i] * side, *VARIFOLD_ALONE precision = mean + plane;
             const double gained = x[i] * x[i] / r;
+            for (ptrdiff_t j = 0; ahead && j < length; j += 8)
+                VARIFOLD_FETCH(precision + (ahead + j));
             for (ptrdiff_t j = 0; j < length; j++) {
                 const double more = precision[j] + gained * active[j];
                 mean[j] += step[j] * gain[j];
                 precision[j] = more > most ? most : more;
             }
+        }
+    }
+
+    /* one row of it, for the learners whose inputs are values and bins */
+
+    VARIFOLD_WIDE
+    static void varifold_add_quotients(ptrdiff_t length, double *VARIFOLD_ALONE sum, double square,
+                                       const double *precision)
+    {
+        for (ptrdiff_t j = 0; j < length; j++)
+            sum[j] += square / (1.0 + precision[j]);
+    }
+
+    VARIFOLD_WIDE
+    static void varifold_step_row(ptrdiff_t length, double *VARIFOLD_ALONE mean, double *VARIFOLD_ALONE precision,
+                                  const double *VARIFOLD_ALONE step, const double *VARIFOLD_ALONE active, double x,
+                                  double more, double most)
+    {
+        for (ptrdiff_t j = 0; j < length; j++) {
+            const double moved = mean[j] + step[j] * x / (1.0 + precision[j]), gained = precision[j] + more;
+            const double capped = most < gained ? most : gained;
+            mean[j] = active[j] > 0.0 ? moved : mean[j];
+            precision[j] = active[j] > 0.0 ? capped : precision[j];
         }
     }
 
@@ -272,15 +299,21 @@ cdef extern from *:
         }
     }
     """
-    # gain[i][j] = x[i] / (1 + precision j of row[i]), sum[j] += x[i] gain[i][j]
+    # gain[i][j] = x[i] / (1 + precision j of row[i]), sum[j] += x[i] gain[i][j]; what lies `ahead` is fetched, unless 0
     void add_variances "varifold_add_variances"(double* sum, double* gain, const double* precision, Py_ssize_t side,
-                                                Py_ssize_t length, Py_ssize_t n, const int32_t* row,
-                                                const double* x) noexcept nogil
+                                                Py_ssize_t length, Py_ssize_t n, const int32_t* row, const double* x,
+                                                Py_ssize_t ahead) noexcept nogil
     # mean j of row[i] += step[j] gain[i][j]; its precision += x[i]^2 / r where active[j] is 1, not where 0, up to `most`
     void step_gaussians "varifold_step_gaussians"(double* matrix, Py_ssize_t side, Py_ssize_t plane, Py_ssize_t length,
                                                   Py_ssize_t n, const int32_t* row, const double* x, const double* gain,
-                                                  const double* step, const double* active, double r,
-                                                  double most) noexcept nogil
+                                                  const double* step, const double* active, double r, double most,
+                                                  Py_ssize_t ahead) noexcept nogil
+    # sum[j] += square / (1 + precision[j])
+    void add_quotients "varifold_add_quotients"(Py_ssize_t length, double* sum, double square,
+                                                const double* precision) noexcept nogil
+    # where active[j] is 1: mean[j] += step[j] x / (1 + precision[j]), precision[j] += more, up to `most`
+    void step_row "varifold_step_row"(Py_ssize_t length, double* mean, double* precision, const double* step,
+                                      const double* active, double x, double more, double most) noexcept nogil
     # sum[j] += x[i] times weight j of row[i], shrunk by total[j] less what it has had; row 0 comes first and is not shrunk
     void add_shrunk "varifold_add_shrunk"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t plane,
                                           Py_ssize_t length, Py_ssize_t n, const int32_t* row, const double* x,
