@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.oracles.ogd import PlainOGD
 from tests.oracles.olids import PlainOLIDS
 from tests.oracles.olvf import PlainOLVF
 from tests.oracles.pa import PlainOLSF, PlainPA
-from varifold import AROW, FOBOS, FTRLADP, OGD, OLIDS, OLSF, OLVF, PA, FTRLProximal
+from varifold import AROW, FOBOS, FTRLADP, OGD, OLIDS, OLSF, OLVF, OVFIV, PA, Additive, FTRLProximal, to_block
 
 FORMS: list[tuple[Any, int, Callable[[], Any]]] = [
     (PA(C=0.05), 270, lambda: PlainPA("pa1", 0.05)),
@@ -56,7 +57,7 @@ def test_olids_follows_its_equations() -> None:
     assert len(learner.classes) == 140
 
 
-@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, OLIDS, FOBOS, FTRLProximal, FTRLADP])
+@pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, OLIDS, FOBOS, FTRLProximal, FTRLADP, Additive, OVFIV])
 def test_the_doors_agree(cls: Any) -> None:
     """A block scores and learns in one pass, a dict predicts and learns in two."""
     rows = [(x, y) for x, y, _ in instances(300, 60)]
@@ -68,3 +69,78 @@ def test_the_doors_agree(cls: Any) -> None:
     assert together.predict_learn_many([x for x, _ in rows], [y for _, y in rows]) == answers
     state = [{k: a.tobytes() for k, a in model._engine.dump()[2].items()} for model in (singly, together)]
     assert state[0] == state[1]
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(
+    ("cls", "params"),
+    [(OGD, {}), (FOBOS, {}), (FOBOS, {"loss": "hinge"}), (FTRLProximal, {}), (FTRLADP, {}), (AROW, {})],
+)
+def test_probabilities_are_the_same_when_learning_follows_at_once(
+    cls: Any, params: dict[str, Any], biased: bool
+) -> None:
+    """Where learning takes the sigmoid of every score, the probabilities are made of it."""
+    singly, together = (cls(**params, majority_bias=biased) for _ in range(2))
+    rows = [(x, y) for x, y, _ in instances(300, 60)]
+    _, probabilities = together.run_block(to_block([x for x, _ in rows], [y for _, y in rows]))
+    for step, (x, y) in enumerate(rows):
+        expected = list(singly.predict_proba_one(x).values())
+        assert probabilities[step, : len(expected)].tolist() == expected, f"step {step}"
+        singly.learn_one(x, y)
+
+
+def test_labels_and_features_grow_past_whole_cache_lines() -> None:
+    """A copy is laid out from the saved numbers, whose order is another than that in memory; it goes on alike."""
+    for cls in (AROW, FTRLProximal, OLIDS):
+        model, rng = cls(), np.random.default_rng(1)
+        for step in range(120):
+            names = rng.choice(2 + 2 * step, size=min(4, 2 + step), replace=False)
+            model.learn_one({f"f{j}": float(rng.normal()) for j in names}, step % (1 + step // 2))
+            if step % 20 == 19:
+                model = pickle.loads(pickle.dumps(model))
+        again = type(model).from_bytes(model.to_bytes())
+        for twin in (model, again):
+            twin.learn_one({"f0": 1.0, "new": 2.0}, "another")
+        state = [{k: a.tobytes() for k, a in twin._engine.dump()[2].items()} for twin in (model, again)]
+        assert state[0] == state[1]
+
+
+def step_by_hand(
+    arrays: dict[str, Any], edges: Any, met: Any, x: dict[int, float], own: int, r: float
+) -> tuple[Any, int]:
+    """State of an Additive learner after a diagonal AROW step over values and bins, and how many were wrong."""
+    state = arrays["model.state"].copy()
+    inputs = []
+    for slot, value in sorted(x.items()):
+        inputs.append((slot, 0, value))
+        if slot and met[slot] >= 4:
+            inputs.append((slot, 2 * (1 + int((value > edges[slot]).sum())), 1.0))
+    target = np.where(np.arange(state.shape[1]) == own, 1.0, -1.0)
+    score = sum(state[slot, :, at] * v for slot, at, v in inputs)
+    loss = np.maximum(0.0, 1.0 - target * score)
+    step = loss * target / (sum(v * v / (1.0 + state[slot, :, at + 1]) for slot, at, v in inputs) + r)
+    for slot, at, v in inputs:
+        state[slot, :, at] += step * v / (1.0 + state[slot, :, at + 1])
+        state[slot, :, at + 1] += np.where(loss > 0.0, v * v / r, 0.0)
+    return state, int((loss > 0.0).sum())
+
+
+def test_additive_follows_its_equations() -> None:
+    """Problems are walked together where many are wrong and one by one where few are; both are the same step."""
+    labels, rng = 40, np.random.default_rng(0)
+    model = Additive(r=0.5, scale="none")
+    centres = rng.normal(size=(labels, 6)) * 3.0
+    wrong = []
+    for step in range(400):
+        label = step if step < labels else int(rng.integers(labels))
+        x = {f"f{j}": float(v) for j, v in enumerate(centres[label] + 0.1 * rng.normal(size=6))}
+        before = model._engine.dump()[2]
+        model.learn_one(x, label)
+        if step < labels:
+            continue
+        after = model._engine.dump()[2]
+        slots = {0: 1.0, **{model._engine.space.id_of(name): v for name, v in x.items()}}
+        expected, count = step_by_hand(before, after["model.edge"], after["model.met"], slots, label, 0.5)
+        np.testing.assert_allclose(after["model.state"], expected, rtol=1e-9, atol=1e-12, err_msg=f"step {step}")
+        wrong.append(count)
+    assert min(wrong) < labels / 8 <= max(wrong)

@@ -1,6 +1,6 @@
 """Declared state: a model names its arrays once, and growth, files, size and release follow from that."""
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 # What an array has one entry for. PROBLEM is a binary problem of one-versus-rest.
 cdef enum Axis:
@@ -9,7 +9,7 @@ cdef enum Axis:
     CLASS
     PROBLEM
     SLOT_CLASS     # [slot][class]
-    SLOT_PROBLEM   # [slot][problem]
+    SLOT_PROBLEM   # [slot][number][problem]; in files [slot][problem][number]
 
 cdef enum Type:
     FLOAT64
@@ -36,17 +36,22 @@ cdef class State:
     cdef list names
     cdef readonly Py_ssize_t slots       # room for slots in every array
     cdef readonly Py_ssize_t classes     # room for classes: the stride of [slot][class]
-    cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][problem]
+    cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][number]
 
     cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=*, int type=*, bint flat=*,
                      Py_ssize_t most=*, double first=*, double low=*, double high=*) except -1
     cdef int scratch(self, void** block, int axis, Py_ssize_t width=*, int type=*, Py_ssize_t most=*,
                      double first=*) except -1
+    cdef inline Py_ssize_t bytes_per_number(self, Array* a) noexcept nogil
     cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil
+    cdef void copy_out(self, Array* a, uint8_t* out, Py_ssize_t n, Py_ssize_t row, Py_ssize_t problems) noexcept nogil
+    cdef void copy_in(self, Array* a, const uint8_t* saved, Py_ssize_t n, Py_ssize_t row,
+                      Py_ssize_t problems) noexcept nogil
     cdef int reserve_slots(self, Py_ssize_t slots) except -1
     cdef int reserve_classes(self, Py_ssize_t classes) except -1
     cdef int reserve_problems(self, Py_ssize_t problems) except -1
     cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1
     cdef int extend(self, Array* a, Py_ssize_t entries) except -1
+    cdef int extend_aligned(self, Array* a, Py_ssize_t old_bytes, Py_ssize_t bytes) except -1
     cdef int fill_first(self, Array* a, void* block, Py_ssize_t start, Py_ssize_t stop) except -1
     cdef void forget(self, int32_t slot) noexcept nogil

@@ -3,6 +3,9 @@
 A model declares each array where it is made: what it has one entry for (slots, classes, problems), how many numbers
 an entry holds, their type, first value and allowed range. Growth only ever adds room: when memory runs out half-way
 some arrays have more room than others, every number is where it was, and the same request can be made again.
+
+In memory an array by slot and problem stands as [slot][number][problem], so that a loop over the problems runs over
+neighbours; in files as [slot][problem][number]. With many problems every row of them starts with a cache line.
 """
 
 import numpy as np
@@ -11,9 +14,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._numeric.memory cimport allocate, resize, resize_zeroed
+from varifold._numeric.memory cimport allocate, allocate_aligned, resize, resize_zeroed
 
 cdef double ANY = 1e999
+cdef Py_ssize_t LINED = 32
 DTYPES = {FLOAT64: np.float64, INT64: np.int64, INT32: np.int32, UINT8: np.uint8}
 
 
@@ -48,6 +52,20 @@ def check_chains(first, following, belongs):
 cdef inline Py_ssize_t roomier(Py_ssize_t room, Py_ssize_t needed) noexcept nogil:
     """Half as much again, so that adding one at a time costs little."""
     return max(needed, room + room // 2)
+
+
+cdef void transpose(const uint8_t* a, Py_ssize_t side, uint8_t* b, Py_ssize_t other, Py_ssize_t rows, Py_ssize_t columns,
+                    Py_ssize_t size) noexcept nogil:
+    """b[column][row] = a[row][column], numbers of `size` bytes; rows of a are `side` numbers apart, those of b `other`."""
+    cdef Py_ssize_t i, j
+    for i in range(rows):
+        for j in range(columns):
+            memcpy(b + (j * other + i) * size, a + (i * side + j) * size, size)
+
+
+cdef inline Py_ssize_t whole_lines(Py_ssize_t problems) noexcept nogil:
+    """Room for problems, from LINED on in whole cache lines of eight numbers."""
+    return (problems + 7) & ~(<Py_ssize_t> 7) if problems >= LINED else problems
 
 
 cdef class State:
@@ -107,10 +125,12 @@ cdef class State:
 
     # ---------------------------------------------------------------- growing
 
+    cdef inline Py_ssize_t bytes_per_number(self, Array* a) noexcept nogil:
+        return 8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1
+
     cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil:
         """Bytes along the first axis."""
-        cdef Py_ssize_t size = 8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1
-        size *= a.width
+        cdef Py_ssize_t size = a.width * self.bytes_per_number(a)
         if a.axis == SLOT_CLASS:
             size *= self.classes
         elif a.axis == SLOT_PROBLEM:
@@ -137,10 +157,23 @@ cdef class State:
         cdef Py_ssize_t per = self.bytes_per_entry(a), size = 8 if a.type == FLOAT64 else 4
         if entries <= a.slots:
             return 0
-        if resize_zeroed(a.block, a.slots * per, entries * per) < 0:
+        if a.axis == SLOT_PROBLEM and self.problems >= LINED:
+            self.extend_aligned(a, a.slots * per, entries * per)
+        elif resize_zeroed(a.block, a.slots * per, entries * per) < 0:
             raise MemoryError
         self.fill_first(a, a.block[0], a.slots * per // size, entries * per // size)
         a.slots = entries
+        return 0
+
+    cdef int extend_aligned(self, Array* a, Py_ssize_t old_bytes, Py_ssize_t bytes) except -1:
+        """Move a block to a larger one; realloc() would not keep it aligned."""
+        cdef void* fresh = allocate_aligned(bytes)
+        if fresh == NULL:
+            raise MemoryError
+        if old_bytes:
+            memcpy(fresh, a.block[0], old_bytes)
+        free(a.block[0])
+        a.block[0] = fresh
         return 0
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
@@ -164,17 +197,17 @@ cdef class State:
 
     cdef int reserve_problems(self, Py_ssize_t problems) except -1:
         """Room for this many problems in every array."""
-        cdef Py_ssize_t room = roomier(self.problems, problems)
+        cdef Py_ssize_t room = whole_lines(roomier(self.problems, problems))
         if problems > self.problems:
             self.widen(PROBLEM, SLOT_PROBLEM, self.problems, room)
             self.problems = room
         return 0
 
     cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1:
-        """More entries along a class axis; [slot][class] arrays are laid out again, all of them or none."""
+        """More entries along a class axis; arrays by slot and class are laid out again, all of them or none."""
         cdef int i
         cdef Array* a
-        cdef Py_ssize_t slot, per, n_crossed = 0
+        cdef Py_ssize_t row, rows, per, n_crossed = 0
         cdef void** fresh
         for i in range(self.count):
             if self.array[i].axis == axis:
@@ -190,13 +223,14 @@ cdef class State:
                 a = &self.array[i]
                 if a.axis != crossed:
                     continue
-                per = a.width * (8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1)
-                fresh[i] = allocate(a.slots * new * per)
+                rows = a.slots * a.width if crossed == SLOT_PROBLEM else a.slots
+                per = self.bytes_per_number(a) * (1 if crossed == SLOT_PROBLEM else a.width)
+                fresh[i] = allocate_aligned(rows * new * per)
                 if fresh[i] == NULL:
                     raise MemoryError
                 self.fill_first(a, fresh[i], 0, a.slots * new * a.width)
-                for slot in range(a.slots):
-                    memcpy(<char*> fresh[i] + slot * new * per, <char*> a.block[0] + slot * old * per, old * per)
+                for row in range(rows):
+                    memcpy(<char*> fresh[i] + row * new * per, <char*> a.block[0] + row * old * per, old * per)
             for i in range(self.count):
                 if fresh[i] != NULL:
                     free(self.array[i].block[0])
@@ -235,7 +269,6 @@ cdef class State:
         """The saved arrays by name: the first `size` slots, `classes` and `problems`."""
         cdef int i
         cdef Array* a
-        cdef Py_ssize_t n, slot, per, row
         cdef uint8_t[::1] view
         found = {}
         for i in range(self.count):
@@ -245,20 +278,25 @@ cdef class State:
             shape = self.shape_of(i, size, classes, problems)
             out = np.zeros(shape, dtype=DTYPES[a.type])
             found[self.names[i]] = out
-            if out.size == 0:
+            if out.size == 0 or (a.axis == SLOT_CLASS and classes == 0):
                 continue
             view = out.reshape(-1).view(np.uint8)
-            n = shape[0]
-            per = self.bytes_per_entry(a)
-            row = view.shape[0] // n
-            if a.axis == SLOT_CLASS and classes == 0:
-                continue
-            if row == per:
-                memcpy(&view[0], a.block[0], n * per)
-            else:
-                for slot in range(n):
-                    memcpy(&view[slot * row], <char*> a.block[0] + slot * per, row)
+            self.copy_out(a, &view[0], shape[0], view.shape[0] // shape[0], problems)
         return found
+
+    cdef void copy_out(self, Array* a, uint8_t* out, Py_ssize_t n, Py_ssize_t row, Py_ssize_t problems) noexcept nogil:
+        """Write the first n entries, `row` bytes of each, in the order of files."""
+        cdef Py_ssize_t slot, per = self.bytes_per_entry(a)
+        cdef uint8_t* block = <uint8_t*> a.block[0]
+        if a.axis == SLOT_PROBLEM and a.width > 1:
+            for slot in range(n):
+                transpose(block + slot * per, self.problems, out + slot * row, a.width, a.width, problems,
+                          self.bytes_per_number(a))
+        elif row == per:
+            memcpy(out, block, n * per)
+        else:
+            for slot in range(n):
+                memcpy(out + slot * row, block + slot * per, row)
 
     def shape_of(self, int i, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems):
         """The shape in which array i is saved."""
@@ -272,7 +310,7 @@ cdef class State:
         """Take what dump() gave, checked, with room for `capacity` slots; `rows` slots are saved (-1: as many as are)."""
         cdef int i
         cdef Array* a
-        cdef Py_ssize_t n, slot, per, row
+        cdef Py_ssize_t n
         cdef const uint8_t[::1] view
         self.reserve_classes(classes)
         self.reserve_problems(problems)
@@ -294,10 +332,19 @@ cdef class State:
                 continue
             given = np.ascontiguousarray(given, dtype=DTYPES[a.type])
             view = given.reshape(-1).view(np.uint8)
-            per = self.bytes_per_entry(a)
-            row = view.shape[0] // n
-            for slot in range(n):
-                memcpy(<char*> a.block[0] + slot * per, &view[slot * row], row)
+            self.copy_in(a, &view[0], n, view.shape[0] // n, problems)
+
+    cdef void copy_in(self, Array* a, const uint8_t* saved, Py_ssize_t n, Py_ssize_t row,
+                      Py_ssize_t problems) noexcept nogil:
+        """Take the first n entries, `row` bytes of each, from the order of files."""
+        cdef Py_ssize_t slot, per = self.bytes_per_entry(a)
+        cdef uint8_t* block = <uint8_t*> a.block[0]
+        for slot in range(n):
+            if a.axis == SLOT_PROBLEM and a.width > 1:
+                transpose(saved + slot * row, a.width, block + slot * per, self.problems, problems, a.width,
+                          self.bytes_per_number(a))
+            else:
+                memcpy(block + slot * per, saved + slot * row, row)
 
     def nbytes(self):
         """Bytes held, scratch included."""

@@ -4,22 +4,12 @@ Each number is computed by the same operations in the same order whatever the wi
 the bit on every processor.
 """
 
+cimport varifold._numeric.wide
+
 cdef extern from *:
     """
     #include <stddef.h>
     #include <stdlib.h>
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-    #define VARIFOLD_WIDE __attribute__((noinline, unused, target_clones("avx2", "default")))
-    #elif defined(__GNUC__)
-    #define VARIFOLD_WIDE __attribute__((unused))
-    #else
-    #define VARIFOLD_WIDE
-    #endif
-    #if defined(_MSC_VER)
-    #define VARIFOLD_ALONE __restrict
-    #else
-    #define VARIFOLD_ALONE restrict
-    #endif
 
     static VARIFOLD_WIDE void varifold_add(ptrdiff_t n, double* VARIFOLD_ALONE out, double x, const double* a) {
         for (ptrdiff_t j = 0; j < n; j++) out[j] += x * a[j];

@@ -4,6 +4,7 @@ Every compiled module takes its memory here, so that a test can make any single 
 """
 
 cdef void* allocate(size_t bytes) noexcept nogil
+cdef void* allocate_aligned(size_t bytes) noexcept nogil
 cdef int resize(void** block, size_t bytes) noexcept nogil
 cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept nogil
 cdef int out_of_memory() except -1 with gil

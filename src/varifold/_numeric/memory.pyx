@@ -3,6 +3,31 @@
 from libc.stdlib cimport calloc, realloc
 from libc.string cimport memset
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #include <string.h>
+    #if defined(__linux__)
+    #include <sys/mman.h>
+    #endif
+
+    static void *varifold_aligned(size_t bytes)
+    {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        const size_t line = 64, page = (size_t) 1 << 21;
+        void *block = NULL;
+        if (posix_memalign(&block, bytes < 2 * page ? line : page, bytes ? bytes : 1))
+            return NULL;
+        if (bytes >= 2 * page)
+            madvise(block, bytes, MADV_HUGEPAGE);
+        return memset(block, 0, bytes);
+    #else
+        return calloc(1, bytes ? bytes : 1);
+    #endif
+    }
+    """
+    void* varifold_aligned(size_t bytes) noexcept nogil
+
 cdef long long requests = 0     # counted since fail_at() was called
 cdef long long failing = 0      # the request that fails; 0: none
 
@@ -21,6 +46,16 @@ cdef void* allocate(size_t bytes) noexcept nogil:
     if refused():
         return NULL
     return calloc(1, bytes if bytes else 1)
+
+
+cdef void* allocate_aligned(size_t bytes) noexcept nogil:
+    """As allocate(), for numbers that are walked by vectors.
+
+    On Linux it starts with a cache line, and a block of 4 MB or more stands on large pages where the system has them.
+    """
+    if refused():
+        return NULL
+    return varifold_aligned(bytes)
 
 
 cdef int resize(void** block, size_t bytes) noexcept nogil:

@@ -20,7 +20,7 @@ cdef inline void project(BinaryRule rule, int c, int parts, Py_ssize_t slots, do
     for slot in range(1, slots):
         s = at(rule, <int32_t> slot, c)
         for i in range(parts):
-            s[i] *= radius / total
+            s[i * rule.plane] *= radius / total
 
 
 cdef inline void truncate(BinaryRule rule, int c, int parts, Py_ssize_t slots, Py_ssize_t known, double share,
@@ -49,4 +49,4 @@ cdef inline void truncate(BinaryRule rule, int c, int parts, Py_ssize_t slots, P
             above += 1
             continue
         for i in range(parts):
-            at(rule, <int32_t> slot, c)[i] = 0.0
+            at(rule, <int32_t> slot, c)[i * rule.plane] = 0.0

@@ -53,7 +53,7 @@ cdef class AdditiveRule(BinaryRule):
         cdef double* s
         for slot in range(self.capacity):
             for b in range(BINS + 1):
-                s = at(self, <int32_t> slot, c) + 2 * b
+                s = at(self, <int32_t> slot, c) + 2 * b * self.plane
                 s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is: unused slots are equal in a loaded model
 
     cdef inline int bin_of(self, int32_t slot, double x) noexcept nogil:
@@ -111,7 +111,7 @@ cdef class AdditiveRule(BinaryRule):
             f += s[0] * v.x[i]
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                f += s[2 * b]
+                f += s[2 * b * self.plane]
         return f
 
     cdef Py_ssize_t collect(self, View* v) noexcept nogil:
@@ -168,27 +168,28 @@ cdef class AdditiveRule(BinaryRule):
         for i in range(v.n):
             s = at(self, v.slot[i], c)
             f += s[0] * v.x[i]
-            variance += v.x[i] * v.x[i] / (1.0 + s[1])
+            variance += v.x[i] * v.x[i] / (1.0 + s[self.plane])
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                f += s[2 * b]
-                variance += 1.0 / (1.0 + s[2 * b + 1])
+                f += s[2 * b * self.plane]
+                variance += 1.0 / (1.0 + s[(2 * b + 1) * self.plane])
         confidence[0] = variance
         return f
 
     cdef void move(self, View* v, int c, double step, double r) noexcept nogil:
         """Move means by the step times their variances; precisions are held at most at `ceiling`."""
         cdef double* s
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         cdef int b
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            s[0] += step * v.x[i] / (1.0 + s[1])
-            s[1] = min(s[1] + v.x[i] * v.x[i] / r, self.ceiling)
+            s[0] += step * v.x[i] / (1.0 + s[plane])
+            s[plane] = min(s[plane] + v.x[i] * v.x[i] / r, self.ceiling)
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                s[2 * b] += step / (1.0 + s[2 * b + 1])
-                s[2 * b + 1] = min(s[2 * b + 1] + 1.0 / r, self.ceiling)
+                s += 2 * b * plane
+                s[0] += step / (1.0 + s[plane])
+                s[plane] = min(s[plane] + 1.0 / r, self.ceiling)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Largest difference that the feature's bins make, and its linear weight."""
@@ -200,8 +201,8 @@ cdef class AdditiveRule(BinaryRule):
             low = 0.0
             high = 0.0
             for b in range(1, BINS + 1):
-                low = min(low, s[2 * b])
-                high = max(high, s[2 * b])
+                low = min(low, s[2 * b * self.plane])
+                high = max(high, s[2 * b * self.plane])
             total += fabs(s[0]) + high - low
         return total
 
@@ -224,7 +225,7 @@ cdef class AdditiveRule(BinaryRule):
             out[i] = s[0] * v.x[i]
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                out[i] += s[2 * b]
+                out[i] += s[2 * b * self.plane]
 
     def notes(self):
         if 0 < self.max_binned < self.space.size:

@@ -16,13 +16,14 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
-from varifold._numeric.rows cimport add_pairs, add_variances, step_pairs
+from varifold._numeric.rows cimport add_rows
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
+from varifold.linear._problems cimport TILE, TOGETHER, add_variances, set_targets, step_gaussians, tile_width
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array
 
-cdef double ONE = 1.0      # for add_pairs()
+cdef Py_ssize_t CACHED = 100_000   # numbers that stay in the cache from one instance to the next
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
 
 
@@ -40,48 +41,47 @@ def product_of_gaussians(means, covariances):
     return covariance @ pull, 0.5 * (covariance + covariance.T)
 
 
-cdef enum:
-    TOGETHER = 64    # problems learned together
-    GAINS = 4096     # numbers kept for them, one per feature present and problem
-
-
 cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem of the diagonal form, with the scores before it, unless NULL.
 
-    The numbers of a slot stand side by side. Where few problems are wrong, these are corrected one by one.
+    Where few problems are wrong, these are corrected one by one.
     """
-    cdef double pair[2 * TOGETHER]    # score, and a sum that is not needed
     cdef double f[TOGETHER]
+    cdef double target[TOGETHER]
     cdef double error[TOGETHER]
     cdef double active[TOGETHER]
     cdef double variance[TOGETHER]
-    cdef double gain[GAINS]
-    cdef double r = rule.r / w, target, loss
+    cdef double r = rule.r / w, loss
     cdef double* state
-    cdef Py_ssize_t c, m, wrong, first = 0, together = min(<Py_ssize_t> TOGETHER, GAINS // v.n)
+    cdef Py_ssize_t c, m, wrong, first = 0, together = tile_width(v.n)
+    cdef bint large = 2 * v.n * rule.problems > CACHED
+    cdef bint more
     while first < rule.problems:
         m = min(together, rule.problems - first)
-        state = rule.state + 2 * first
-        memset(pair, 0, 2 * m * sizeof(double))
-        add_pairs(pair, state, rule.stride, m, v.n, v.slot, v.x, ONE)
+        more = large and first + 2 * m <= rule.problems    # the next tile is fetched while this one is learned
+        state = rule.state + first
+        memset(f, 0, m * sizeof(double))
+        add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
+        set_targets(target, m, y - first)
+        for c in range(m):
+            loss = capped(1.0 - target[c] * f[c])
+            active[c] = 1.0 if loss > 0.0 else 0.0
+            error[c] = max(loss, 0.0) * target[c]
         wrong = 0
         for c in range(m):
-            f[c] = pair[2 * c]
-            target = 1.0 if y == first + c else -1.0
-            loss = capped(1.0 - target * f[c])
-            active[c] = <double> (loss > 0.0)
-            error[c] = max(loss, 0.0) * target
-            wrong += loss > 0.0
+            wrong += active[c] > 0.0
         if 8 * wrong < m:
             for c in range(m):
                 if active[c] > 0.0:
                     rule.correct_diagonal(v, <int> (first + c), error[c], w)
         else:
             memset(variance, 0, m * sizeof(double))
-            add_variances(variance, gain, state, rule.stride, m, v.n, v.slot, v.x)
+            add_variances(variance, rule.tile, state + rule.plane, rule.stride, m, v.n, v.slot, v.x,
+                          m - rule.plane if more else 0)
             for c in range(m):
                 error[c] /= variance[c] + r
-            step_pairs(state, rule.stride, m, v.n, v.slot, v.x, gain, error, active, r, 1e300)
+            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, rule.tile, error, active, r, 1e300,
+                           m if more else 0)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m
@@ -92,6 +92,7 @@ cdef class AROWRule(BinaryRule):
 
     def __cinit__(self, double r, Py_ssize_t max_dense=0):
         self.declare_rule(2, 0)
+        self.tile_room = TILE
         self.linear = True
         self.r = r
         self.max_dense = max_dense
@@ -130,7 +131,7 @@ cdef class AROWRule(BinaryRule):
         for c in range(self.problems):
             for i in range(side):
                 variance = matrix_of(self.covariance, c)[i * side + i]
-                at(self, <int32_t> i, c)[1] = 1.0 / variance - 1.0 if variance > 1e-12 else 1e12
+                at(self, <int32_t> i, c)[self.plane] = 1.0 / variance - 1.0 if variance > 1e-12 else 1e12
         self.covariance.release()
         self.diagonal = True
 
@@ -153,11 +154,12 @@ cdef class AROWRule(BinaryRule):
         self.keep_dense(v)
         BinaryRule.learn_scored(self, v, y, w, scores, probs)
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        if self.diagonal and 0 < v.n <= GAINS // 4:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        if self.diagonal and 0 < v.n <= TILE // 8:
             learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return False
 
     cdef void keep_dense(self, View* v) noexcept nogil:
         """Become diagonal when a feature lies beyond max_dense."""
@@ -177,18 +179,17 @@ cdef class AROWRule(BinaryRule):
     cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil:
         """One step with a diagonal Sigma, kept as precisions."""
         cdef double r = self.r / w
-        cdef double confidence = 0.0, step
+        cdef double confidence = 0.0, step, more
         cdef double* s
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         for i in range(v.n):
-            confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[1]))
+            confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[plane]))
         step = error / (confidence + r)
         for i in range(v.n):
             s = at(self, v.slot[i], c)
-            s[0] += step * (v.x[i] / (1.0 + s[1]))
-            s[1] += v.x[i] * v.x[i] / r
-            if s[1] > 1e300:
-                s[1] = 1e300
+            s[0] += step * (v.x[i] / (1.0 + s[plane]))
+            more = s[plane] + v.x[i] * v.x[i] / r
+            s[plane] = 1e300 if more > 1e300 else more
 
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
         """Sigma x into `sigma_x`; returns x' Sigma x."""

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
-from varifold.linear._problems cimport add_shrunk, step_shrunk
+from varifold.linear._problems cimport TOGETHER, add_shrunk, set_targets, slopes_of, step_shrunk
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
 
@@ -28,9 +28,6 @@ cdef inline double shrink(double w, double by) noexcept nogil:
     cdef double left = fabs(w) - by
     return copysign(left if left > 0.0 else 0.0, w)
 
-
-cdef enum:
-    TOGETHER = 64   # problems learned together
 
 # What an instance changes in one problem.
 cdef struct Change:
@@ -58,25 +55,47 @@ cdef inline Change change_of(FOBOSRule rule, Py_ssize_t c, double f, double y, d
     return change
 
 
-cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL; the numbers of a slot stand side by side."""
+cdef void changes_of(FOBOSRule rule, Py_ssize_t first, Py_ssize_t m, const double* f, int y, double w, double* step,
+                     double* before, double* by, double* after, double* chances) noexcept nogil:
+    """change_of() of m problems from `first` on, whose scores are f; several at once. `chances`: see slopes_of()."""
+    cdef double* g = rule.shared + first * 2
+    cdef double target[TOGETHER]
+    cdef double eta[TOGETHER]
+    cdef Py_ssize_t c
+    set_targets(target, m, y - first)
+    for c in range(m):
+        g[2 * c + T] += 1.0
+        eta[c] = g[2 * c + T]
+        before[c] = g[2 * c + SHRUNK]
+    for c in range(m):
+        eta[c] = rule.eta / sqrt(eta[c])
+        by[c] = eta[c] * rule.lam
+        after[c] = before[c] + by[c]
+    for c in range(m):
+        g[2 * c + SHRUNK] = after[c]
+    if rule.hinge:
+        for c in range(m):
+            step[c] = eta[c] * w * target[c] if target[c] * f[c] < 1.0 else 0.0
+        return
+    slopes_of(m, f, target, y - first, step, chances)
+    for c in range(m):
+        step[c] = eta[c] * w * target[c] * step[c]
+
+
+cdef void learn_problems(FOBOSRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double step[TOGETHER]
     cdef double before[TOGETHER]
     cdef double by[TOGETHER]
     cdef double after[TOGETHER]
-    cdef Change change
-    cdef Py_ssize_t c, m, first = 0
+    cdef Py_ssize_t m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         rule.score_problems(v, first, m, f)
-        for c in range(m):
-            change = change_of(rule, first + c, f[c], 1.0 if y == first + c else -1.0, w)
-            step[c] = change.step
-            by[c] = change.by
-            before[c] = change.before
-            after[c] = change.after
-        step_shrunk(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, step, before, by, after)
+        changes_of(rule, first, m, f, y, w, step, before, by, after, chances + first if chances != NULL else NULL)
+        step_shrunk(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, step, before, by, after)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
         first += m
@@ -93,43 +112,44 @@ cdef class FOBOSRule(BinaryRule):
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         cdef double* s = at(self, slot, c)
-        return shrink(s[0], self.shared[c * 2 + SHRUNK] - s[1]) if slot != 0 else s[0]
+        return shrink(s[0], self.shared[c * 2 + SHRUNK] - s[self.plane]) if slot != 0 else s[0]
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double* first = self.state + c * 2
+        cdef double* first = self.state + c
         cdef double* s
         cdef double f = 0.0, total = self.shared[c * 2 + SHRUNK]
-        cdef Py_ssize_t i = 0, stride = self.stride
+        cdef Py_ssize_t i = 0, stride = self.stride, plane = self.plane
         if v.n and v.slot[0] == 0:
             f = first[0] * v.x[0]
             i = 1
         while i < v.n:
             s = first + v.slot[i] * stride
-            f += shrink(s[0], total - s[1]) * v.x[i]
+            f += shrink(s[0], total - s[plane]) * v.x[i]
             i += 1
         return f
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """Gradient step and shrinkage of the features present; returns the score before it."""
-        cdef double* first = self.state + c * 2
+        cdef double* first = self.state + c
         cdef double* s
         cdef double f = self.score(v, c)
         cdef Change change = change_of(self, c, f, y, w)
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
-        cdef Py_ssize_t i = 0, n = v.n, stride = self.stride
+        cdef Py_ssize_t i = 0, n = v.n, stride = self.stride, plane = self.plane
         if n and slot[0] == 0:
             first[0] += change.step * x[0]
             i = 1
         while i < n:
             s = first + slot[i] * stride
-            s[0] = shrink(shrink(s[0], change.before - s[1]) + change.step * x[i], change.by)
-            s[1] = change.after
+            s[0] = shrink(shrink(s[0], change.before - s[plane]) + change.step * x[i], change.by)
+            s[plane] = change.after
             i += 1
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        learn_problems(self, v, y, w, scores)
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        learn_problems(self, v, y, w, scores, chances)
+        return not self.hinge
 
     cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
         """The scores of up to TOGETHER problems from `first` on."""
@@ -138,7 +158,7 @@ cdef class FOBOSRule(BinaryRule):
         for c in range(m):
             total[c] = self.shared[(first + c) * 2 + SHRUNK]
         memset(out, 0, m * sizeof(double))
-        add_shrunk(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, total)
+        add_shrunk(out, self.state + first, self.stride, self.plane, m, v.n, v.slot, v.x, total)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t first = 0

@@ -8,28 +8,31 @@ from libc.string cimport memcpy, memset
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
-from varifold.linear._problems cimport add_thirds, step_proximal
+from varifold._numeric.rows cimport add_rows
+from varifold.linear._problems cimport TOGETHER, set_targets, slopes_of, step_proximal
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept
 
 
-cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL; the numbers of a slot stand side by side."""
+cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double slope[TOGETHER]
-    cdef double target
+    cdef double target[TOGETHER]
     cdef Penalty* p = &rule.penalty
     cdef Py_ssize_t i, c, m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         memset(f, 0, m * sizeof(double))
-        add_thirds(f, rule.state + 3 * first, rule.stride, m, v.n, v.slot, v.x)
+        add_rows(f, rule.state + 2 * rule.plane + first, rule.stride, m, v.n, v.slot, v.x)
+        set_targets(target, m, y - first)
+        slopes_of(m, f, target, y - first, slope, chances + first if chances != NULL else NULL)
         for c in range(m):
-            target = 1.0 if y == first + c else -1.0
-            slope[c] = -w * target * sigmoid(-target * f[c])
+            slope[c] = -w * target[c] * slope[c]
         for i in range(v.n):
             if v.slot[i] == 0 or v.x[i] != 0.0:  # a value of 0 moves nothing
-                step_proximal(rule.state + v.slot[i] * rule.stride + 3 * first, m, v.x[i], slope,
+                step_proximal(rule.state + v.slot[i] * rule.stride + first, rule.plane, m, v.x[i], slope,
                               p.slowness, p.beta, p.l1 if v.slot[i] else 0.0, p.l2)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
@@ -37,7 +40,7 @@ cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double
 
 
 cdef class FTRLProximalRule(BinaryRule):
-    """Per slot and problem: a `Proximal`. The intercept has no L1 penalty."""
+    """Per slot and problem: z, root and weight. The intercept has no L1 penalty."""
 
     def __cinit__(self, double alpha, double beta, double L1, double L2):
         self.declare_rule(3, 0)
@@ -48,48 +51,49 @@ cdef class FTRLProximalRule(BinaryRule):
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot
-        cdef Proximal* s
+        cdef double* s
         for slot in range(self.capacity):
-            s = <Proximal*> at(self, <int32_t> slot, c)
-            s.z = 0.0 - s.z
-            s.w = 0.0 - s.w
+            s = at(self, <int32_t> slot, c)
+            s[0] = 0.0 - s[0]
+            s[2 * self.plane] = 0.0 - s[2 * self.plane]
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
-        return at(self, slot, c)[2]
+        return at(self, slot, c)[2 * self.plane]
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * 3 + 2, self.stride)
+        return dot(v, self.state + 2 * self.plane + c, self.stride)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
         """The paper's algorithm 1 for the features present; returns the score before it."""
         cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
-        cdef double* first = self.state + c * 3
+        cdef double* first = self.state + c
         cdef Py_ssize_t i = 0, m, stride = self.stride
         cdef Penalty* p = &self.penalty
-        cdef Proximal* moved[TOGETHER]
-        cdef double gradient[TOGETHER]
+        cdef double* moved[STRIP]
+        cdef double gradient[STRIP]
         if v.n > 0 and v.slot[0] == 0:
-            proximal_step(<Proximal*> first, p, 0.0, slope * v.x[0])
+            proximal_step(first, self.plane, p, 0.0, slope * v.x[0])
             i = 1
         while i < v.n:
             m = 0
-            while i < v.n and m < TOGETHER:
-                moved[m] = <Proximal*> (first + v.slot[i] * stride)
+            while i < v.n and m < STRIP:
+                moved[m] = first + v.slot[i] * stride
                 gradient[m] = slope * v.x[i]
                 m += v.x[i] != 0.0  # a value of 0 moves nothing
                 i += 1
-            step_together(m, moved, gradient, p, p.l1)
+            step_together(m, moved, self.plane, gradient, p, p.l1)
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        learn_problems(self, v, y, w, scores)
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        learn_problems(self, v, y, w, scores, chances)
+        return True
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         if self.problems == 1:
             BinaryRule.scores(self, v, out)
             return
         memset(out, 0, self.problems * sizeof(double))
-        add_thirds(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        add_rows(out, self.state + 2 * self.plane, self.stride, self.problems, v.n, v.slot, v.x)
 
     # ---------------------------------------------------------------- merging
 

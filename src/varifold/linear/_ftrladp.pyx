@@ -16,8 +16,8 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport sigmoid
-from varifold.linear._problems cimport add_centred, step_centred
+from varifold._numeric.activation cimport sigmoid, sigmoids
+from varifold.linear._problems cimport TOGETHER, add_centred, set_targets, step_centred
 
 from varifold._engine.merging import APPROXIMATE, weighted_mean
 
@@ -31,35 +31,70 @@ cdef enum:
     F_WARN = 5
     P_MIN = 6   # lowest error rate, and its standard deviation
     S_MIN = 7
+    GLOBALS = 8
 
-cdef double FAR = 1e4  # above it A is added into u, before digits cancel
-
-
-cdef enum:
-    TOGETHER = 64   # problems learned together
+cdef double FEWEST = 30.0  # rounds before the test for drift
+cdef double FAR = 1e4       # above it A is added into u, before digits cancel
 
 
-cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem in closed form, with the scores before it, unless NULL.
+cdef void decay_centres(FTRLADPRule rule, double* shared, Py_ssize_t m, const double* wrong,
+                        double* factor) noexcept nogil:
+    """count_round() and decay_centre() of m problems; what the latter returns into `factor`."""
+    cdef double keep[TOGETHER]
+    cdef double t[TOGETHER]
+    cdef double rate[TOGETHER]
+    cdef double spread[TOGETHER]
+    cdef double r[TOGETHER]
+    cdef double a[TOGETHER]
+    cdef double old
+    cdef double* g
+    cdef Py_ssize_t c
+    for c in range(m):
+        g = shared + c * GLOBALS
+        keep[c] = rule.count(g, wrong[c] > 0.5)
+        t[c] = g[T]
+        rate[c] = g[F]
+        r[c] = g[R]
+        a[c] = g[A]
+    for c in range(m):
+        rate[c] = (rate[c] + 1.0) / (t[c] + 2.0)
+        spread[c] = sqrt(rate[c] * (1.0 - rate[c]) / t[c])
+    for c in range(m):
+        if t[c] > FEWEST:
+            rule.test_drift(shared + c * GLOBALS, rate[c], spread[c], wrong[c] > 0.5)
+            keep[c] = (1.0 - rule.kappa) * keep[c] + rule.kappa * rate[c]
+    for c in range(m):
+        old = 1.0 + r[c]
+        r[c] = keep[c] * old
+        a[c] += 1.0 / (old * (1.0 + r[c]))
+        factor[c] = a[c] / rule.LP
+    for c in range(m):
+        shared[c * GLOBALS + R] = r[c]
+        shared[c * GLOBALS + A] = a[c]
 
-    The numbers of a slot stand side by side.
-    """
+
+cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem in closed form, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double slope[TOGETHER]
     cdef double factor[TOGETHER]
-    cdef double target, p
-    cdef double* g
+    cdef double wrong[TOGETHER]
+    cdef double target[TOGETHER]
     cdef Py_ssize_t c, m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         rule.score_problems(v, first, m, f)
+        set_targets(target, m, y - first)
+        sigmoids(m, f, slope)
+        if chances != NULL:
+            memcpy(chances + first, slope, m * sizeof(double))
         for c in range(m):
-            g = rule.shared + (first + c) * rule.globals
-            target = 1.0 if y == first + c else 0.0
-            p = sigmoid(f[c])
-            slope[c] = w * (p - target)
-            factor[c] = rule.decay_centre(g, rule.count_round(g, fabs(target - p) > 0.5))
-        step_centred(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, slope, factor)
+            target[c] = max(target[c], 0.0)
+            wrong[c] = fabs(target[c] - slope[c])
+            slope[c] = w * (slope[c] - target[c])
+        decay_centres(rule, rule.shared + first * GLOBALS, m, wrong, factor)
+        step_centred(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, slope, factor)
         for c in range(first, first + m):
             if rule.shared[c * rule.globals + A] > FAR:
                 rule.rebase(<int> c)
@@ -72,7 +107,7 @@ cdef class FTRLADPRule(BinaryRule):
     """Per slot and problem: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
 
     def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
-        self.declare_rule(3 if per_coordinate else 2, 8)
+        self.declare_rule(3 if per_coordinate else 2, GLOBALS)
         self.L1 = L1
         self.L2 = L2
         self.LP = LP
@@ -92,17 +127,17 @@ cdef class FTRLADPRule(BinaryRule):
         for slot in range(self.capacity):
             s = at(self, <int32_t> slot, c)
             s[0] = 0.0 - s[0]
-            s[1] = 0.0 - s[1]
+            s[self.plane] = 0.0 - s[self.plane]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
         """The weight of a slot with numbers s in a problem with shared numbers g."""
         cdef double z, r
         if self.closed:
-            return s[1] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
-        z = s[0] - self.LP * s[1]
+            return s[self.plane] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
+        z = s[0] - self.LP * s[self.plane]
         if fabs(z) <= self.L1:
             return 0.0
-        r = 1.0 + (s[2] if self.per_coordinate else g[R])
+        r = 1.0 + (s[2 * self.plane] if self.per_coordinate else g[R])
         return -(z - self.L1 if z > 0.0 else z + self.L1) / (self.L2 + self.LP * r)
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
@@ -112,12 +147,12 @@ cdef class FTRLADPRule(BinaryRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double f = 0.0, factor
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         if self.closed:
             factor = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
-                f += (s[1] - s[0] * factor) * v.x[i]
+                f += (s[plane] - s[0] * factor) * v.x[i]
         else:
             for i in range(v.n):
                 f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
@@ -135,21 +170,26 @@ cdef class FTRLADPRule(BinaryRule):
             return t / (t + 1.0)
         return 1.0 - log(t) / (2.0 * t)
 
-    cdef double count_round(self, double* g, bint wrong) noexcept nogil:
-        """Count the round and test for drift (Gama's warning and drift levels); returns the decay of the centre."""
-        cdef double t, rate, spread, keep
+    cdef double count(self, double* g, bint wrong) noexcept nogil:
+        """Count the round; returns the decay of the centre without errors."""
         g[T] += 1.0
         g[F] += wrong
-        t = g[T]
-        if t != self.last_t:  # the problems of most labels have learned as many rounds
-            self.last_t = t
-            self.last_keep = self.decay_at(t)
-        keep = self.last_keep
-        if t <= 30.0:
+        if g[T] != self.last_t:  # the problems of most labels have learned as many rounds
+            self.last_t = g[T]
+            self.last_keep = self.decay_at(g[T])
+        return self.last_keep
+
+    cdef double count_round(self, double* g, bint wrong) noexcept nogil:
+        """Count the round and test for drift; returns the decay of the centre."""
+        cdef double keep = self.count(g, wrong), t = g[T], rate
+        if t <= FEWEST:
             return keep
         rate = (g[F] + 1.0) / (t + 2.0)
-        spread = sqrt(rate * (1.0 - rate) / t)
-        keep = (1.0 - self.kappa) * keep + self.kappa * rate
+        self.test_drift(g, rate, sqrt(rate * (1.0 - rate) / t), wrong)
+        return (1.0 - self.kappa) * keep + self.kappa * rate
+
+    cdef void test_drift(self, double* g, double rate, double spread, bint wrong) noexcept nogil:
+        """Gama's warning and drift levels, of an error rate and its standard deviation."""
         if rate + spread < g[P_MIN] + g[S_MIN]:
             g[P_MIN] = rate
             g[S_MIN] = spread
@@ -164,7 +204,6 @@ cdef class FTRLADPRule(BinaryRule):
                 g[F] = g[F_WARN]
                 g[P_MIN] = 1.0
                 g[S_MIN] = 10.0
-        return keep
 
     cdef double decay_centre(self, double* g, double keep) noexcept nogil:
         """R and A after a round of the closed form; returns A / LP."""
@@ -180,7 +219,7 @@ cdef class FTRLADPRule(BinaryRule):
         cdef Py_ssize_t slot
         for slot in range(self.space.size):
             s = at(self, <int32_t> slot, c)
-            s[1] -= s[0] * (g[A] / self.LP)
+            s[self.plane] -= s[0] * (g[A] / self.LP)
         g[A] = 0.0
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
@@ -189,7 +228,7 @@ cdef class FTRLADPRule(BinaryRule):
         cdef double* s
         cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
         cdef double slope = w * (p - target), keep, old, d
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         keep = self.count_round(g, fabs(target - p) > 0.5)
         if self.closed:
             old = self.decay_centre(g, keep)
@@ -197,40 +236,44 @@ cdef class FTRLADPRule(BinaryRule):
                 s = at(self, v.slot[i], c)
                 d = slope * v.x[i]
                 s[0] += d
-                s[1] += d * old
+                s[plane] += d * old
             if g[A] > FAR:
                 self.rebase(c)
         elif self.per_coordinate:
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
-                s[1] = keep * s[1] + self.weight(s, g)
-                s[2] = keep * (1.0 + s[2])
+                s[plane] = keep * s[plane] + self.weight(s, g)
+                s[2 * plane] = keep * (1.0 + s[2 * plane])
                 s[0] += slope * v.x[i]
         else:
             for i in range(self.space.size):
                 s = at(self, <int32_t> i, c)
-                s[1] = keep * s[1] + self.weight(s, g)
+                s[plane] = keep * s[plane] + self.weight(s, g)
             g[R] = keep * (1.0 + g[R])
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         if self.closed:
-            learn_problems(self, v, y, w, scores)
+            learn_problems(self, v, y, w, scores, chances)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return self.closed
 
     cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
         """The scores in closed form of up to TOGETHER problems from `first` on."""
         cdef double factor[TOGETHER]
-        cdef double* g
+        cdef double r[TOGETHER]
+        cdef double* g = self.shared + first * GLOBALS
         cdef Py_ssize_t c
         for c in range(m):
-            g = self.shared + (first + c) * self.globals
-            factor[c] = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
+            factor[c] = g[c * GLOBALS + A]
+            r[c] = g[c * GLOBALS + R]
+        for c in range(m):
+            factor[c] = (factor[c] + 1.0 / (1.0 + r[c])) / self.LP
         memset(out, 0, m * sizeof(double))
-        add_centred(out, self.state + 2 * first, self.stride, m, v.n, v.slot, v.x, factor)
+        add_centred(out, self.state + first, self.stride, self.plane, m, v.n, v.slot, v.x, factor)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t first = 0

@@ -13,5 +13,7 @@ cdef class MajorityBias(Model):
     cdef double scaled_strength   # the same in margins: times the size of a sure one
 
     cdef void update_strength(self) noexcept nogil
-    cdef double bias(self, View* v, int label) noexcept nogil
+    cdef inline bint is_biased(self, View* v) noexcept nogil
+    cdef inline double bias(self, int label) noexcept nogil
+    cdef void add_bias(self, View* v, const double* margin, double* out) noexcept nogil
     cdef void compare(self, View* v, double* margin, int y, double w) noexcept nogil

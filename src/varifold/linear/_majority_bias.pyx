@@ -72,25 +72,35 @@ cdef class MajorityBias(Model):
         """The factor 2 / (1 + exp(d)) on the class shares."""
         self.strength = STRENGTH / (1.0 + exp(self.net_correct)) if self.net_correct < LARGEST_LEAD else 0.0
 
-    cdef double bias(self, View* v, int label) noexcept nogil:
-        """What the label's share adds to its score."""
-        if self.scaled_strength == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0:
-            return 0.0
+    cdef inline bint is_biased(self, View* v) noexcept nogil:
+        """Whether the shares of the labels add anything to their scores."""
+        return not (self.scaled_strength == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0)
+
+    cdef inline double bias(self, int label) noexcept nogil:
+        """What the label's share adds to its score, if there is a bias."""
         return self.scaled_strength * (2.0 * self.counts[label] / self.total - 1.0)
 
-    cdef void scores(self, View* v, double* out) noexcept nogil:
+    cdef void add_bias(self, View* v, const double* margin, double* out) noexcept nogil:
+        """Scores from margins; both may be the same array."""
         cdef int c
+        if self.is_biased(v):
+            for c in range(self.classes):
+                out[c] = margin[c] + self.bias(c)
+        else:
+            for c in range(self.classes):
+                out[c] = margin[c] + 0.0  # never -0.0
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
         self.rule.scores(v, out)
-        for c in range(self.classes):
-            out[c] += self.bias(v, c)
+        self.add_bias(v, out, out)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
         self.rule.proba(scores, out)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         self.rule.contributions(v, label, out)
-        if v.n:
-            out[0] += self.bias(v, label)
+        if self.is_biased(v):
+            out[0] += self.bias(label)
 
     cdef dict absent_contributions(self, View* v, int label):
         return self.rule.absent_contributions(v, label)
@@ -105,14 +115,12 @@ cdef class MajorityBias(Model):
         self.compare(v, self.margin, y, w)
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        cdef int c
         if self.scaled_strength == 0.0:
             self.rule.learn_scored(v, y, w, scores, probs)
             self.compare(v, scores, y, w)
             return
         self.rule.learn_scored(v, y, w, self.margin, NULL)
-        for c in range(self.classes):
-            scores[c] = self.margin[c] + self.bias(v, c)
+        self.add_bias(v, self.margin, scores)
         if probs != NULL:
             self.proba(scores, probs)
         self.compare(v, self.margin, y, w)

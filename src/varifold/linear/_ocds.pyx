@@ -102,7 +102,7 @@ cdef class OCDSRule(BinaryRule):
 
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil:
         """The score of the features present, and that of those absent, as reconstructed in psi."""
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef double f = 0.0
         cdef Py_ssize_t i, j, n = 0, stride = self.stride, inside = self.in_graph(v)
         cdef int32_t* absent = self.absent
@@ -159,7 +159,7 @@ cdef class OCDSRule(BinaryRule):
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double seen, reconstructed, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef Py_ssize_t i, j, side = self.in_use(), stride = self.stride
         self.reconstruct(v, c)
         self.partial(v, c, &seen, &reconstructed)
@@ -178,7 +178,7 @@ cdef class OCDSRule(BinaryRule):
             norm_x += v.x[i] * v.x[i]
             if v.slot[i] >= self.graph.side:
                 s = at(self, v.slot[i], c)
-                psi = (1.0 + s[1]) * v.x[i] / v.n
+                psi = (1.0 + s[self.plane]) * v.x[i] / v.n
                 error -= s[0] * psi
                 norm_psi += psi * psi
                 norm_w += s[0] * s[0]
@@ -205,7 +205,7 @@ cdef class OCDSRule(BinaryRule):
     cdef void set_gradient(self, View* v, int c, double error) noexcept nogil:
         """Minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
         cdef double* gradient = self.gradient
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef Py_ssize_t i, j, stride = self.stride
         for j in range(self.in_use()):
             gradient[j] = error * first[j * stride]
@@ -215,7 +215,7 @@ cdef class OCDSRule(BinaryRule):
 
     cdef void descend(self, View* v, int c, double error, double eta, double step) noexcept nogil:
         """Move G by `step` and w by `eta` down their gradients."""
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef double* s
         cdef double x, psi
         cdef Py_ssize_t i, j, side = self.in_use(), n = self.in_graph(v), stride = self.stride
@@ -227,10 +227,10 @@ cdef class OCDSRule(BinaryRule):
         add_to_rows(matrix_of(self.graph, c), self.graph.side, side, n, v.slot, self.scaled, self.gradient)
         for i in range(n, v.n):
             s = at(self, v.slot[i], c)
-            psi = (1.0 + s[1]) * v.x[i] / v.n
+            psi = (1.0 + s[self.plane]) * v.x[i] / v.n
             x = error * s[0] + self.alpha * (v.x[i] - psi)
             s[0] += 2.0 * eta * error * psi - eta * self.beta1 * sign(s[0])
-            s[1] += step * v.x[i] * x
+            s[self.plane] += step * v.x[i] * x
         if self.beta1 > 0.0 or self.beta2 > 0.0:
             for j in range(side):
                 s = first + j * stride

@@ -7,34 +7,38 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.rows cimport add_rows, add_to_rows
+from varifold.linear._problems cimport TOGETHER, set_targets, slopes_of
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 cdef double LARGEST = 1e150               # no weight or rate of a square loss is larger
 
-cdef enum:
-    TOGETHER = 256   # problems learned together
-
 
 cdef inline double step_of(OGDRule rule, Py_ssize_t c, double f, double y, double w) noexcept nogil:
     """Count an instance of problem c; what its values are multiplied by, f being its score."""
-    cdef double step = sigmoid(-y * f)
     rule.shared[c] += 1.0
-    return step * (w * y * PER_BIT / (rule.c * sqrt(rule.shared[c])))
+    return sigmoid(-y * f) * (w * y * PER_BIT / (rule.c * sqrt(rule.shared[c])))
 
 
-cdef void learn_problems(OGDRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem, with the scores before it, unless NULL; the weights of a slot stand side by side."""
+cdef void learn_problems(OGDRule rule, View* v, int y, double w, double* scores,
+                         double* chances) noexcept nogil:
+    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
     cdef double f[TOGETHER]
     cdef double step[TOGETHER]
+    cdef double target[TOGETHER]
+    cdef double* t
     cdef Py_ssize_t c, m, first = 0
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
         memset(f, 0, m * sizeof(double))
         add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
+        t = rule.shared + first
+        set_targets(target, m, y - first)
+        slopes_of(m, f, target, y - first, step, chances + first if chances != NULL else NULL)
         for c in range(m):
-            step[c] = step_of(rule, first + c, f[c], 1.0 if y == first + c else -1.0, w)
+            t[c] += 1.0
+            step[c] *= w * target[c] * PER_BIT / (rule.c * sqrt(t[c]))
         add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
         if scores != NULL:
             memcpy(scores + first, f, m * sizeof(double))
@@ -72,8 +76,9 @@ cdef class OGDRule(BinaryRule):
             weight = at(self, v.slot[i], c)
             weight[0] = min(max(weight[0] + step * error * v.x[i], -LARGEST), LARGEST)
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
-        learn_problems(self, v, y, w, scores)
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
+        learn_problems(self, v, y, w, scores, chances)
+        return True
 
     # ---------------------------------------------------------------- merging
 

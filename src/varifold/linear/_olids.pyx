@@ -16,7 +16,8 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.space cimport Seen, seen_last
 from varifold._engine.state cimport FLOAT64, SLOT, UINT8
 from varifold._engine.view cimport View
-from varifold.linear._olids_problems cimport ROOM, SCALE, Tile, learn_problems, measure_problems
+from varifold.linear._olids_problems cimport SCALE, Tile, learn_problems, measure_problems
+from varifold.linear._problems cimport TILE
 from varifold.linear._truncated cimport TruncatedRule
 
 # numbers of a slot
@@ -35,14 +36,13 @@ cdef enum:
     SPREAD = 4   # sum of h over all features
 
 
-cdef inline void welford(double* s, double x, double w) noexcept nogil:
+cdef inline void welford(double* s, Py_ssize_t plane, double x, double w) noexcept nogil:
     """Add a value of weight w to the running mean and squared deviations."""
-    cdef double d = x - s[MEAN]
-    s[COUNT] += w
-    s[MEAN] += d * (w / s[COUNT])
-    s[M2] += w * d * (x - s[MEAN])
-    if s[M2] > 1e300:
-        s[M2] = 1e300
+    cdef double d = x - s[MEAN * plane], count = s[COUNT * plane] + w, mean = s[MEAN * plane] + d * (w / count)
+    cdef double m2 = s[M2 * plane] + w * d * (x - mean)
+    s[COUNT * plane] = count
+    s[MEAN * plane] = mean
+    s[M2 * plane] = 1e300 if m2 > 1e300 else m2
 
 
 @cython.final
@@ -63,6 +63,7 @@ cdef class OLIDSRule(TruncatedRule):
         self.lam = lam
         self.B = B
         self.sparse = B < 1.0
+        self.tile_room = 0 if self.sparse else TILE
         self.arrays.scratch(<void**> &self.stays, SLOT, 1, UINT8)
         self.arrays.scratch(<void**> &self.spread, SLOT)
         self.arrays.scratch(<void**> &self.delta, SLOT)
@@ -72,7 +73,7 @@ cdef class OLIDSRule(TruncatedRule):
         """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""
         if self.by_column and arrays["state"].ndim == 3 and arrays["state"].shape[2] == ROWS:
             self.width = ROWS
-            self.stride = ROWS
+            self.set_strides()
             self.arrays.array[self.arrays.names.index("state")].width = ROWS
             self.by_column = False
             self.clip = 0.0
@@ -113,7 +114,8 @@ cdef class OLIDSRule(TruncatedRule):
     cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil:
         """Weight of the rows that held the column of an indicator, be it with a string or a number."""
         cdef double* head = at(self, self.space.column[slot], c)
-        cdef double rows = head[ROWS] + head[COUNT], own = at(self, slot, c)[COUNT]
+        cdef double rows = head[ROWS * self.plane] + head[COUNT * self.plane]
+        cdef double own = at(self, slot, c)[COUNT * self.plane]
         return rows if rows > own else own
 
     cdef double value(self, View* v, Py_ssize_t i, int c, double w) noexcept nogil:
@@ -121,51 +123,52 @@ cdef class OLIDSRule(TruncatedRule):
         cdef double share, z
         if self.clip <= 0.0 or not self.is_level(v.slot[i]):
             return v.x[i]
-        share = (at(self, v.slot[i], c)[COUNT] + w) / (self.column_rows(v.slot[i], c) + w)
+        share = (at(self, v.slot[i], c)[COUNT * self.plane] + w) / (self.column_rows(v.slot[i], c) + w)
         z = sqrt((1.0 - share) / share)
         return v.x[i] * (z if z < self.clip else self.clip)
 
     cdef double variance(self, int32_t slot, int c) noexcept nogil:
         cdef double* s = at(self, slot, c)
-        cdef double share
-        if s[COUNT] <= 0.0:
+        cdef double share, count = s[COUNT * self.plane]
+        if count <= 0.0:
             return 0.0
         if self.is_level(slot):
-            share = s[COUNT] / self.column_rows(slot, c)
+            share = count / self.column_rows(slot, c)
             return share * (1.0 - share)
-        return s[M2] / s[COUNT]
+        return s[M2 * self.plane] / count
 
     cdef double next_variance(self, int32_t slot, int c, double x, double w) noexcept nogil:
         """The variance with one more value x of weight w."""
         cdef double* s = at(self, slot, c)
-        cdef double d, share
+        cdef double d, share, count = s[COUNT * self.plane]
         if self.is_level(slot):
-            share = (s[COUNT] + w) / (self.column_rows(slot, c) + w)
+            share = (count + w) / (self.column_rows(slot, c) + w)
             return share * (1.0 - share)
-        d = x - s[MEAN]
-        share = 1.0 / (s[COUNT] + w)
-        return (s[M2] + w * s[COUNT] * share * d * d) * share
+        d = x - s[MEAN * self.plane]
+        share = 1.0 / (count + w)
+        return (s[M2 * self.plane] + w * count * share * d * d) * share
 
     cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil:
         """One more value; of an indicator only the counts matter."""
         if self.is_level(slot):
-            at(self, slot, c)[COUNT] += w
-            at(self, self.space.column[slot], c)[ROWS] += w
+            at(self, slot, c)[COUNT * self.plane] += w
+            at(self, self.space.column[slot], c)[ROWS * self.plane] += w
         else:
-            welford(at(self, slot, c), x, w)
+            welford(at(self, slot, c), self.plane, x, w)
 
     cdef void count_numbers(self, View* v, int c, double w) noexcept nogil:
         """welford() of every number of an instance without levels, from what next_variances() left."""
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef double* s
-        cdef double m2
-        cdef Py_ssize_t i, stride = self.stride
+        cdef double mean, m2
+        cdef Py_ssize_t i, stride = self.stride, plane = self.plane
         for i in range(v.n):
             s = first + v.slot[i] * stride
-            s[COUNT] += w
-            s[MEAN] += self.delta[i] * self.gain[i]
-            m2 = s[M2] + w * self.delta[i] * (v.x[i] - s[MEAN])
-            s[M2] = 1e300 if m2 > 1e300 else m2
+            mean = s[MEAN * plane] + self.delta[i] * self.gain[i]
+            m2 = s[M2 * plane] + w * self.delta[i] * (v.x[i] - mean)
+            s[COUNT * plane] += w
+            s[MEAN * plane] = mean
+            s[M2 * plane] = 1e300 if m2 > 1e300 else m2
 
     cdef void sum_up(self, int c) noexcept nogil:
         """MASS and SPREAD from all slots: a row of a column changes the variance of every value of it."""
@@ -205,19 +208,19 @@ cdef class OLIDSRule(TruncatedRule):
 
         Gathered, so that the compiler divides in pairs.
         """
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef double* s
         cdef double* gain = self.gain
         cdef double* delta = self.delta
         cdef double* spread = self.spread
         cdef double* x = v.x
         cdef double d, share
-        cdef Py_ssize_t i, stride = self.stride
+        cdef Py_ssize_t i, stride = self.stride, plane = self.plane
         for i in range(v.n):
             s = first + v.slot[i] * stride
-            gain[i] = s[COUNT]
-            delta[i] = s[MEAN]
-            spread[i] = s[M2]
+            gain[i] = s[COUNT * plane]
+            delta[i] = s[MEAN * plane]
+            spread[i] = s[M2 * plane]
         for i in range(v.n):
             d = x[i] - delta[i]
             share = 1.0 / (gain[i] + w)
@@ -226,7 +229,7 @@ cdef class OLIDSRule(TruncatedRule):
             gain[i] = share
         if w != 1.0:
             for i in range(v.n):
-                gain[i] = w / ((first + v.slot[i] * stride)[COUNT] + w)
+                gain[i] = w / ((first + v.slot[i] * stride)[COUNT * plane] + w)
 
     cdef double confidence(self, View* v, int c, double w) noexcept nogil:
         """p: the share of variance of the features that stayed, this instance's values included.
@@ -282,7 +285,7 @@ cdef class OLIDSRule(TruncatedRule):
 
     cdef inline bint is_plain(self, View* v) noexcept nogil:
         """Whether problems can be learned together: dense, no levels, not too many features."""
-        return not self.sparse and not self.has_levels() and 0 < v.n <= ROOM // 4
+        return not self.sparse and not self.has_levels() and 0 < v.n <= TILE // 8
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Tile t
@@ -296,11 +299,12 @@ cdef class OLIDSRule(TruncatedRule):
             memcpy(out + first, t.f, t.m * sizeof(double))
             first += t.m
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         if self.is_plain(v):
             learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return False
 
     cdef double step_of(self, Py_ssize_t c, double f, double norm, double y, double w) noexcept nogil:
         """Count an instance of problem c; what its values, times their confidence, are multiplied by."""
@@ -323,7 +327,7 @@ cdef class OLIDSRule(TruncatedRule):
         cdef double* s
         cdef double f = 0.0, norm = 0.0, scaled, x, step
         cdef double part[2]
-        cdef double* first = self.state + c * self.width
+        cdef double* first = self.state + c
         cdef Py_ssize_t i, stride = self.stride
         cdef bint levels = self.has_levels()
         part[1] = self.confidence(v, c, w)

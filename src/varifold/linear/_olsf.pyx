@@ -13,7 +13,7 @@ from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
-from varifold.linear._problems cimport add_sizes
+from varifold.linear._problems cimport TOGETHER, add_sizes
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -24,10 +24,6 @@ MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 cdef enum:
     SCALE = 0     # factor on every stored weight: the projection changes this number only
     NORM = 1      # sum of |w|
-
-
-cdef enum:
-    TOGETHER = 64   # problems learned together
 
 
 cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
@@ -150,11 +146,12 @@ cdef class OLSFRule(TruncatedRule):
                 g[SCALE] = 1.0
                 self.reorder(c)
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         if self.sparse:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
         else:
             learn_problems(self, v, y, w, scores)
+        return False
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c

@@ -10,13 +10,14 @@ import numpy as np
 
 from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memchr, memset
+from libc.string cimport memchr, memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
-from varifold._numeric.rows cimport add_pairs, add_weights, move_pairs
+from varifold._numeric.rows cimport add_rows, add_to_rows, raise_rows, sum_rows
+from varifold.linear._problems cimport TOGETHER, set_targets
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -27,7 +28,6 @@ cdef enum:
     SCALE = 1     # factor on every stored weight: the projection of eq. 16 changes this number only
     MASS = 2      # sum of |w| |w_bar|
 
-cdef double ONE = 1.0     # for add_pairs() and move_pairs()
 cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap below 2.4 / n is always the smaller one
 
 
@@ -54,9 +54,6 @@ cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n)
         slope /= 1.0 + slope
     return tau * sign * slope
 
-
-cdef enum:
-    TOGETHER = 64   # problems learned together
 
 # What an instance changes in one problem.
 cdef struct Steps:
@@ -90,43 +87,148 @@ cdef inline Steps steps_of(OLVFRule rule, Py_ssize_t n, double* g, Sums* sums, b
     return steps
 
 
+cdef inline Sums sums_of(OLVFRule rule, View* v, int c, Py_ssize_t plane) noexcept nogil:
+    """measure(), for a distance of numbers that the compiler may know."""
+    cdef Sums sums
+    cdef double f = 0.0, bar = 0.0, old = 0.0, new = 0.0
+    cdef double* s
+    cdef double* base = rule.state + c
+    cdef Py_ssize_t i, n = v.n, n_old = n, stride = rule.stride
+    cdef double* x = v.x
+    cdef int32_t* slot = v.slot
+    for i in range(n):
+        s = base + slot[i] * stride
+        f += s[0] * x[i]
+        bar += s[plane]
+        old += x[i] * x[i]
+    if n and memchr(v.is_new, 1, n) != NULL:
+        old, n_old = 0.0, 0
+        for i in range(n):
+            if v.is_new[i]:
+                new += x[i] * x[i]
+            else:
+                old += x[i] * x[i]
+                n_old += 1
+    sums.score = f * rule.shared[c * rule.globals + SCALE]
+    sums.bar = bar
+    sums.old = old
+    sums.new = new
+    sums.n_old = n_old
+    return sums
+
+
+cdef inline void take_steps(View* v, double* base, Py_ssize_t stride, Py_ssize_t plane, Steps* steps) noexcept nogil:
+    """Move the weights of one problem, dense; for a distance of numbers that the compiler may know."""
+    cdef double* s
+    cdef double old = steps.old, new = steps.new, delta = steps.delta
+    cdef double* x = v.x
+    cdef int32_t* slot = v.slot
+    cdef uint8_t* is_new = v.is_new
+    cdef Py_ssize_t i
+    for i in range(v.n):
+        s = base + slot[i] * stride
+        s[0] += (new if is_new[i] else old) * x[i]
+        s[plane] += delta
+
+
 cdef inline bint is_plain(OLVFRule rule, View* v) noexcept nogil:
     """Whether the problems can be learned together: dense, and nothing new in the instance."""
     return not rule.sparse and v.n > 0 and memchr(v.is_new, 1, v.n) == NULL
 
 
+cdef void space_steps(double cap, Py_ssize_t n, Py_ssize_t m, const double* sign, const double* bar,
+                      double* delta) noexcept nogil:
+    """space_step() of m problems, several at once where the cap is always the smaller one."""
+    cdef double margin[TOGETHER]
+    cdef double slope
+    cdef Py_ssize_t c
+    if cap * n > LEAST:
+        for c in range(m):
+            delta[c] = space_step(cap, sign[c], bar[c], n)
+        return
+    for c in range(m):
+        margin[c] = sign[c] * bar[c]
+    for c in range(m):
+        delta[c] = exp(-margin[c])
+    for c in range(m):
+        slope = delta[c] / (1.0 + delta[c])
+        delta[c] = cap * sign[c] * (1.0 if margin[c] < -36.0 else slope)
+
+
+cdef void weight_steps(OLVFRule rule, Py_ssize_t m, const double* shares, const double* loss, const double* target,
+                       const double* scale, double norm, double w, double* step) noexcept nogil:
+    """Steps.old of m problems whose instance has no new features; `shares` are the arguments of p_w."""
+    cdef double e[TOGETHER]
+    cdef double p, tau, cap = rule.C * w
+    cdef int32_t wrong[TOGETHER]
+    cdef Py_ssize_t c, k = 0
+    memset(step, 0, m * sizeof(double))
+    if not norm > 0.0:
+        return
+    memset(e, 0, m * sizeof(double))
+    for c in range(m):  # only where there is a loss, and without a branch that nothing predicts
+        wrong[k] = <int32_t> c
+        k += loss[c] > 0.0
+    for c in range(k):
+        e[wrong[c]] = exp(-fabs(shares[wrong[c]]))
+    if rule.kkt:
+        for c in range(m):
+            p = floored((1.0 if shares[c] >= 0.0 else e[c]) / (1.0 + e[c]))
+            tau = min(cap, loss[c] / (norm / p))
+            step[c] = tau / p * target[c] / scale[c]
+    else:
+        for c in range(m):
+            p = floored((1.0 if shares[c] >= 0.0 else e[c]) / (1.0 + e[c]))
+            tau = min(cap, loss[c] / norm)
+            step[c] = tau * p * target[c] / scale[c]
+    for c in range(m):
+        step[c] = step[c] if loss[c] > 0.0 else 0.0
+
+
 cdef void learn_problems(OLVFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
     """update() of every problem for an instance without new features, with the scores before it, unless NULL.
 
-    For the dense form; the numbers of a slot stand side by side.
+    For the dense form.
     """
-    cdef double pair[2 * TOGETHER]    # score and space score, then the steps of both
-    cdef Sums sums
-    cdef Steps steps
+    cdef double f[TOGETHER]        # scores
+    cdef double bar[TOGETHER]      # space scores
+    cdef double target[TOGETHER]
+    cdef double scale[TOGETHER]
+    cdef double loss[TOGETHER]
+    cdef double right[TOGETHER]    # 1 or -1
+    cdef double step[TOGETHER]     # what the weights move by
+    cdef double delta[TOGETHER]    # and the space weights
+    cdef double* state
     cdef double* g
-    cdef double target, f
+    cdef double norm = 0.0
     cdef Py_ssize_t i, c, m, first = 0
-    sums.old = 0.0
-    sums.new = 0.0
-    sums.n_old = v.n
     for i in range(v.n):
-        sums.old += v.x[i] * v.x[i]
+        norm += v.x[i] * v.x[i]
     while first < rule.problems:
         m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(pair, 0, 2 * m * sizeof(double))
-        add_pairs(pair, rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, ONE)
+        state = rule.state + first
+        g = rule.shared + first * rule.globals
+        memset(f, 0, m * sizeof(double))
+        memset(bar, 0, m * sizeof(double))
+        add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
+        sum_rows(bar, state + rule.plane, rule.stride, m, v.n, v.slot)
+        set_targets(target, m, y - first)
         for c in range(m):
-            g = rule.shared + (first + c) * rule.globals
-            f = pair[2 * c] * g[SCALE]
-            if scores != NULL:
-                scores[first + c] = f
-            target = 1.0 if y == first + c else -1.0
-            sums.bar = pair[2 * c + 1]
-            steps = steps_of(rule, v.n, g, &sums, (f > 0.0) == (target > 0.0), target, 1.0 - target * f, 1.0, w)
-            g[SUM_BAR] += v.n * steps.delta
-            pair[2 * c] = steps.old
-            pair[2 * c + 1] = steps.delta
-        move_pairs(rule.state + 2 * first, rule.stride, m, v.n, v.slot, v.x, pair, ONE)
+            scale[c] = g[c * rule.globals + SCALE]
+        for c in range(m):
+            f[c] *= scale[c]
+            loss[c] = 1.0 - target[c] * f[c]
+            right[c] = target[c] if f[c] > 0.0 else -target[c]
+        space_steps(rule.C_bar * w, v.n, m, right, bar, delta)
+        for c in range(m):
+            bar[c] = g[c * rule.globals + SUM_BAR] + v.n * delta[c]
+        weight_steps(rule, m, bar, loss, target, scale, norm, w, step)
+        for c in range(m):
+            g[c * rule.globals + SUM_BAR] = bar[c]
+        add_to_rows(state, rule.stride, m, v.n, v.slot, v.x, step)
+        raise_rows(state + rule.plane, rule.stride, m, v.n, v.slot, delta)
+        if scores != NULL:
+            memcpy(scores + first, f, m * sizeof(double))
         first += m
 
 
@@ -145,26 +247,26 @@ cdef class OLVFRule(TruncatedRule):
     def space_score(self, list slots, int c=0):
         """Sum of the space weights of these slots, and of all slots: what the space classifier says of both."""
         cdef int32_t slot
-        return sum(at(self, slot, c)[1] for slot in slots), self.shared[c * self.globals + SUM_BAR]
+        return sum(at(self, slot, c)[self.plane] for slot in slots), self.shared[c * self.globals + SUM_BAR]
 
     cdef void start(self, int c) noexcept nogil:
         self.shared[c * self.globals + SCALE] = 1.0
 
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
         """A space weight counts as well, even where w is 0."""
-        return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[1] != 0.0
+        return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[self.plane] != 0.0
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         """Subtract a slot's weights from the running sums and set them to zero."""
         cdef double* s = at(self, slot, c)
         cdef double* g = self.shared + c * self.globals
-        g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[1])
-        g[SUM_BAR] -= s[1]
+        g[MASS] -= fabs(s[0] * g[SCALE]) * fabs(s[self.plane])
+        g[SUM_BAR] -= s[self.plane]
         s[0] = 0.0
-        s[1] = 0.0
+        s[self.plane] = 0.0
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c * self.width, self.stride) * self.shared[c * self.globals + SCALE]
+        return dot(v, self.state + c, self.stride) * self.shared[c * self.globals + SCALE]
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c
@@ -172,7 +274,7 @@ cdef class OLVFRule(TruncatedRule):
             BinaryRule.scores(self, v, out)
             return
         memset(out, 0, self.problems * sizeof(double))
-        add_weights(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
+        add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
         for c in range(self.problems):
             out[c] *= self.shared[c * self.globals + SCALE]
 
@@ -186,40 +288,18 @@ cdef class OLVFRule(TruncatedRule):
         self.move(v, c, &sums, (f > 0.0) == (y > 0.0), y, 1.0 - y * f, 1.0, w)
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         if is_plain(self, v):
             learn_problems(self, v, y, w, scores)
         else:
-            BinaryRule.update_all(self, v, y, w, scores)
+            BinaryRule.update_all(self, v, y, w, scores, chances)
+        return False
 
     cdef Sums measure(self, View* v, int c) noexcept nogil:
         """Score, space score and squared norms of an instance."""
-        cdef Sums sums
-        cdef double f = 0.0, bar = 0.0, old = 0.0, new = 0.0
-        cdef double* s
-        cdef double* base = self.state + c * self.width
-        cdef Py_ssize_t i, n = v.n, n_old = n, stride = self.stride
-        cdef double* x = v.x
-        cdef int32_t* slot = v.slot
-        for i in range(n):
-            s = base + slot[i] * stride
-            f += s[0] * x[i]
-            bar += s[1]
-            old += x[i] * x[i]
-        if n and memchr(v.is_new, 1, n) != NULL:
-            old, n_old = 0.0, 0
-            for i in range(n):
-                if v.is_new[i]:
-                    new += x[i] * x[i]
-                else:
-                    old += x[i] * x[i]
-                    n_old += 1
-        sums.score = f * self.shared[c * self.globals + SCALE]
-        sums.bar = bar
-        sums.old = old
-        sums.new = new
-        sums.n_old = n_old
-        return sums
+        if self.plane == 1:
+            return sums_of(self, v, c, 1)
+        return sums_of(self, v, c, self.plane)
 
     cdef void move(self, View* v, int c, Sums* sums, bint right, double y, double loss, double unit,
                    double w) noexcept nogil:
@@ -231,8 +311,8 @@ cdef class OLVFRule(TruncatedRule):
         cdef double* s
         cdef Steps steps
         cdef double mass = 0.0, delta, step_old, step_new
-        cdef Py_ssize_t i, n = v.n, stride = self.stride
-        cdef double* base = self.state + c * self.width
+        cdef Py_ssize_t i, n = v.n, stride = self.stride, plane = self.plane
+        cdef double* base = self.state + c
         cdef double* x = v.x
         cdef int32_t* slot = v.slot
         cdef uint8_t* is_new = v.is_new
@@ -241,23 +321,23 @@ cdef class OLVFRule(TruncatedRule):
         if sparse:
             for i in range(n):
                 s = base + slot[i] * stride
-                mass += fabs(s[0]) * fabs(s[1])
+                mass += fabs(s[0]) * fabs(s[plane])
         g[MASS] -= mass * g[SCALE]
         steps = steps_of(self, n, g, sums, right, y, loss, unit, w)
         step_old, step_new, delta = steps.old, steps.new, steps.delta
         g[SUM_BAR] += n * delta
+        if not sparse and plane == 1:
+            take_steps(v, base, stride, 1, &steps)
+            return
         if not sparse:
-            for i in range(n):
-                s = base + slot[i] * stride
-                s[0] += (step_new if is_new[i] else step_old) * x[i]
-                s[1] += delta
+            take_steps(v, base, stride, plane, &steps)
             return
         mass = 0.0
         for i in range(n):
             s = base + slot[i] * stride
             s[0] += (step_new if is_new[i] else step_old) * x[i]
-            s[1] += delta
-            mass += fabs(s[0]) * fabs(s[1])
+            s[plane] += delta
+            mass += fabs(s[0]) * fabs(s[plane])
             if slot[i] != 0:
                 heap_touch(h, slot[i])  # after each change: heap_touch() assumes that no other key moved
         g[MASS] += mass * g[SCALE]

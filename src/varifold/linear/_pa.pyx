@@ -7,13 +7,11 @@ from libc.string cimport memcpy, memset
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows, add_to_rows
+from varifold.linear._problems cimport TOGETHER
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
-
-cdef enum:
-    TOGETHER = 256   # problems learned together
 
 
 cdef void learn_problems(PARule rule, View* v, int y, double w, double* scores) noexcept nogil:
@@ -62,8 +60,9 @@ cdef class PARule(BinaryRule):
             at(self, v.slot[i], c)[0] += step * v.x[i]
         return f
 
-    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
         learn_problems(self, v, y, w, scores)
+        return False
 
     # ---------------------------------------------------------------- merging
 

@@ -173,7 +173,7 @@ cdef class RecallRule(BinaryRule):
         cdef Input* p
         for i in range(self.count):
             p = &self.inputs[i]
-            f += at(self, p.slot, c)[2 * p.pair] * p.x
+            f += at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
         return f
 
     cdef double score(self, View* v, int c) noexcept nogil:
@@ -223,20 +223,20 @@ cdef class RecallRule(BinaryRule):
     cdef double step(self, int c, double y, double w) noexcept nogil:
         """AROW's diagonal step over the inputs collected, precisions held at most at `ceiling`."""
         cdef double f = self.total(c), loss = capped(1.0 - y * f), r = self.r / w, confidence = 0.0, step
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, plane = self.plane
         cdef Input* p
         cdef double* s
         if loss <= 0.0:
             return f
         for i in range(self.count):
             p = &self.inputs[i]
-            confidence += p.x * p.x / (1.0 + at(self, p.slot, c)[2 * p.pair + 1])
+            confidence += p.x * p.x / (1.0 + at(self, p.slot, c)[(2 * p.pair + 1) * plane])
         step = loss * y / (confidence + r)
         for i in range(self.count):
             p = &self.inputs[i]
-            s = at(self, p.slot, c) + 2 * p.pair
-            s[0] += step * p.x / (1.0 + s[1])
-            s[1] = min(s[1] + p.x * p.x / r, self.ceiling)
+            s = at(self, p.slot, c) + 2 * p.pair * plane
+            s[0] += step * p.x / (1.0 + s[plane])
+            s[plane] = min(s[plane] + p.x * p.x / r, self.ceiling)
         return f
 
     cdef void negate(self, int c) noexcept nogil:
@@ -245,7 +245,7 @@ cdef class RecallRule(BinaryRule):
         cdef double* s
         for slot in range(self.capacity):
             for pair in range(self.faded_pair + 1):
-                s = at(self, <int32_t> slot, c) + 2 * pair
+                s = at(self, <int32_t> slot, c) + 2 * pair * self.plane
                 s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is
 
     # ---------------------------------------------------------------- looking inside
@@ -257,7 +257,8 @@ cdef class RecallRule(BinaryRule):
         cdef int c
         for c in range(self.problems):
             s = at(self, slot, c)
-            total += fabs(s[0]) + fabs(s[2 * self.level_pair]) + fabs(s[2 * self.slow_pair]) + fabs(s[2 * self.absence_pair])
+            total += (fabs(s[0]) + fabs(s[2 * self.level_pair * self.plane]) + fabs(s[2 * self.slow_pair * self.plane])
+                      + fabs(s[2 * self.absence_pair * self.plane]))
         return total
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
@@ -272,7 +273,7 @@ cdef class RecallRule(BinaryRule):
         for i in range(self.count):
             p = &self.inputs[i]
             if p.entry >= 0:
-                out[p.entry] += sign * at(self, p.slot, c)[2 * p.pair] * p.x
+                out[p.entry] += sign * at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
 
     cdef dict absent_contributions(self, View* v, int label):
         cdef Py_ssize_t i
@@ -286,7 +287,7 @@ cdef class RecallRule(BinaryRule):
         for i in range(self.count):
             p = &self.inputs[i]
             if p.entry < 0:
-                found[p.slot] = found.get(p.slot, 0.0) + sign * at(self, p.slot, c)[2 * p.pair] * p.x
+                found[p.slot] = found.get(p.slot, 0.0) + sign * at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
         return found
 
     # ---------------------------------------------------------------- files

@@ -82,7 +82,7 @@ cdef class TruncatedRule(BinaryRule):
     cdef Heap* heap_of(self, int c) noexcept nogil:
         """The problem's heap, its keys pointing at the weights where they are now."""
         cdef Heap* h = &self.heap[c]
-        h.key = self.state + c * self.width
+        h.key = self.state + c
         h.stride = self.stride
         return h
 

@@ -337,8 +337,8 @@ cdef class OVFIVModel(Model):
         scale = sign * (1.0 - share) * (1.0 if self.mix_scores or fabs(f) <= 1.0 else 1.0 / fabs(f))
         for i in range(variation.n_counted):
             slot = variation.counted[i]
-            if variation.cell(slot, c).w != 0.0:
-                part = scale * variation.cell(slot, c).w
+            if variation.weight(slot, c) != 0.0:
+                part = scale * variation.weight(slot, c)
                 parts[f"{<object> self.space.key[slot]} ({'present' if variation.presence else 'absent'})"] = part
                 rest -= part
         return rest

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, uint8_t
 
-from varifold.linear._ftrl cimport Penalty, Proximal
+from varifold.linear._ftrl cimport Penalty
 from varifold._engine.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
@@ -15,8 +15,8 @@ cdef class VariationLearner:
     cdef double there, known         # columns present and known, summed since the encoding was last considered
     cdef double rounds               # instances learned
     cdef int problems
-    cdef Py_ssize_t stride           # weights per slot: room for problems
-    cdef Proximal* table             # [slot][problem]; slot 0 is the bias
+    cdef Py_ssize_t plane            # room for problems
+    cdef double* table               # [slot][z, root, weight][problem], see `linear/_ftrl.pxd`; slot 0 is the bias
     cdef double* gradient            # scratch [problem]
     cdef const int32_t* counted      # the columns that count in the instance at hand: present, or absent
     cdef Py_ssize_t n_counted
@@ -31,9 +31,14 @@ cdef class VariationLearner:
     cdef void scores(self, double* out) noexcept nogil
     cdef void learn(self, View* v, int y, double w, const double* scores) noexcept nogil
     cdef void step(self) noexcept nogil
+    cdef void step_one(self) noexcept nogil
     cdef void consider_encoding(self, View* v) noexcept nogil
     cdef void encode_presence(self) noexcept nogil
 
-    cdef inline Proximal* cell(self, Py_ssize_t slot, int c) noexcept nogil:
+    cdef inline double* cell(self, Py_ssize_t slot, int c) noexcept nogil:
+        """The numbers of a slot in problem c, `plane` apart."""
+        return self.table + (3 * slot * self.plane + c)
+
+    cdef inline double weight(self, Py_ssize_t slot, int c) noexcept nogil:
         """The weight of a slot in problem c."""
-        return self.table + (slot * self.stride + c)
+        return self.cell(slot, c)[2 * self.plane]

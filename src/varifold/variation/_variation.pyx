@@ -8,8 +8,11 @@ columns count, under the presence encoding the present ones; both describe the s
 import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy
 
-from varifold.linear._ftrl cimport TOGETHER, Penalty, Proximal, proximal_step, step_together
+from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_together
+from varifold.linear._problems cimport step_proximal
+from varifold._numeric.rows cimport sum_rows
 from varifold._engine.names cimport COLUMN, NUMERIC
 from varifold._engine.state cimport INT32, PROBLEM, SLOT, SLOT_PROBLEM, UINT8, State
 from varifold._engine.view cimport View
@@ -34,7 +37,7 @@ cdef class VariationLearner:
         self.bias = bias
         self.auto = encode == "auto" and bias  # the other encoding of a function needs a bias
         self.problems = 1
-        self.stride = 1
+        self.plane = 1
         self.arrays = State()
         self.arrays.declare("variation", <void**> &self.table, SLOT_PROBLEM, 3)
         self.arrays.scratch(<void**> &self.gradient, PROBLEM)
@@ -48,18 +51,19 @@ cdef class VariationLearner:
 
     cdef int reserve_problems(self, Py_ssize_t problems) except -1:
         self.arrays.reserve_problems(problems)
-        self.stride = self.arrays.problems
+        self.plane = self.arrays.problems
         return 0
 
     cdef void split(self) noexcept nogil:
         """The third label comes: the binary problem becomes the second label's, the first label's is its negation."""
-        cdef Py_ssize_t slot
-        cdef Proximal* s
+        cdef Py_ssize_t slot, k
+        cdef double* s
         for slot in range(self.arrays.slots):
             s = self.cell(slot, 0)
-            s[1] = s[0]
-            s.z = -s.z
-            s.w = -s.w
+            for k in range(3):
+                s[k * self.plane + 1] = s[k * self.plane]
+            s[0] = -s[0]
+            s[2 * self.plane] = -s[2 * self.plane]
 
     # ---------------------------------------------------------------- answering
 
@@ -87,25 +91,19 @@ cdef class VariationLearner:
     cdef double score(self, int c) noexcept nogil:
         """Score of problem c for the collected instance: the bias and the weights of the columns that count."""
         cdef Py_ssize_t i
-        cdef double f = self.cell(0, c).w
+        cdef double f = self.weight(0, c)
         for i in range(self.n_counted):
-            f += self.cell(self.counted[i], c).w
+            f += self.weight(self.counted[i], c)
         return f
 
     cdef void scores(self, double* out) noexcept nogil:
         """score() of every problem, walking the table once."""
-        cdef Py_ssize_t i
-        cdef int c
-        cdef Proximal* row = self.cell(0, 0)
+        cdef double* weights = self.table + 2 * self.plane
         if self.problems == 1:
             out[0] = self.score(0)
             return
-        for c in range(self.problems):
-            out[c] = row[c].w
-        for i in range(self.n_counted):
-            row = self.cell(self.counted[i], 0)
-            for c in range(self.problems):
-                out[c] += row[c].w
+        memcpy(out, weights, self.problems * sizeof(double))
+        sum_rows(out, weights, 3 * self.plane, self.problems, self.n_counted, self.counted)
 
     # ---------------------------------------------------------------- learning
 
@@ -123,25 +121,31 @@ cdef class VariationLearner:
 
     cdef void step(self) noexcept nogil:
         """FTRL-Proximal for the bias, without l1 penalty, and the columns that count."""
-        cdef Py_ssize_t i = 0, m = 0
+        cdef Py_ssize_t i
         cdef int c
-        cdef Proximal* moved[TOGETHER]
-        cdef double gradient[TOGETHER]
         cdef Penalty* p = &self.penalty
-        cdef Proximal* row = self.cell(0, 0)
         for c in range(self.problems if self.bias else 0):
-            proximal_step(&row[c], p, 0.0, self.gradient[c])
+            proximal_step(self.cell(0, c), self.plane, p, 0.0, self.gradient[c])
+        if self.problems == 1:
+            self.step_one()
+            return
+        for i in range(self.n_counted):
+            step_proximal(self.cell(self.counted[i], 0), self.plane, self.problems, 1.0, self.gradient, p.slowness,
+                          p.beta, p.l1, p.l2)
+
+    cdef void step_one(self) noexcept nogil:
+        """FTRL-Proximal for the columns that count in the only problem, several at a time."""
+        cdef Py_ssize_t i = 0, m
+        cdef double* moved[STRIP]
+        cdef double gradient[STRIP]
         while i < self.n_counted:
-            row = self.cell(self.counted[i], 0)
-            for c in range(self.problems):
-                moved[m] = &row[c]
-                gradient[m] = self.gradient[c]
+            m = 0
+            while i < self.n_counted and m < STRIP:
+                moved[m] = self.cell(self.counted[i], 0)
+                gradient[m] = self.gradient[0]
                 m += 1
-                if m == TOGETHER:
-                    step_together(m, moved, gradient, p, p.l1)
-                    m = 0
-            i += 1
-        step_together(m, moved, gradient, p, p.l1)
+                i += 1
+            step_together(m, moved, self.plane, gradient, &self.penalty, self.penalty.l1)
 
     cdef void consider_encoding(self, View* v) noexcept nogil:
         """Every INTERVAL instances: go over to presence for good when few of the known columns are present."""
@@ -157,18 +161,18 @@ cdef class VariationLearner:
         """From absence to presence: the same function is b + the sum of all weights, minus those of present columns."""
         cdef int c
         cdef Py_ssize_t slot
-        cdef Proximal* s
+        cdef double* s
         cdef double bias
         for c in range(self.problems):
-            bias = self.cell(0, c).w
+            bias = self.weight(0, c)
             for slot in range(1, self.space.size):
                 s = self.cell(slot, c)
-                bias += s.w
-                s.z = -s.z
-                s.w = -s.w
+                bias += s[2 * self.plane]
+                s[0] = -s[0]
+                s[2 * self.plane] = -s[2 * self.plane]
             s = self.cell(0, c)
-            s.w = bias
-            s.z = -bias * ((self.penalty.beta + s.root) * self.penalty.slowness + self.penalty.l2)
+            s[2 * self.plane] = bias
+            s[0] = -bias * ((self.penalty.beta + s[self.plane]) * self.penalty.slowness + self.penalty.l2)
         self.presence = True
 
     # ---------------------------------------------------------------- looking inside and files
@@ -176,7 +180,7 @@ cdef class VariationLearner:
     def nonzero(self):
         """How many columns have a weight, in the first problem."""
         cdef Py_ssize_t slot
-        return sum(1 for slot in range(1, self.space.size) if self.cell(slot, 0).w != 0.0)
+        return sum(1 for slot in range(1, self.space.size) if self.weight(slot, 0) != 0.0)
 
     def dump(self, Py_ssize_t size):
         """The state of the first `size` slots as arrays."""
@@ -187,7 +191,7 @@ cdef class VariationLearner:
         """Take what dump() gave, checked; `rows` slots are saved (-1: any number)."""
         self.problems = problems
         self.arrays.fill(arrays, rows, capacity, 0, problems)
-        self.stride = self.arrays.problems
+        self.plane = self.arrays.problems
         presence, self.there, self.known, self.rounds = checked_array(arrays, "encoding", "f", (4,)).tolist()
         self.presence = presence != 0.0
 
