@@ -224,15 +224,22 @@ cdef class Copula(Scores):
 
     cdef void add_moments(self, double weight) noexcept nogil:
         """Add the conditional covariances of a group of rows to the moments."""
-        cdef Py_ssize_t i, k, o = self.n, m = self.n_absent, d = self.nodes, row, t, u
+        cdef Py_ssize_t i, k, o = self.n, m = self.n_absent, d = self.nodes, t, u
         cdef double part
+        cdef double* line
         for i in range(o):
-            self.moment[self.node[i] * d + self.node[i]] += self.variance[i]
+            line = self.moment + <Py_ssize_t> self.node[i] * d
+            line[self.node[i]] += self.variance[i]
+            for k in range(m):              # along the row of an observed node, as far as the diagonal
+                if self.absent[k] > self.node[i]:
+                    break
+                line[self.absent[k]] += self.variance[i] * self.regress[k * o + i]
         for k in range(m):
+            line = self.moment + <Py_ssize_t> self.absent[k] * d
             for i in range(o):
                 part = self.variance[i] * self.regress[k * o + i]
-                row = max(self.absent[k], self.node[i])
-                self.moment[row * d + min(self.absent[k], self.node[i])] += part
+                if self.node[i] < self.absent[k]:
+                    line[self.node[i]] += part
                 self.cross[k * o + i] = part - weight * self.cross[k * o + i]
         for t in range((m + TILE - 1) // TILE):
             for u in range(t + 1):
