@@ -1,8 +1,11 @@
 """What learning would refuse is refused by a check, in the same words, and nothing changes; what it takes passes."""
 
+import enum
 import json
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 
 import varifold
@@ -97,3 +100,32 @@ def test_learners_of_learners_check_as_their_parts_do():
             model._check_one(x, "up")
     keyed._check_one({"device": "b", "level=low": 1.0}, "up")
     assert keyed.keys == ["a"]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D", "Y"])
+def test_a_time_span_of_numpy_is_refused_as_one_of_python_is(unit: str) -> None:
+    for learn in (
+        lambda x: varifold.AROW().learn_one(x, 1),
+        lambda x: varifold.AROW().learn_many([x], [1]),
+    ):
+        with pytest.raises(varifold.errors.FeatureValueError, match=r"feature 'v' is .*timedelta64"):
+            learn({"v": np.timedelta64(3, unit)})
+    model = varifold.AROW()
+    model.learn_one({"v": np.timedelta64("NaT"), "a": 1.0}, 1)
+    assert list(model.features) == ["a"]
+
+
+class Place(str, enum.Enum):  # noqa: UP042 - StrEnum shows itself as its text
+    """A text that shows itself as another."""
+
+    OVEN = "oven"
+
+
+def test_a_text_of_an_enum_is_its_text() -> None:
+    x: dict[str, Any] = {Place.OVEN: 1.0, "at": Place.OVEN}
+    by_dict, by_json, by_block = (varifold.AROW() for _ in range(3))
+    by_dict.learn_one(x, 1)
+    by_json.learn_json(json.dumps(x), 1)
+    by_block.learn_many([x], [1])
+    assert sorted(by_dict.features) == ["at=oven", "oven"]
+    assert by_dict.to_bytes() == by_json.to_bytes() == by_block.to_bytes()

@@ -137,3 +137,27 @@ def test_everything_else_gets_lists() -> None:
         assert isinstance(proba[0], dict)
     assert model.predict_proba_many([]) == []
     assert varifold.OLVF().predict_proba_many(ROWS) == [{}] * 8
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "object"])
+def test_a_missing_text_of_pandas_is_absent(dtype: str) -> None:
+    frame = pd.DataFrame(
+        {"c": pd.Series(["a", None, "b"], dtype=dtype), "n": pd.array([1.0, None, 2.0], dtype="Float64")}
+    )
+    found = varifold.to_block(frame, [0, 1, 0])
+    assert list(found.rows()) == [{"c": "a", "n": 1.0}, {}, {"c": "b", "n": 2.0}]
+
+
+def test_masked_cells_are_absent() -> None:
+    masked = np.ma.array([[1.0, 999.0], [2.0, 3.0]], mask=[[False, True], [False, False]])
+    assert list(varifold.to_block(masked).rows()) == [{0: 1.0}, {0: 2.0, 1: 3.0}]
+    whole = np.ma.array([[1, 999], [2, 3]], mask=[[False, True], [False, False]])
+    assert list(varifold.to_block(whole).rows()) == [{0: 1.0}, {0: 2.0, 1: 3.0}]
+    objects = np.ma.array([["x", "?"], ["y", "z"]], mask=[[False, True], [False, False]], dtype=object)
+    assert list(varifold.to_block(objects).rows()) == [{0: "x"}, {0: "y", 1: "z"}]
+
+
+def test_a_numpy_matrix_is_an_array() -> None:
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.asmatrix([[1.0, 2.0]])
+    assert list(varifold.to_block(matrix).rows()) == [{0: 1.0, 1: 2.0}]

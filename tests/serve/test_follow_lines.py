@@ -208,3 +208,11 @@ def test_hostile_lines_are_answered_one_by_one_and_replayed_to_the_bit(tmp_path:
     held = [{**state.dump(), "monitor": None} for state in (again.state, follower.state)]
     assert held[0] == held[1]
     again.close()
+
+
+def test_lines_are_numbered_as_in_the_file() -> None:
+    process = follow("--target", "s")
+    out, _ = process.communicate(b'{"a":1,"s":"x"}\n\n{"a":2,"s":"y"}\n  \noops\n\n')
+    found = [orjson.loads(text) for text in out.splitlines()]
+    assert len(found) == 3
+    assert found[2]["line"] == 5

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import varifold
 from tests.oracles.ftrladp import PlainFTRLADP
 from tests.oracles.harness import stream
 from tests.oracles.ovfiv import PlainOVFIV
@@ -63,3 +64,13 @@ def test_it_is_a_part_of_ovfiv():
         ensemble.learn_one(x, y)
         alone.learn_one(x, y)
     assert same > 390
+
+
+@pytest.mark.parametrize("cls", [Variation, OVFIV])
+def test_a_name_after_the_third_label_starts_as_in_a_loaded_model(cls):
+    given, loaded = cls(), cls()
+    for i, (x, y) in enumerate([({"a": 1.0}, 0), ({"b": 1.0}, 1), ({"a": 1.0}, 2), ({"new": 1.0}, 0), ({"a": 2.0}, 1)]):
+        given.learn_one(x, y)
+        loaded.learn_one(x, y)
+        loaded = varifold.from_bytes(loaded.to_bytes())
+        assert given.to_bytes() == loaded.to_bytes(), i

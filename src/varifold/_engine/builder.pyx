@@ -11,7 +11,8 @@ from libc.stdlib cimport free
 
 from varifold._engine.block cimport trusted
 from varifold._engine.reading cimport (
-    ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code, value_error,
+    ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read, runs_no_code,
+    value_error,
 )
 from varifold._engine.vocabulary cimport Labels, Vocabulary
 from varifold._numeric.memory cimport resize
@@ -91,7 +92,7 @@ cdef class Builder:
             i = self.vocabulary.ensure_numeric(name)
         else:
             number = 1.0
-            i = self.vocabulary.ensure_level(name, str(<object> value))
+            i = self.vocabulary.ensure_level(name, plain_text(<object> value))
         if i < 0:
             raise conflict_error(name if found == NUMBER else f"{name}={<object> value}", len(self.ends))
         self.idx[self.n] = i

@@ -19,8 +19,8 @@ from varifold._engine.guard cimport Guard
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport FREE, INDICATOR, NUMERIC, quick_find
 from varifold._engine.reading cimport (
-    ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, quick_read, runs_no_code,
-    value_error,
+    ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read,
+    runs_no_code, value_error,
 )
 from varifold._engine.order cimport MARKED_WORDS, by_marks, order_row, sort_pairs, sort_unique
 from varifold._engine.robust cimport RobustStat, absorb_robust
@@ -180,7 +180,7 @@ cdef class Intake(Guard):
         if found == NUMBER:
             pending.append((name, None, None, number))
             return pending
-        level = str(<object> value)
+        level = plain_text(<object> value)
         i = self.space.find_level(s, level) if s >= 0 else -1
         if i >= 0:
             self.append(i, 1.0)

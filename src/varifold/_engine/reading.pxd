@@ -21,6 +21,7 @@ cdef enum Read:
     LEVEL = 2
 
 cdef bint is_numpy_scalar(PyObject* value) noexcept
+cdef str plain_text(object text)
 cdef object canonical_name(object name)
 cdef dict plain_dict(object x, int64_t step)
 cdef int read_value(PyObject* value, double* out) except -3

@@ -60,12 +60,17 @@ cdef object value_error(object name, object value, int64_t step):
     )
 
 
+cdef str plain_text(object text):
+    """The text itself of a str, or of a subclass that may show itself as another, such as a member of an Enum."""
+    return <str> text if PyUnicode_CheckExact(text) else str.__str__(text)
+
+
 cdef object canonical_name(object name):
     """The exact str or int behind a name, or None when it is neither."""
     if PyUnicode_CheckExact(name) or PyLong_CheckExact(name):
         return name
     if PyUnicode_Check(name):
-        return str(name)
+        return plain_text(name)
     if PyBool_Check(name) or isinstance(name, np.bool_):
         return None
     if PyLong_Check(name) or isinstance(name, np.integer):
@@ -102,10 +107,10 @@ cdef int read_other(object value, double* out) except -3:
         except OverflowError:
             return BAD
     elif isinstance(value, np.generic):
+        if isinstance(value, (np.datetime64, np.timedelta64)):  # the latter is an integer to NumPy
+            return ABSENT if np.isnat(value) else BAD
         if isinstance(value, (np.floating, np.integer, np.bool_)):
             out[0] = float(value)
-        elif isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
-            return ABSENT
         else:
             return BAD
     elif isinstance(value, (float, decimal.Decimal)):

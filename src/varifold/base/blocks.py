@@ -46,7 +46,7 @@ def to_block(
     ----------
     X
         A Block (returned as it is), an iterable of dicts, a pandas / polars / pyarrow frame, a SciPy sparse matrix
-        (stored zeros are values, cells not stored are absent) or a 2-D NumPy array (NaN is absent).
+        (stored zeros are values, cells not stored are absent) or a 2-D NumPy array (NaN and masked cells are absent).
     y, w
         Labels and sample weights, one per instance; not for a Block, which holds its own.
     names
@@ -158,6 +158,9 @@ def _from_array(
     if X.ndim != 2:
         raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
     column_names = _column_names(names, X.shape[1])
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype(np.float64 if X.dtype.kind in _NUMBERS else object).filled(np.nan)
+    X = np.asarray(X)  # np.matrix gives matrices for columns
     if X.dtype.kind not in _NUMBERS:
         rows = (dict(zip(column_names, row, strict=True)) for row in X.tolist())
         return Block.from_dicts(rows, y, w, vocabulary, labels)
@@ -232,8 +235,9 @@ def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tup
     """One indicator id per row, 0 where absent; the values are all 1."""
     ids: dict[str | None, int] = {}
     out = np.zeros(len(series), dtype=np.int32)
+    absent = series.is_null().to_list()
     for i, level in enumerate(series.to_list()):
-        if level is None or level != level:
+        if absent[i] or level is None or level != level:
             continue
         found = ids.get(level)
         if found is None:

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         for lines in groups_of_lines(sys.stdin.fileno()):
             with stop.later():
                 answers = follower.answer(lines)
-            sys.stdout.buffer.write(b"\n".join(answers) + b"\n")
+            sys.stdout.buffer.write(b"".join(answer + b"\n" for answer in answers))
             sys.stdout.buffer.flush()
             stop.check()
     except KeyboardInterrupt:

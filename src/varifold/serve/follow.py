@@ -50,6 +50,7 @@ class Follower:
         self.how = fields
         self._regressor = regressor
         self.lines = 0
+        self._at = 0  # lines read, blank ones included
         self.refused = 0
         self.labelled = 0
         self.fields: set[str] = set()
@@ -88,7 +89,11 @@ class Follower:
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
         """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
-        read = [self._read(line) for line in lines]
+        read = []
+        for text in lines:
+            self._at += 1
+            if text.strip():
+                read.append(self._read(text))
         self._choose([line.row["y"] for line in read if "y" in line.row])
         for line in read:
             self._check(line)
@@ -100,7 +105,7 @@ class Follower:
     def _read(self, text: bytes) -> _Line:
         """A line as a row, or why it is none."""
         self.lines += 1
-        line = _Line(self.lines)
+        line = _Line(self._at)
         try:
             found = parse(text)
             if len(self.fields) < _MOST_FIELDS:
@@ -190,11 +195,10 @@ def other_method(held: Any, given: Any) -> str | None:
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
-    """Whole lines as they come: a line is given at once, and many together only if they are there already."""
+    """Whole lines as they come, blank ones too: one at once, many together only if they are there."""
     rest = b""
     while data := os.read(fd, _CHUNK):
         *lines, rest = (rest + data).split(b"\n")
-        lines = [line for line in lines if line.strip()]
         for at in range(0, len(lines), _MOST_LINES):
             yield lines[at : at + _MOST_LINES]
     if rest.strip():

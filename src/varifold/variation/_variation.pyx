@@ -58,7 +58,7 @@ cdef class VariationLearner:
         """The third label comes: the binary problem becomes the second label's, the first label's is its negation."""
         cdef Py_ssize_t slot, k
         cdef double* s
-        for slot in range(self.arrays.slots):
+        for slot in range(self.space.size):  # slots to come stay as they are in a file, without a sign
             s = self.cell(slot, 0)
             for k in range(3):
                 s[k * self.plane + 1] = s[k * self.plane]

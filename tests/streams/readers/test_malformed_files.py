@@ -83,6 +83,14 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("text", ['[{"a": 1, "y": "x"}]', '[\n  {\n    "a": 1\n  }\n]', "\ufeff [[1, 2]]"])
+def test_a_json_array_is_refused_with_what_to_do(tmp_path, text):
+    path = tmp_path / "array.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"array.json is one JSON array; write JSON lines instead"):
+        list(streams.read(path, target="y").blocks())
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_fails_with_file_and_line(name):
     with pytest.raises(DataError, match=re.escape(BAD[name])):

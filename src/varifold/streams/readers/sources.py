@@ -248,6 +248,8 @@ def _recognised(name: str, stream: BinaryIO, format: str | None) -> tuple[Binary
         raise DataError(f"{name} cannot be read: {error}") from error
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{name} is UTF-16 text; pass encoding='utf-16'")
+    if format is None and re.match(rb"\s*\[\s*[{\[]", head.removeprefix(codecs.BOM_UTF8)):
+        raise DataError(f"{name} is one JSON array; write JSON lines instead, an object a line (jq -c '.[]' does it)")
     return cast("BinaryIO", _Prefixed(head.removeprefix(codecs.BOM_UTF8), stream)), format or _sniffed(head)
 
 
