@@ -1,8 +1,9 @@
 """How a loop in C is compiled for wider registers too: VARIFOLD_WIDE before a static function.
 
-VARIFOLD_FETCH asks for a cache line that will be read soon. On x86-64 Linux GCC compiles the function twice, for AVX2 and for every processor, and the machine picks one when the
+On x86-64 Linux GCC compiles the function twice, for AVX2 and for every processor, and the machine picks one when the
 module is loaded; elsewhere there is the second one alone. A number is computed by the same operations in the same order in
-both (no fused multiply-add, see core_c_args in meson.build), so that results do not depend on the machine.
+both (no fused multiply-add, see core_c_args in meson.build), so that results do not depend on the machine. VARIFOLD_FETCH
+asks for a cache line that will be read soon.
 """
 
 cdef extern from *:

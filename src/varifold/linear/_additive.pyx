@@ -32,6 +32,41 @@ def joined_sample(counts, samples):
                            for sample, n, size in zip(samples, wanted.tolist(), held.tolist())])
 
 
+cdef inline double score_and_variance(AdditiveRule rule, View* v, int c, double* confidence,
+                                      Py_ssize_t plane) noexcept nogil:
+    """measure(), for a distance of numbers that the compiler may know."""
+    cdef double f = 0.0, variance = 0.0
+    cdef double* s
+    cdef Py_ssize_t i
+    cdef int b
+    for i in range(v.n):
+        s = at(rule, v.slot[i], c)
+        f += s[0] * v.x[i]
+        variance += v.x[i] * v.x[i] / (1.0 + s[plane])
+        b = rule.bin_of(v.slot[i], v.raw[i])
+        if b:
+            f += s[2 * b * plane]
+            variance += 1.0 / (1.0 + s[(2 * b + 1) * plane])
+    confidence[0] = variance
+    return f
+
+
+cdef inline void move_pairs(AdditiveRule rule, View* v, int c, double step, double r, Py_ssize_t plane) noexcept nogil:
+    """move(), for a distance of numbers that the compiler may know."""
+    cdef double* s
+    cdef Py_ssize_t i
+    cdef int b
+    for i in range(v.n):
+        s = at(rule, v.slot[i], c)
+        s[0] += step * v.x[i] / (1.0 + s[plane])
+        s[plane] = min(s[plane] + v.x[i] * v.x[i] / r, rule.ceiling)
+        b = rule.bin_of(v.slot[i], v.raw[i])
+        if b:
+            s += 2 * b * plane
+            s[0] += step / (1.0 + s[plane])
+            s[plane] = min(s[plane] + 1.0 / r, rule.ceiling)
+
+
 cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
@@ -161,35 +196,16 @@ cdef class AdditiveRule(BinaryRule):
 
     cdef double measure(self, View* v, int c, double* confidence) noexcept nogil:
         """The score of an instance; its variance into `confidence`."""
-        cdef double f = 0.0, variance = 0.0
-        cdef double* s
-        cdef Py_ssize_t i
-        cdef int b
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            f += s[0] * v.x[i]
-            variance += v.x[i] * v.x[i] / (1.0 + s[self.plane])
-            b = self.bin_of(v.slot[i], v.raw[i])
-            if b:
-                f += s[2 * b * self.plane]
-                variance += 1.0 / (1.0 + s[(2 * b + 1) * self.plane])
-        confidence[0] = variance
-        return f
+        if self.plane == 1:
+            return score_and_variance(self, v, c, confidence, 1)
+        return score_and_variance(self, v, c, confidence, self.plane)
 
     cdef void move(self, View* v, int c, double step, double r) noexcept nogil:
         """Move means by the step times their variances; precisions are held at most at `ceiling`."""
-        cdef double* s
-        cdef Py_ssize_t i, plane = self.plane
-        cdef int b
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            s[0] += step * v.x[i] / (1.0 + s[plane])
-            s[plane] = min(s[plane] + v.x[i] * v.x[i] / r, self.ceiling)
-            b = self.bin_of(v.slot[i], v.raw[i])
-            if b:
-                s += 2 * b * plane
-                s[0] += step / (1.0 + s[plane])
-                s[plane] = min(s[plane] + 1.0 / r, self.ceiling)
+        if self.plane == 1:
+            move_pairs(self, v, c, step, r, 1)
+        else:
+            move_pairs(self, v, c, step, r, self.plane)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Largest difference that the feature's bins make, and its linear weight."""
