@@ -159,7 +159,8 @@ def _from_array(
         raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
     column_names = _column_names(names, X.shape[1])
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64 if X.dtype.kind in _NUMBERS else object).filled(np.nan)
+        values = X.data.astype(np.float64 if X.dtype.kind in _NUMBERS else object)
+        X = np.where(np.ma.getmaskarray(X), np.nan, values)
     X = np.asarray(X)  # np.matrix gives matrices for columns
     if X.dtype.kind not in _NUMBERS:
         rows = (dict(zip(column_names, row, strict=True)) for row in X.tolist())
