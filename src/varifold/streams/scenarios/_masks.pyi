@@ -5,6 +5,9 @@ import numpy.typing as npt
 
 class Mask: ...
 
+class Events:
+    def __init__(self, row: npt.NDArray[np.int64], rows: int) -> None: ...
+
 class Bernoulli(Mask):
     def __init__(
         self,
