@@ -145,8 +145,9 @@ cdef class Window:
         cdef Py_ssize_t t = self.taken % self.most
         cdef Row* into = &self.row[t]
         self.enter(t, True)
-        memcpy(into.key, r.key, r.n * sizeof(int32_t))
-        memcpy(into.value, r.value, r.n * sizeof(double))
+        if r.n:  # an empty row may have no memory
+            memcpy(into.key, r.key, r.n * sizeof(int32_t))
+            memcpy(into.value, r.value, r.n * sizeof(double))
         self.numbers += r.n - (into.n if self.taken >= self.most else 0)
         into.n = r.n
         into.y = r.y
