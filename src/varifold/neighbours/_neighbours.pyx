@@ -214,8 +214,9 @@ cdef class NeighboursModel(Model):
         self.counts[y] += w
         self.enter(self.taken % self.window, True)
         r.n = min(v.n - first, self.widest)
-        memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
-        memcpy(r.x, v.x + first, r.n * sizeof(double))
+        if r.n:  # an empty row may have no memory
+            memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
+            memcpy(r.x, v.x + first, r.n * sizeof(double))
         for i in range(r.n if self.single else 0):
             r.x[i] = <float> min(max(r.x[i], -LARGEST_SINGLE), LARGEST_SINGLE)
         r.y = y
