@@ -53,10 +53,9 @@ cdef class Builder:
                     self.add_items(list(d.items()))
                     break
                 self.cell(key, value)
-        except:
-            self.n = before
-            raise
-        self.ends.append(self.n)
+            self.ends.append(self.n)
+        finally:
+            self.n = self.ends[len(self.ends) - 1]  # an instance that is not whole is gone
 
     cdef int add_items(self, list items) except -1:
         """Read pairs whose own code may run while they are read: they are held, whatever that code does."""

@@ -11,7 +11,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from varifold._engine.block cimport Block, trusted
-from varifold.streams.scenarios._draws cimport draw, lowest_bit, prefetch, row_key
+from varifold._numeric.bits cimport lowest_bit
+from varifold.streams.scenarios._draws cimport draw, prefetch, row_key
 from varifold.streams.scenarios._masks cimport Mask
 
 

@@ -25,23 +25,13 @@ cdef extern from *:
     }
     #endif
     #if defined(__GNUC__) || defined(__clang__)
-    #define lowest_bit(a) __builtin_ctzll(a)
-    #define count_bits(a) __builtin_popcountll(a)
     #define prefetch(a) __builtin_prefetch(a)
     #else
-    static inline int count_bits(uint64_t a) {
-        a -= a >> 1 & 0x5555555555555555ULL;
-        a = (a & 0x3333333333333333ULL) + (a >> 2 & 0x3333333333333333ULL);
-        return (int) ((a + (a >> 4) & 0x0F0F0F0F0F0F0F0FULL) * 0x0101010101010101ULL >> 56);
-    }
-    static inline int lowest_bit(uint64_t a) { return count_bits((a & (0 - a)) - 1); }
     #define prefetch(a) ((void) (a))
     #endif
     """
     uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil      # upper 64 of the 128 bits of a * b
     uint64_t folded_product(uint64_t a, uint64_t b) noexcept nogil    # upper xor lower 64 bits of a * b
-    int lowest_bit(uint64_t a) noexcept nogil                         # position of the lowest 1; a is not 0
-    int count_bits(uint64_t a) noexcept nogil
     void prefetch(const void* a) noexcept nogil
     const uint64_t STRIDE                                             # from one number to the next
 

@@ -11,9 +11,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from varifold.streams.scenarios._draws cimport (
-    BITS, count_bits, draw, draw_of, draws_from, high_product, lowest_bit, row_key, word_at,
-)
+from varifold._numeric.bits cimport lowest_bit, popcount
+from varifold.streams.scenarios._draws cimport BITS, draw, draw_of, draws_from, high_product, row_key, word_at
 
 cdef uint64_t EVEN = 0x5555555555555555ULL
 
@@ -134,7 +133,7 @@ cdef class Exact(Mask):
         cdef uint64_t key = row_key(self.seed, row), number = 1ULL << 41, hit, column
         self.rough.words(i, row, all_words, out)
         for w in range(all_words):
-            over += count_bits(out[w])
+            over += popcount(out[w])
         while over != 0:
             column = high_product(word_at(key, number), <uint64_t> self.width)
             number += 1
