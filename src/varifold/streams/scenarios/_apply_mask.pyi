@@ -3,15 +3,15 @@ import numpy.typing as npt
 
 from varifold._engine.block import Block
 from varifold.streams.scenarios._masks import Mask
+from varifold.streams.scenarios.columns import Columns
 
 class Row:
-    def __init__(self, longest: int, width: int, position: npt.NDArray[np.int32]) -> None: ...
+    def __init__(self, longest: int, width: int, shift: int) -> None: ...
 
 def masked(
     block: Block,
     mask: Mask,
-    position: npt.NDArray[np.int32],
-    width: int,
+    columns: Columns,
     order: npt.NDArray[np.int64] | None = None,
     start: int = 0,
 ) -> Block: ...

@@ -39,12 +39,14 @@ cdef class Row:
     cdef uint64_t* word         # one bit per place: whether its column is shown
     cdef const int32_t* ids
     cdef Py_ssize_t n, top      # number of cells, largest place; `top` may be any place from 8 n on in its stead
-    cdef bint shifted           # whether every id less `offset` is its place
+    cdef int32_t shift          # every stored id less `shift` is its place; negative where ids need the table
     cdef bint straight          # the place of cell k is k
 
-    def __cinit__(self, Py_ssize_t longest, Py_ssize_t width, const int32_t[::1] position):
-        cdef Py_ssize_t k, size = position.shape[0]
+    def __cinit__(self, Py_ssize_t longest, Py_ssize_t width, int32_t shift):
+        cdef Py_ssize_t k
         self.n = -1
+        self.shift = shift
+        self.offset = max(shift, 0)
         self.place = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
         self.kept = <int32_t*> PyMem_Malloc((longest + 1) * sizeof(int32_t))
         self.keep = <uint8_t*> PyMem_Malloc(longest + 1)
@@ -53,13 +55,6 @@ cdef class Row:
             raise MemoryError
         for k in range(longest):
             self.place[k] = <int32_t> k
-        # ids that never occur have place 0, so that those before the first column do not count
-        self.offset = <int32_t> (size - width)
-        self.shifted = size > width
-        for k in range(max(size - width, 0), size):
-            self.shifted &= position[k] == k - self.offset
-        if not self.shifted:
-            self.offset = 0
 
     def __dealloc__(self):
         PyMem_Free(self.place)
@@ -87,7 +82,7 @@ cdef class Row:
             return
         self.ids = ids
         self.n = n
-        if self.shifted:
+        if self.shift >= 0:
             self.column = ids
         else:
             self.column = self.place
@@ -258,16 +253,17 @@ cdef int64_t copy_shown(
     return p
 
 
-def masked(Block block, Mask mask, const int32_t[::1] position, Py_ssize_t width, order=None, int64_t start=0):
-    """The block with only the cells that the mask shows.
+def masked(Block block, Mask mask, columns, order=None, int64_t start=0):
+    """Copy the block with only the cells that the mask shows.
 
-    `position` gives each vocabulary id the place of its column, below `width`; row i of the result, which is row
-    ``start + i`` of the stream, is row ``order[i]`` of the block.
+    `columns` are the block's `Columns`, or those of a stream that the block is a part of. Row i of the result, which is
+    row ``start + i`` of the stream, is row ``order[i]`` of the block.
     """
+    cdef const int32_t[::1] position = columns.position
     rows = np.arange(len(block)) if order is None else np.ascontiguousarray(order, np.int64)
     lengths = np.diff(block.indptr)
     cells = len(block.indices) if order is None else int(lengths[rows].sum())
-    cdef Row row = Row(int(lengths.max(initial=0)), width, position)
+    cdef Row row = Row(int(lengths.max(initial=0)), columns.width, columns.shift)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     # pages never written to take no memory
     indices = np.empty(cells, dtype=np.int32)

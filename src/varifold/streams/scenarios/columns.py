@@ -50,6 +50,18 @@ class Columns:
         return len(self.stored) > len(self.ids)
 
     @cached_property
+    def shift(self) -> int:
+        """The number that, taken from any stored id, leaves the place of its column; -1 where there is none.
+
+        Every stored id is compared: the levels of a string column share one place, wherever their ids lie.
+        """
+        places = self.position[self.stored]
+        if not len(self.stored) or self.stored[0] < places[0]:
+            return -1
+        shift = int(self.stored[0] - places[0])
+        return shift if np.array_equal(self.stored - places, np.full(len(places), shift)) else -1
+
+    @cached_property
     def of_cell(self) -> np.ndarray[Any, Any]:
         """The column of each stored cell."""
         return self.position[self.block.indices]

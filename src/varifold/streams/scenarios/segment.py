@@ -53,8 +53,7 @@ class Segment:
 
     def masked(self, mask: Mask) -> Segment:
         """The same with only the cells that the mask shows."""
-        position, width = self.columns.position, self.columns.width
-        return replace(self, block=masked(self.block, mask, position, width, self.order, self.start), order=None)
+        return replace(self, block=masked(self.block, mask, self.columns, self.order, self.start), order=None)
 
     def reordered(self) -> Segment:
         """The same with the rows in their final order."""
