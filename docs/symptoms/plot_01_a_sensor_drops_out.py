@@ -2,9 +2,9 @@
 A sensor drops out
 ==================
 
-A plant has six groups of sensors. Now and then a whole group falls silent, some are taken away for good,
-others are added. The usual remedies fill the gaps: with zeros, or with the mean of what was read before. Here
-one learner sees the stream three ways.
+A plant has six groups of sensors. Sometimes a whole group falls silent; some sensors are removed for good, others
+are added. The usual remedy fills the gaps with zeros or with the running mean. This page compares one learner on
+the same stream with and without filling.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ made = plant(n=4000, seed=11)
 readings, names = made.readings, made.names
 
 # %%
-# ``readings`` is a table with NaN where a sensor said nothing. That is all there is to say to varifold: NaN is absent.
+# ``readings`` is a table with NaN where a sensor was silent. varifold needs nothing else: NaN means absent.
 
 
 def filled(with_means):
@@ -37,7 +37,7 @@ for name, result in results.items():
     print(f"{name:22} error {result.cer:.3f}")
 
 # %%
-# Grey stretches are outages of a group.
+# Outages of a group are shaded grey.
 
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 for _, first, end in made.outages():

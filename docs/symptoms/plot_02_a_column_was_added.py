@@ -2,8 +2,8 @@
 A column was added
 ==================
 
-The export of January has three columns, that of February four, and in March one of the old ones is gone.
-Nothing has to be declared, padded or trained again: a frame is learned as it comes.
+The January export has three columns, February has four, and in March an old column is gone. Nothing has to be
+declared, padded or retrained: each frame is learned as it is.
 """
 
 import matplotlib.pyplot as plt
@@ -44,7 +44,7 @@ for name, columns in months.items():
     print(f"{name:9} {len(columns)} columns, error {np.mean(errors[-10:]):.3f}")
 
 # %%
-# The learner says what happened.
+# The report describes what changed.
 
 print(model.report())
 

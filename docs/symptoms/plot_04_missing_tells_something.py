@@ -2,8 +2,8 @@
 Half of the lab tests are missing, and that means something
 ===========================================================
 
-A doctor orders the test for troponin when the heart is suspected. Whether it was ordered says more than most
-results do. A learner that fills in means loses that; one that looks at absence keeps it.
+A doctor orders a troponin test when they suspect the heart. Whether it was ordered is more informative than most
+results. A learner that imputes means loses this information; a learner that models absence keeps it.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ def patient():
 stream = [patient() for _ in range(4000)]
 
 # %%
-# ``OVFIV`` puts a learner of absence beside any other. ``AutoClassifier`` has one built in.
+# ``OVFIV`` adds a model of absence to any learner. ``AutoClassifier`` has one built in.
 
 models = {
     "values only (arow)": AROW(),
@@ -38,7 +38,7 @@ for name, result in results.items():
     print(f"{name:36} error {result.cer:.3f}, area under the curve {result.auroc:.3f}")
 
 # %%
-# What spoke for the answer when troponin was *not* ordered:
+# The contributions to the prediction when troponin was *not* ordered:
 
 for feature, weight in list(models["values and absence (ovfiv of arow)"].explain_one({"crp": 0.2}).items())[:5]:
     print(f"{feature!s:28} {weight:+.2f}")

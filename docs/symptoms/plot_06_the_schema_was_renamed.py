@@ -2,9 +2,8 @@
 The schema was renamed
 ======================
 
-After an update every sensor has another name: ``s3`` is called ``plant/s3``. To a learner those are features gone
-for good and new ones that it knows nothing of. ``rename`` carries over what was learned, before or after the new
-name was first seen.
+After an update every sensor has a new name: ``s3`` becomes ``plant/s3``. To a learner, the old features vanished and
+unknown ones appeared. ``rename`` moves what was learned to the new name, before or after the new name was first seen.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +24,7 @@ def reading(step):
 
 stream = [reading(step) for step in range(1300)]
 curves = {}
-for name, renames in (("nothing done", False), ("rename()", True)):
+for name, renames in (("without rename()", False), ("with rename()", True)):
     model, wrong = AROW(), []
     for step, (x, y) in enumerate(stream):
         if renames and step == 1000:
@@ -33,7 +32,7 @@ for name, renames in (("nothing done", False), ("rename()", True)):
         wrong.append(model.predict_one(x) != y)
         model.learn_one(x, y)
     curves[name] = wrong
-    print(f"{name:14} error of the next 50 instances {np.mean(wrong[1000:1050]):.2f}, {len(model.features)} features")
+    print(f"{name:16} error of the next 50 instances {np.mean(wrong[1000:1050]):.2f}, {len(model.features)} features")
 
 # %%
 
@@ -41,6 +40,6 @@ figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 for name, wrong in curves.items():
     ax.plot(range(900, 1200), np.cumsum(wrong[900:1200]), label=name)
 ax.axvline(1000, color="0.8", zorder=0)
-ax.set(xlabel="instance", ylabel="wrong answers since instance 900")
+ax.set(xlabel="instance", ylabel="errors since instance 900")
 ax.legend(frameon=False)
 plt.show()

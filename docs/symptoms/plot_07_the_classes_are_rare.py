@@ -2,9 +2,9 @@
 The classes are rare
 ====================
 
-One reading in forty is a fault. A learner that wants few errors answers "fine" nearly always; you would rather have
-ten false alarms than one fault missed. Say so with ``costs`` or ``objective``: the answers follow, the
-probabilities stay as they are.
+One reading in forty is a fault. A learner that minimises errors nearly always predicts "fine", but you would accept
+ten false alarms to catch one more fault. Set ``costs`` or ``objective``: the predicted labels change, the
+probabilities do not.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ def reading():
 
 stream = [reading() for _ in range(4000)]
 ways = {
-    "as it comes": {},
-    "costs: a missed fault counts ten times": {"costs": {"fault": 10.0}},
+    "default": {},
+    "costs: a missed fault costs ten times": {"costs": {"fault": 10.0}},
     'objective="balanced"': {"objective": "balanced"},
 }
 rows = []
@@ -35,14 +35,14 @@ for name, rule in ways.items():
     result = prequential(AutoClassifier("fast", **rule), stream, positive="fault")
     scores = result.per_label()["fault"]
     rows.append((name, scores.recall, scores.precision))
-    print(f"{name:40} faults found {scores.recall:.0%}, alarms that are right {scores.precision:.0%}")
+    print(f"{name:40} faults found {scores.recall:.0%}, correct alarms {scores.precision:.0%}")
 
 # %%
 
 figure, ax = plt.subplots(figsize=(8, 2.8), layout="constrained")
 places = np.arange(len(rows))
 ax.barh(places - 0.2, [recall for _, recall, _ in rows], height=0.38, label="faults found")
-ax.barh(places + 0.2, [precision for _, _, precision in rows], height=0.38, label="alarms that are right")
+ax.barh(places + 0.2, [precision for _, _, precision in rows], height=0.38, label="correct alarms")
 ax.set(yticks=places, yticklabels=[name for name, *_ in rows], xlim=(0, 1))
 ax.invert_yaxis()
 ax.legend(frameon=False, loc="lower right")

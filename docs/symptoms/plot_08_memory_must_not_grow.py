@@ -2,8 +2,8 @@
 Memory must not grow
 ====================
 
-Session identifiers, user names, words with typing errors: new features keep coming and most are never seen
-again. ``max_features`` bounds what a learner keeps; ``evict`` says which feature makes room.
+Session identifiers, user names, misspelled words: new features keep appearing and most are never seen again.
+``max_features`` bounds the number of features that a learner keeps; ``evict`` chooses which one to drop.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ def instance(k):
 
 models = {
     "no bound": AROW(),
-    "500 features, the oldest goes": AROW(max_features=500, evict="oldest"),
-    "500 features, the lightest goes": AROW(max_features=500, evict="lightest"),
+    "500 features, evict the oldest": AROW(max_features=500, evict="oldest"),
+    "500 features, evict the lightest": AROW(max_features=500, evict="lightest"),
 }
 sizes = {name: [] for name in models}
 errors = dict.fromkeys(models, 0)

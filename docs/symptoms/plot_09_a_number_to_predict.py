@@ -2,8 +2,8 @@
 A number to predict
 ===================
 
-A soft sensor: the quality of a product is measured in the laboratory, what the plant measures is there at once. Sensors
-fall silent in groups. ``AutoRegressor`` is the learner to start with; it needs no tuning either.
+A soft sensor: the laboratory measures the quality of a product later, the plant's own readings are available at once.
+Sensors fall silent in groups. Start with ``AutoRegressor``; it needs no tuning either.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ quality = 50.0 + 8.0 * np.nanmean(scaled, axis=1) + np.random.default_rng(0).nor
 stream = list(zip(made.rows(), quality.tolist(), strict=True))
 
 # %%
-# Every learner predicts a reading first and learns its number afterwards.
+# Each learner predicts a reading first and then learns its target.
 
 models = {
     "AutoRegressor": AutoRegressor(),

@@ -2,9 +2,8 @@
 How sure is it?
 ===============
 
-A prediction that is off by 1 today may be off by 5 tomorrow, when half of the sensors fell silent. An interval says
-so: ``predict_interval_one`` gives the bounds that hold the target in 90 % of the cases, and goes on holding 90 %
-while sensors are out.
+A prediction that is off by 1 today may be off by 5 tomorrow, when half of the sensors are silent. An interval shows
+it: ``predict_interval_one`` returns bounds that contain the target in 90 % of the cases, also while sensors are out.
 """
 
 # %%
@@ -25,8 +24,8 @@ for step in range(3000):
     rows.append((x, float(20.0 + v @ [1, 1, 1, 3, 2, 1] + rng.normal())))
 
 # %%
-# `AutoRegressor` measures intervals of 90 % as it learns. Every other learner does so when it is made with
-# ``coverages=(.9,)``, or with several of them.
+# `AutoRegressor` maintains 90 % intervals as it learns. Every other learner does so if constructed with
+# ``coverages=(.9,)``; several coverages are possible.
 
 model = varifold.AutoRegressor()
 result = varifold.evaluate.prequential(model, rows, predictions=True)
@@ -36,8 +35,8 @@ for name, part in (("before", slice(100, 1200)), ("during", slice(1200, 2000)), 
     print(f"{name:7} {covered[part].mean():.1%} of the targets inside, mean width {(high - low)[part].mean():.1f}")
 
 # %%
-# The width is a multiple of the error that is expected of the features that are present. That is learned from the
-# errors made before: at the start of the first outage the band follows the errors, later it begins wider.
+# The width is a multiple of the error expected with the features that are present, learned from past errors. At the
+# start of the first outage the band follows the errors; later it starts wider.
 
 at, error = np.arange(20, len(y)), y[20:] - result.predictions.answers[20:]
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
@@ -45,11 +44,11 @@ ax.axvspan(1200, 2000, color="0.93")
 for bound in (low, high):
     ax.plot(at, (bound - result.predictions.answers)[20:], color="#56B4E9", linewidth=0.8)
 ax.plot(at, error, ".", color="#0072B2", markersize=1.5)
-ax.set(xlabel="instance", ylabel="error, and the interval of 90 %", ylim=(-15, 15))
+ax.set(xlabel="instance", ylabel="error and 90 % interval", ylim=(-15, 15))
 plt.show()
 
 # %%
-# One answer, with all sensors and with the gateway down:
+# One prediction, with all sensors and with the gateway down:
 
 whole = {f"sensor {j}": 0.5 for j in range(6)}
 for x in (whole, {name: value for name, value in whole.items() if name < "sensor 3"}):
@@ -57,8 +56,8 @@ for x in (whole, {name: value for name, value in whole.items() if name < "sensor
     print(f"{len(x)} sensors: {model.predict_one(x):.1f}, between {interval.low:.1f} and {interval.high:.1f}")
 
 # %%
-# A classifier gives a set of labels. Unsure means more than one of them, and an empty set means that this answer is
-# among the least sure of a learner that is right more often than was asked for.
+# A classifier predicts a set of labels. More than one label means that it is unsure. An empty set marks one of the least
+# certain predictions of a learner that is right more often than the requested coverage.
 
 classifier = varifold.AutoClassifier(budget="fast", coverages=(0.8, 0.95))
 for x, target in rows:
@@ -67,7 +66,7 @@ for x in (dict.fromkeys(whole, -1.0), dict.fromkeys(whole, 0.2), {"sensor 0": 0.
     print(len(x), "sensors:", *(sorted(classifier.predict_set_one(x, coverage)) for coverage in (0.8, 0.95)))
 
 # %%
-# Three things to know. The coverage is a share over the stream, also within a few hundred rows, not a promise for one
-# instance. Errors are measured when a target is learned, with what the learner knows then: where targets come late
-# and the stream moves on in the meantime, the answers given before were worse, and so is their coverage. And a
-# coverage cannot be added later: the learner counts while it learns.
+# Three limits. Coverage is a share over the stream, and over a few hundred rows of it; it is no promise for a single
+# instance. Errors are measured when a target is learned, with the learner's state at that time: if targets arrive late
+# and the stream drifts meanwhile, the predictions made earlier were worse, and so was their coverage. A coverage cannot
+# be added later, because the learner counts errors while it learns.

@@ -1,9 +1,9 @@
 """
-Who carries weight
-==================
+Which expert contributes
+========================
 
-The default learner runs several kinds of learner side by side. Its report says which of them it trusts, which
-features matter and what changed; ``explain_one`` says what spoke for a single answer.
+The default learner runs several kinds of learner at once. Its report shows their weights, which features matter and
+what changed; ``explain_one`` shows the contributions to a single prediction.
 """
 
 import matplotlib.pyplot as plt
@@ -31,15 +31,15 @@ ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# One answer, explained:
+# One prediction, explained:
 
 x = made.rows()[-1]
-print("answer:", model.predict_one(x), "truth:", made.labels[-1])
+print("prediction:", model.predict_one(x), "truth:", made.labels[-1])
 parts = model.explain_one(x)
 most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:8]
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.barh([str(name) for name, _ in most][::-1], [part for _, part in most][::-1])
 ax.axvline(0, color="0.3", linewidth=0.8)
-ax.set(xlabel=f"speaks for {model.predict_one(x)!r} (right) or against it")
+ax.set(xlabel=f"evidence for {model.predict_one(x)!r} (right) or against it (left)")
 plt.show()

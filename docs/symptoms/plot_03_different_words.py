@@ -1,9 +1,9 @@
 """
-Every document has other words
-==============================
+Every document has different words
+==================================
 
-A document is a dict from words to counts. No vocabulary is built first: a word that was never seen is a new
-feature, a word that does not occur is absent and costs nothing.
+A document is a dict from words to counts. There is no vocabulary to build first: an unseen word is a new feature, and
+a word that does not occur is absent and costs nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ topics = {"sport": 0, "politics": 1500}
 
 
 def document():
-    """Common words come by Zipf's law; a few rarer ones belong to the topic, and new words keep coming."""
+    """Draw common words by Zipf's law and a few rarer words of the topic; new words keep appearing."""
     topic = str(draw.choice(list(topics)))
     common = np.minimum(draw.zipf(1.2, size=25), 20_000)
     own = 20_000 + topics[topic] + draw.integers(0, 2500, size=4)
@@ -28,13 +28,12 @@ stream = [document() for _ in range(2500)]
 print(list(stream[0][0])[:6], "...")
 
 # %%
-# Values that are always 1 carry nothing but their presence, so the linear learner takes them as they are
-# (``scale="none"``).
+# A value that is always 1 only marks presence, so the linear learner uses it unscaled (``scale="none"``).
 
 models = {"auto": AutoClassifier(), "arow": AROW(scale="none"), "nb3": NB3(), "orf3v": ORF3V()}
 results = {name: prequential(model, stream, curve_points=25) for name, model in models.items()}
 for name, result in results.items():
-    print(f"{name:6} error {result.cer:.3f}  {result.us_per_instance:6.1f} us a document  {result.names:,} words")
+    print(f"{name:6} error {result.cer:.3f}  {result.us_per_instance:6.1f} us per document  {result.names:,} words")
 
 # %%
 

@@ -1,9 +1,8 @@
 """
-Labels come a day late
-======================
+Labels arrive a day late
+========================
 
-The machine is inspected once a day. A reading has to be answered at once; its label arrives 500 readings
-later.
+The machine is inspected once a day. Each reading needs a prediction at once; its label arrives 500 readings later.
 """
 
 import matplotlib.pyplot as plt
@@ -16,19 +15,19 @@ made = plant(n=3000, seed=4)
 stream = list(zip(made.rows(), made.labels, strict=True))
 
 # %%
-# ``delay`` is a number, the name of a column that holds it, or a function. A label that never comes is ``None``.
+# ``delay`` is a number, the name of a column that holds it, or a function. A label that never arrives is ``None``.
 
 results = {
     f"{delay} readings late": prequential(AutoClassifier("fast"), stream, delay=delay, curve_points=30)
     for delay in (0, 100, 500)
 }
 half = [(x, y if k % 2 else None) for k, (x, y) in enumerate(stream)]
-results["every second one never comes"] = prequential(AutoClassifier("fast"), half, curve_points=30)
+results["every second label missing"] = prequential(AutoClassifier("fast"), half, curve_points=30)
 for name, result in results.items():
     print(f"{name:30} error {result.cer:.3f} over {result.scored:,} scored")
 
 # %%
-# In production the queue is yours or the server's: predict, keep the instance, learn when the label is there.
+# In production, you or the server keep the queue: predict, store the instance, learn when its label arrives.
 
 model, waiting = AutoClassifier("fast"), {}
 for k, (x, _) in enumerate(stream[:1000]):
@@ -36,7 +35,7 @@ for k, (x, _) in enumerate(stream[:1000]):
     waiting[k] = x
     if k >= 500:
         model.learn_one(waiting.pop(k - 500), stream[k - 500][1])
-print(f"{model.steps} learned, {len(waiting)} wait")
+print(f"{model.steps} learned, {len(waiting)} waiting")
 
 # %%
 
