@@ -1,9 +1,9 @@
 """Do intervals and sets of labels hold the truth as often as was asked for, inside outages and after drift too?
 
-    python -m benchmarks.intervals [--task numbers|labels|both] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
+    python -m benchmarks.intervals [--task regression|labels|both] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
 
-Predict, then learn, over the streams of `benchmarks.regressors` (numbers) and six data sets of VARIFOLD_DATA (labels),
-each as it is and under five scenarios. One line per stream and scenario: coverage; the smallest and largest coverage of
+Predict, then learn, over the streams of `benchmarks.regressors` (regression) and six data sets of VARIFOLD_DATA
+(labels), each as it is and under five scenarios. One line per stream and scenario: coverage; the smallest and largest coverage of
 any 500 consecutive rows, of those inside the outage, and of the 500 rows after each drift; the share of infinite
 intervals (of sets that hold all labels, and of empty ones); and the mean width and the interval score,
 
@@ -82,7 +82,7 @@ def within(covered: Bools, data: str, scenario: str) -> dict[str, list[float]]:
 # ---------------------------------------------------------------- one cell
 
 
-def numbers(model: str, data: str, scenario: str, seed: int, rows: int, coverage: float) -> dict[str, Any]:
+def regression(model: str, data: str, scenario: str, seed: int, rows: int, coverage: float) -> dict[str, Any]:
     made = number_rows(data, scenario, seed, rows)
     y = np.array([target for _, target in made])
     block = varifold.to_block([x for x, _ in made], y.tolist(), numeric=True)
@@ -153,10 +153,10 @@ def line(name: str, cells: list[dict[str, Any]], shown: tuple[str, ...], marked:
 
 
 def table(task: str, args: argparse.Namespace) -> None:
-    cell, names = (numbers, tuple(STREAMS)) if task == "numbers" else (labels, LABELS)
+    cell, names = (regression, tuple(STREAMS)) if task == "regression" else (labels, LABELS)
     names = tuple(args.data.split(",")) if args.data else names
-    shown = ("infinite", "width", "score") if task == "numbers" else ("accuracy", "size", "empty", "all", "labels")
-    model = args.model or ("autoregressor" if task == "numbers" else "auto:budget=fast")
+    shown = ("infinite", "width", "score") if task == "regression" else ("accuracy", "size", "empty", "all", "labels")
+    model = args.model or ("autoregressor" if task == "regression" else "auto:budget=fast")
     heads = "".join(f"{head:>8}" for head in shown)
     print(f"{model:28} {'coverage':11}  {'any window':11}  {'outage':11}  {'after drift':11} {heads}")
     whole: list[dict[str, Any]] = []
@@ -170,14 +170,14 @@ def table(task: str, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", choices=("numbers", "labels", "both"), default="both")
+    parser.add_argument("--task", choices=("regression", "labels", "both"), default="both")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--coverage", type=float, default=0.9)
     parser.add_argument("--data", default="", help="streams, separated by commas; all of the task when not given")
     parser.add_argument("--model", default="", help="a learner by name, as in varifold run")
     args = parser.parse_args()
-    for task in ("numbers", "labels") if args.task == "both" else (args.task,):
+    for task in ("regression", "labels") if args.task == "both" else (args.task,):
         table(task, args)
 
 

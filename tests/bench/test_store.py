@@ -10,7 +10,7 @@ import pytest
 
 from varifold.bench import Cell, Outcome, Store
 from varifold.errors import DataError
-from varifold.evaluate import NUMBER_METRICS
+from varifold.evaluate import REGRESSION_METRICS
 
 CELL = Cell("german", "vfs:0.5", True, "none", "olvf", "", 0)
 FACTS = {"code": "abc", "git": None}
@@ -95,7 +95,7 @@ def test_a_store_of_the_first_format_is_read(tmp_path):
         store.put(CELL, outcome(), FACTS)
         for statement in (
             *("outcome RENAME COLUMN overrides TO told", "failure RENAME COLUMN overrides TO told"),
-            *(f"outcome DROP COLUMN {name}" for name in ("auroc", "auprc", "loss_curve", *NUMBER_METRICS[:-1])),
+            *(f"outcome DROP COLUMN {name}" for name in ("auroc", "auprc", "loss_curve", *REGRESSION_METRICS[:-1])),
             "outcome DROP COLUMN uncertainty",
         ):
             store._db.execute(f"ALTER TABLE {statement}")
@@ -114,7 +114,7 @@ def test_a_store_of_the_second_format_is_read(tmp_path):
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         store.put(CELL, outcome(), FACTS)
-        for name in (*NUMBER_METRICS[:-1], "uncertainty"):
+        for name in (*REGRESSION_METRICS[:-1], "uncertainty"):
             store._db.execute(f"ALTER TABLE outcome DROP COLUMN {name}")
         store._db.execute("PRAGMA user_version = 2")
     with Store(path) as store:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from tests.oracles.additive import Feature
-from tests.oracles.harness import ONE, NumberSurroundings
+from tests.oracles.harness import ONE, RegressionSurroundings
 
 Pairs = dict[Any, tuple[float, float]]
 """Raw and scaled value by name."""
 
 
-class AdditiveSurroundings(NumberSurroundings):
+class AdditiveSurroundings(RegressionSurroundings):
     """Shows the rule the values as given beside the scaled ones."""
 
     def presented(self, found: Any, w: float, commit: bool) -> Any:

@@ -297,7 +297,7 @@ def follow(learner: Any, twin: Any, rows: Iterable[Any], tolerance: float = 1e-9
     return around
 
 
-class NumberSurroundings(Surroundings):
+class RegressionSurroundings(Surroundings):
     """What surrounds a rule of regression: all targets are kept, and their mean answers where no feature is known.
 
     The rule has ``score(x)``, the deviation from the mean; ``learn(x, y, w, fresh, mean, deviation)``, where mean and
@@ -347,7 +347,7 @@ def numbered(rows: Iterable[Any]) -> list[Any]:
 
 
 def follow_numbers(
-    learner: Any, rule: Any, rows: Iterable[Any], tolerance: float = 1e-9, around: Any = NumberSurroundings
+    learner: Any, rule: Any, rows: Iterable[Any], tolerance: float = 1e-9, around: Any = RegressionSurroundings
 ) -> Any:
     """Walk the rows (x, y, w) with both and compare every prediction, before it is learned, and every weight."""
     plain = around(rule, learner)

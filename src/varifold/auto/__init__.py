@@ -2,6 +2,6 @@
 
 from varifold.auto.classifier import AutoClassifier
 from varifold.auto.regressor import AutoRegressor
-from varifold.auto.report import AutoReport, Change, Drift, ExpertState, NumberReport
+from varifold.auto.report import AutoReport, Change, Drift, ExpertState, RegressionReport
 
-__all__ = ["AutoClassifier", "AutoRegressor", "AutoReport", "Change", "Drift", "ExpertState", "NumberReport"]
+__all__ = ["AutoClassifier", "AutoRegressor", "AutoReport", "Change", "Drift", "ExpertState", "RegressionReport"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 from varifold._engine.regression_model import RegressionModel
 from varifold.auto._regression import AutoRegression
-from varifold.auto.report import NumberReport, changes, risen_number
+from varifold.auto.report import RegressionReport, changes, risen_number
 from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
 from varifold.base.files import Arrays
@@ -140,7 +140,7 @@ class AutoRegressor(VaryingRegressor):
         return instances_of(arrays, f"model.{names.index('window forest')}.window")
 
     @undisturbed
-    def report(self, most: int = 8, predicted: Any = None) -> NumberReport:
+    def report(self, most: int = 8, predicted: Any = None) -> RegressionReport:
         """Which experts carry weight now and over time, which features matter, what changed recently.
 
         `predicted`: instances predicted since the last one was learned, see `AutoClassifier.report`.
@@ -152,7 +152,7 @@ class AutoRegressor(VaryingRegressor):
         error, usual, deviation, answers = model.error_means()
         risen = risen_number(answers, error, usual, deviation)
         heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
-        return NumberReport(
+        return RegressionReport(
             steps=self.steps,
             experts=model.expert_weights(),
             history_steps=steps,

@@ -147,7 +147,7 @@ class AutoReport:
 
 
 @dataclass(frozen=True)
-class NumberReport(AutoReport):
+class RegressionReport(AutoReport):
     """A regressor's own account; `recent` is empty."""
 
     typical_error: float = math.nan

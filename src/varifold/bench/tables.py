@@ -14,7 +14,7 @@ from varifold.base.plugins import entry_points_of, from_entry_point
 from varifold.bench.published import read_published
 from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, Variant
 from varifold.errors import DataError, UnknownNameError
-from varifold.evaluate import METRICS, NUMBER_METRICS
+from varifold.evaluate import METRICS, REGRESSION_METRICS
 
 __all__ = ["GROUP", "find_table", "table_names", "tables"]
 
@@ -136,7 +136,7 @@ def _from_file(path: Path, name: str) -> Table:
 
 _NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
 """What each part of a table's file has to say."""
-_KNOWN = sorted({*METRICS, *NUMBER_METRICS, "seconds"})
+_KNOWN = sorted({*METRICS, *REGRESSION_METRICS, "seconds"})
 """Metrics that a table can show."""
 _PARTS: dict[str, type[Any]] = {"setting": Setting, "data": Data, "method": Method, "variant": Variant}
 _KINDS: dict[Any, tuple[type, str]] = {

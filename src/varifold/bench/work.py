@@ -15,7 +15,7 @@ from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
 from varifold.bench.sources import Stream, stream_of
 from varifold.errors import VarifoldError
-from varifold.evaluate import NUMBER_METRICS, NumberResult, prequential
+from varifold.evaluate import REGRESSION_METRICS, RegressionResult, prequential
 from varifold.evaluate.metrics import Floats
 from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
@@ -40,9 +40,9 @@ def measure(cell: Cell) -> Outcome:
     learner = spec()
     result = prequential(learner, stream.prepared, positive=_positive(stream), curve_points=CURVE_POINTS)
     known, weighted = _size(learner)
-    numeric = isinstance(result, NumberResult)
+    numeric = isinstance(result, RegressionResult)
     curve = result.curve
-    copied: dict[str, Any] = {n: getattr(result, n, math.nan) for n in (*_COPIED, *NUMBER_METRICS[:-1])}
+    copied: dict[str, Any] = {n: getattr(result, n, math.nan) for n in (*_COPIED, *REGRESSION_METRICS[:-1])}
     return Outcome(
         **copied,
         errors=0 if numeric else result.errors,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from varifold.base.learner import is_regressor
-from varifold.checks import answering, doors, numbers, spaces, uncertainty
+from varifold.checks import answering, doors, regression, spaces, uncertainty
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
@@ -35,15 +35,15 @@ OF_CLASSIFIERS: tuple[Check, ...] = (
 )
 
 OF_REGRESSORS: tuple[Check, ...] = (
-    numbers.check_cold_start,
-    numbers.check_plain_predictions,
-    numbers.check_empty_instance,
-    numbers.check_targets,
-    numbers.check_target_types,
-    numbers.check_constant_target,
-    numbers.check_units,
-    numbers.check_extreme_targets,
-    numbers.check_learns,
+    regression.check_cold_start,
+    regression.check_plain_predictions,
+    regression.check_empty_instance,
+    regression.check_targets,
+    regression.check_target_types,
+    regression.check_constant_target,
+    regression.check_units,
+    regression.check_extreme_targets,
+    regression.check_learns,
 )
 
 ALWAYS: tuple[Check, ...] = (
@@ -71,7 +71,7 @@ SECOND_DOOR = ("learn_many", "predict_learn_many")
 
 EXPLANATIONS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (answering.check_explanation, ("explain_one", "margins_one")),
-    (numbers.check_explanation, ("explain_one", "features")),
+    (regression.check_explanation, ("explain_one", "features")),
 )
 
 WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
@@ -113,7 +113,7 @@ def yield_checks(learner: Any) -> Iterator[Check]:
         if all(hasattr(learner, ability) for ability in abilities):
             yield check
     if getattr(getattr(learner, "traits", None), "uses_values", True):
-        yield numbers.check_string_columns if numeric else spaces.check_string_columns
+        yield regression.check_string_columns if numeric else spaces.check_string_columns
     if spaces.takes_bound(learner):
         yield spaces.check_bounded_memory
 

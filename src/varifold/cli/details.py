@@ -13,7 +13,7 @@ from varifold.cli.answers import check_format, open_writer
 from varifold.cli.output import named, number, shorten, table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import ParameterError
-from varifold.evaluate import NumberResult, Result, Summary
+from varifold.evaluate import RegressionResult, Result, Summary
 from varifold.evaluate.periods import PERIODS
 
 _MOST = 20
@@ -129,7 +129,7 @@ def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
     return found
 
 
-def _importance_page(result: Result | NumberResult) -> str:
+def _importance_page(result: Result | RegressionResult) -> str:
     rows = []
     is_label = isinstance(result, Result)
     for name, each in list(result.importances.items())[:_MOST]:
@@ -154,7 +154,7 @@ def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
     print(f"picture written to {args.importances}", file=sys.stderr)
 
 
-def _period_page(result: Result | NumberResult) -> str:
+def _period_page(result: Result | RegressionResult) -> str:
     shown = _PERIOD if isinstance(result, Result) else _NUMBER_PERIOD
     rows = [[p.name, f"{p.instances:,}", *(number(getattr(p, name)) for name in shown)] for p in result.periods]
     return table(["period", "instances", *(_heading(name) for name in shown)], rows)

@@ -9,7 +9,7 @@ from typing import Any
 from varifold.base.spec import ModelSpec
 from varifold.cli import details, source, uncertainty
 from varifold.cli.output import number, plural, print_csv, print_json, table
-from varifold.evaluate import NumberResult, Summary
+from varifold.evaluate import RegressionResult, Summary
 from varifold.evaluate.metrics import METRICS
 
 _SHOWN = tuple(name for name in METRICS if name not in ("majority_cer", "us_per_instance"))
@@ -37,7 +37,7 @@ def facts_of(
     params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
     found = {
         "model": spec.name,
-        "task": "regression" if isinstance(first, NumberResult) else "classification",
+        "task": "regression" if isinstance(first, RegressionResult) else "classification",
         "params": {k: v if isinstance(v, _PLAIN) else str(v) for k, v in params.items()},
         "data": given.name,
         "scenario": args.scenario,
@@ -63,8 +63,8 @@ def facts_of(
         "versions": _versions(),
     }
     about |= uncertainty.facts(summary)
-    if isinstance(first, NumberResult):
-        return found | {"lowest": first.lowest, "highest": first.highest} | about | _number_metrics(summary) | costs
+    if isinstance(first, RegressionResult):
+        return found | {"lowest": first.lowest, "highest": first.highest} | about | _regression_metrics(summary) | costs
     return found | {"classes": len(first.labels), "labels": first.labels} | about | _label_metrics(summary) | costs
 
 
@@ -77,7 +77,7 @@ def _label_metrics(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _number_metrics(summary: Summary) -> dict[str, Any]:
+def _regression_metrics(summary: Summary) -> dict[str, Any]:
     metrics = summary.metrics()
     return {name: metrics[name] for name in _NUMBERS_SHOWN} | {
         "quantile": summary.results[0].quantile,

@@ -11,7 +11,7 @@ import numpy as np
 from varifold.base.spec import ModelSpec
 from varifold.cli.numbers import share
 from varifold.errors import ParameterError
-from varifold.evaluate import NumberResult, Summary
+from varifold.evaluate import RegressionResult, Summary
 from varifold.evaluate.predictions import column_names
 
 _LABELS = {
@@ -59,7 +59,7 @@ def asked(args: argparse.Namespace) -> tuple[float, ...]:
 
 
 def _scores(result: Any) -> list[Any]:
-    return list(result.intervals if isinstance(result, NumberResult) else result.sets)
+    return list(result.intervals if isinstance(result, RegressionResult) else result.sets)
 
 
 def facts(summary: Summary) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def facts(summary: Summary) -> dict[str, Any]:
             spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
             measured[field.name] = {"mean": float(values.mean()), "std": spread}
         found.append({"coverage": scores[0].coverage, **measured})
-    return {"intervals" if isinstance(summary.results[0], NumberResult) else "sets": found}
+    return {"intervals" if isinstance(summary.results[0], RegressionResult) else "sets": found}
 
 
 def shown(facts: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:

@@ -15,7 +15,7 @@ from varifold.streams import Batch
 from varifold.streams.clock import parse_time
 from varifold.streams.readers.missing import is_missing
 
-__all__ = ["PERIODS", "NumberPeriod", "NumberPeriods", "Period", "Periods"]
+__all__ = ["PERIODS", "Period", "Periods", "RegressionPeriod", "RegressionPeriods"]
 
 NO_TIME = "(no time)"
 PERIODS: dict[str, Callable[[datetime], str]] = {
@@ -53,7 +53,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class NumberPeriod:
+class RegressionPeriod:
     """The part of a regressor's run that fell into one period."""
 
     name: str
@@ -171,7 +171,7 @@ class Periods(_Named):
         return [sums.period(name, labels, positive) for name, sums in self.sums.items()]
 
 
-class NumberPeriods(_Named):
+class RegressionPeriods(_Named):
     """The same for a regressor."""
 
     def __init__(self, by: str | int) -> None:
@@ -189,10 +189,10 @@ class NumberPeriods(_Named):
                 count[1] += 1
                 sums += (abs(errors[i]), errors[i] ** 2, abs(by_mean[i]))
 
-    def results(self) -> list[NumberPeriod]:
+    def results(self) -> list[RegressionPeriod]:
         """The metrics of every period."""
         found = []
         for name, (instances, scored) in self.counts.items():
             absolute, squared, mean = (self.sums[name] / scored if scored else np.full(3, np.nan)).tolist()
-            found.append(NumberPeriod(name, instances, scored, absolute, squared**0.5, mean))
+            found.append(RegressionPeriod(name, instances, scored, absolute, squared**0.5, mean))
         return found

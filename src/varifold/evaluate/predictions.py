@@ -12,7 +12,7 @@ from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.streams import Batch
 
-__all__ = ["NumberPredictions", "Predictions", "answered", "joined", "joined_numbers"]
+__all__ = ["Predictions", "RegressionPredictions", "answered", "joined", "joined_numbers"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class NumberPredictions:
+class RegressionPredictions:
     """Predictions of a regressor for consecutive instances, each given before its target was learned."""
 
     start: int
@@ -105,7 +105,7 @@ class NumberPredictions:
         return found
 
 
-def _place(found: Predictions | NumberPredictions, i: int) -> dict[str, Any]:
+def _place(found: Predictions | RegressionPredictions, i: int) -> dict[str, Any]:
     """Where an answer stands in the stream: its row, and its id and time where there are any."""
     place: dict[str, Any] = {"row": found.start + i + 1}
     if found.ids is not None:
@@ -125,9 +125,9 @@ def _all(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if parts and all(part is not None for part in parts) else None
 
 
-def joined_numbers(parts: Sequence[NumberPredictions]) -> NumberPredictions:
+def joined_numbers(parts: Sequence[RegressionPredictions]) -> RegressionPredictions:
     """All parts as one."""
-    return NumberPredictions(
+    return RegressionPredictions(
         start=0,
         truth=np.concatenate([np.zeros(0), *(part.truth for part in parts)]),
         answers=np.concatenate([np.zeros(0), *(part.answers for part in parts)]),

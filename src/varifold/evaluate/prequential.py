@@ -19,13 +19,13 @@ from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.evaluate.delayed_labels import Delay, DelayedLabels, Schedule
 from varifold.evaluate.importances import ROWS, ImportanceTracker, importances_of, tracker_of
 from varifold.evaluate.metrics import Bools, Floats, Ints, Majority, Tally
-from varifold.evaluate.number_metrics import NumberTally, RunningMean
-from varifold.evaluate.periods import NumberPeriods, Periods
-from varifold.evaluate.predictions import NumberPredictions, Predictions, answered, joined, joined_numbers
-from varifold.evaluate.result import NumberResult, Result
-from varifold.evaluate.runners import Answers, number_runner_of, runner_of
+from varifold.evaluate.periods import Periods, RegressionPeriods
+from varifold.evaluate.predictions import Predictions, RegressionPredictions, answered, joined, joined_numbers
+from varifold.evaluate.regression_metrics import RegressionTally, RunningMean
+from varifold.evaluate.result import RegressionResult, Result
+from varifold.evaluate.runners import Answers, regression_runner_of, runner_of
 from varifold.evaluate.uncertainty import IntervalTally, SetTally
-from varifold.evaluate.windows import NumberWindows, Windows
+from varifold.evaluate.windows import RegressionWindows, Windows
 from varifold.streams import Batch
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.stream import batches_of
@@ -47,7 +47,9 @@ def prequential(
     curve_points: int = 200,
     progress: Callable[[int], None] | None = None,
 ) -> Any:
-    """Run a learner over a stream: predict, score, learn. A classifier gives a `Result`, a regressor a `NumberResult`.
+    """Run a learner over a stream: predict, score, learn.
+
+    A classifier returns a `Result`, a regressor a `RegressionResult`.
 
     Parameters
     ----------
@@ -107,10 +109,12 @@ def prequential(
     numeric = is_regressor(learner)
     run: _Run
     if numeric:
-        run = _NumberRun(learner, DelayedLabels(delay), start, NumberWindows(curve_points, _length(stream)), quantile)
+        run = _RegressionRun(
+            learner, DelayedLabels(delay), start, RegressionWindows(curve_points, _length(stream)), quantile
+        )
     else:
         run = _LabelRun(learner, DelayedLabels(delay), start, Windows(curve_points, _length(stream)))
-    run.periods = None if by is None else NumberPeriods(by) if numeric else Periods(by)
+    run.periods = None if by is None else RegressionPeriods(by) if numeric else Periods(by)
     run.keeps = predictions is True
     run.sink = predictions if callable(predictions) else None
     tracker = tracker_of(learner) if track == "permutation" else None
@@ -266,16 +270,16 @@ class _LabelRun(_Run):
         )
 
 
-class _NumberRun(_Run):
+class _RegressionRun(_Run):
     """An evaluation of a regressor."""
 
-    windows: NumberWindows
+    windows: RegressionWindows
 
     def __init__(
-        self, learner: Any, queue: DelayedLabels, scored_from: int, windows: NumberWindows, quantile: float
+        self, learner: Any, queue: DelayedLabels, scored_from: int, windows: RegressionWindows, quantile: float
     ) -> None:
-        super().__init__(number_runner_of(learner), queue, scored_from, windows)
-        self.tally = NumberTally(quantile)
+        super().__init__(regression_runner_of(learner), queue, scored_from, windows)
+        self.tally = RegressionTally(quantile)
         self.mean = RunningMean()
         self.intervals = IntervalTally(getattr(self.runner, "coverages", ()))
 
@@ -294,21 +298,21 @@ class _NumberRun(_Run):
         if names is not None:
             self.periods.add(names, scored, targets - answers, targets - mean)
 
-    def answered(self, batch: Batch, block: Block, start: int, answers: Floats) -> NumberPredictions:
+    def answered(self, batch: Batch, block: Block, start: int, answers: Floats) -> RegressionPredictions:
         bounds = self.runner.bounds if self.intervals.coverages else None
-        return NumberPredictions(
+        return RegressionPredictions(
             start, _targets(block).copy(), answers, batch.ids, batch.times, self.intervals.coverages, bounds
         )
 
-    def result(self, positive: Hashable) -> NumberResult:
+    def result(self, positive: Hashable) -> RegressionResult:
         numbers: dict[str, Any] = {**self.tally.scores(), **self._counts()}
-        return NumberResult(
+        return RegressionResult(
             **numbers,
             quantile=self.tally.quantile,
             scored=self.tally.scored,
             lowest=self.tally.lowest if self.tally.scored else float("nan"),
             highest=self.tally.highest if self.tally.scored else float("nan"),
-            curve=self.windows.number_curve(),
+            curve=self.windows.regression_curve(),
             periods=[] if self.periods is None else self.periods.results(),
             importances={} if self.tracker is None else self.tracker.table(),
             predictions=joined_numbers(self.kept) if self.keeps else None,

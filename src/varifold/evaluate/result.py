@@ -11,9 +11,9 @@ import numpy as np
 
 from varifold.base.importances import Importance
 from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
-from varifold.evaluate.number_metrics import NUMBER_METRICS
-from varifold.evaluate.periods import NumberPeriod, Period
-from varifold.evaluate.predictions import NumberPredictions, Predictions
+from varifold.evaluate.periods import Period, RegressionPeriod
+from varifold.evaluate.predictions import Predictions, RegressionPredictions
+from varifold.evaluate.regression_metrics import REGRESSION_METRICS
 from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 
@@ -169,7 +169,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class NumberCurve:
+class RegressionCurve:
     """A run of a regressor seen over time; every array has one entry per window; windows end at `at` instances."""
 
     at: Ints
@@ -196,7 +196,7 @@ class NumberCurve:
 
 
 @dataclass(frozen=True)
-class NumberResult:
+class RegressionResult:
     """One prequential run of a regressor.
 
     Instances before the first target was learned are not scored: there is nothing yet to predict from.
@@ -226,17 +226,17 @@ class NumberResult:
     lowest: float
     highest: float
     """Range of the targets scored."""
-    curve: NumberCurve
+    curve: RegressionCurve
     seconds: float
     """Time spent in the learner."""
     us_per_instance: float
     peak_memory: int | None
     """Largest resident size of the process so far in bytes, where the system reports it."""
-    periods: list[NumberPeriod] = field(default_factory=list)
+    periods: list[RegressionPeriod] = field(default_factory=list)
     """Metrics by period, when asked for."""
     importances: dict[Any, Importance] = field(default_factory=dict)
     """How much errors grow without each column, largest first, when tracked by permutation: over the last part."""
-    predictions: NumberPredictions | None = None
+    predictions: RegressionPredictions | None = None
     """Every prediction, when asked for."""
     intervals: list[IntervalScores] = field(default_factory=list)
     """How intervals did, one entry per coverage of the learner."""
@@ -244,14 +244,14 @@ class NumberResult:
     @property
     def metric_names(self) -> tuple[str, ...]:
         """Names of the metrics."""
-        return NUMBER_METRICS
+        return REGRESSION_METRICS
 
     def metrics(self) -> dict[str, float]:
         """The metrics by name."""
-        return {name: float(getattr(self, name)) for name in NUMBER_METRICS}
+        return {name: float(getattr(self, name)) for name in REGRESSION_METRICS}
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{name} {getattr(self, name):.4g}" for name in NUMBER_METRICS[:3])
+        shown = ", ".join(f"{name} {getattr(self, name):.4g}" for name in REGRESSION_METRICS[:3])
         return f"{self.instances:,} instances, {self.names:,} features: {shown}"
 
 
@@ -260,7 +260,7 @@ class Summary:
     """Several runs of one method: mean and standard deviation of every metric."""
 
     results: list[Any]
-    """`Result` or `NumberResult`, one per repeat."""
+    """`Result` or `RegressionResult`, one per repeat."""
     seeds: list[int]
     learner: Any
     """The learner as the first repeat left it."""

@@ -28,7 +28,7 @@ class Runner(Protocol):
         """Predict and learn as scheduled."""
 
 
-class NumberRunner(Protocol):
+class RegressionRunner(Protocol):
     """Runs one regressor over schedule after schedule and adds up the time spent in it."""
 
     seconds: float
@@ -43,10 +43,10 @@ def runner_of(learner: Any) -> Runner:
     return BlockRunner(learner) if hasattr(learner, "run_block") else DictRunner(learner)
 
 
-def number_runner_of(learner: Any) -> NumberRunner:
+def regression_runner_of(learner: Any) -> RegressionRunner:
     """The fastest way to run this regressor."""
     _check(learner, "regressor")
-    return NumberBlockRunner(learner) if hasattr(learner, "run_block") else NumberDictRunner(learner)
+    return RegressionBlockRunner(learner) if hasattr(learner, "run_block") else RegressionDictRunner(learner)
 
 
 def _check(learner: Any, kind: str) -> None:
@@ -59,7 +59,7 @@ def _check(learner: Any, kind: str) -> None:
         )
 
 
-class NumberBlockRunner:
+class RegressionBlockRunner:
     """Our regressors: the whole schedule in one native call."""
 
     def __init__(self, learner: Any) -> None:
@@ -84,7 +84,7 @@ class NumberBlockRunner:
         return found[old:]
 
 
-class NumberDictRunner:
+class RegressionDictRunner:
     """Any river regressor, or anything with its methods."""
 
     def __init__(self, learner: Any) -> None:

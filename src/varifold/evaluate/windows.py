@@ -8,7 +8,7 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats, Ints
-from varifold.evaluate.result import Band, Curve, NumberCurve
+from varifold.evaluate.result import Band, Curve, RegressionCurve
 from varifold.streams.scenarios._apply_mask import occurring
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
@@ -130,7 +130,7 @@ class Windows:
         }
 
 
-class NumberWindows(Windows):
+class RegressionWindows(Windows):
     """The same for a regressor: errors are absolute errors, losses squared ones; and intervals, if there are any."""
 
     def __init__(self, points: int, length: int | None) -> None:
@@ -169,10 +169,10 @@ class NumberWindows(Windows):
         count, low, high, covered = np.array(self.bands).T
         return Band(low=_share(low, count), high=_share(high, count), covered=_share(covered, count))
 
-    def number_curve(self) -> NumberCurve:
+    def regression_curve(self) -> RegressionCurve:
         """The curve at the ends of the windows."""
         errors, scored, losses, _ = self._sums()
-        return NumberCurve(
+        return RegressionCurve(
             mae=_share(errors.cumsum(), scored.cumsum()),
             window_mae=_share(errors, scored),
             rmse=np.sqrt(_share(losses.cumsum(), scored.cumsum())),

@@ -4,7 +4,7 @@ from varifold._engine.regression_model cimport RegressionModel, Target
 from varifold._engine.view cimport View
 from varifold.forest._window_trees cimport WindowTrees
 
-cdef class NumberTrees(WindowTrees):
+cdef class RegressionTrees(WindowTrees):
     cdef Target target             # statistics of all targets: their mean is the parent of every root
     cdef double typical            # absolute error, averaged as the losses are
     cdef double squares            # squared loss, averaged
@@ -24,4 +24,4 @@ cdef class NumberTrees(WindowTrees):
 
 
 cdef class WindowForestRegression(RegressionModel):
-    cdef readonly NumberTrees forest
+    cdef readonly RegressionTrees forest

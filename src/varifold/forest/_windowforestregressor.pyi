@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 from varifold._engine.regression_model import RegressionModel
 from varifold.forest._window_trees import WindowTrees
 
-class NumberTrees(WindowTrees):
+class RegressionTrees(WindowTrees):
     def dump(self, size: int) -> dict[str, NDArray[Any]]: ...
     def fill(self, arrays: dict[str, NDArray[Any]], capacity: int) -> None: ...
 
 class WindowForestRegression(RegressionModel):
-    forest: NumberTrees
+    forest: RegressionTrees
     def __init__(
         self,
         trees: int,

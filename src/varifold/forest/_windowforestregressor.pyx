@@ -32,7 +32,7 @@ cdef enum:
     SUM = 1       # of a bin
 
 
-cdef class NumberTrees(WindowTrees):
+cdef class RegressionTrees(WindowTrees):
     """Trees whose nodes go on averaging targets; the answer is the mean of the leaves', each smoothed by its parents'."""
 
     def __cinit__(self):
@@ -223,7 +223,7 @@ cdef class WindowForestRegression(RegressionModel):
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
                   uint64_t seed, Py_ssize_t numbers=0):
-        self.forest = NumberTrees(trees, window, columns, cuts, min_leaf, smoothing, seed, numbers, True)
+        self.forest = RegressionTrees(trees, window, columns, cuts, min_leaf, smoothing, seed, numbers, True)
         self.sees_empty = True
         self.prepares = True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.evaluate import NumberCurve, Summary
+from varifold.evaluate import RegressionCurve, Summary
 from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, set_title, trailing, write
 
 _RECENT = 10
@@ -24,7 +24,7 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
     plt = pyplot()
     curves = [r.curve for r in summary.results]
     points = min(len(c.at) for c in curves)
-    numeric = isinstance(curves[0], NumberCurve)
+    numeric = isinstance(curves[0], RegressionCurve)
     losses = np.array([(c.rmse if numeric else c.log_loss)[:points] for c in curves])
     rated = bool(np.isfinite(losses).any())
     banded = numeric and all(c.band is not None for c in curves)

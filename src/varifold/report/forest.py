@@ -10,14 +10,14 @@ import numpy as np
 
 from varifold.base.classifier import Name
 from varifold.errors import DataError
-from varifold.evaluate import NumberResult, Result
+from varifold.evaluate import RegressionResult, Result
 from varifold.forest import ORF3V
 from varifold.forest.orf3v import Floats
 from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pyplot, quiet, set_title, write
 
 
 def plot_importances(
-    result: Result | NumberResult, path: str | os.PathLike[str], title: str = "", top: int = 6
+    result: Result | RegressionResult, path: str | os.PathLike[str], title: str = "", top: int = 6
 ) -> None:
     """Importance of every feature over the stream, the `top` ones at its end in colour and by name.
 
@@ -49,7 +49,7 @@ def plot_importances(
     write(figure, path)
 
 
-def _unit(result: Result | NumberResult) -> str:
+def _unit(result: Result | RegressionResult) -> str:
     """What an importance is measured in."""
     if not result.importances:
         return "importance of the feature"

@@ -8,11 +8,11 @@ import numpy as np
 
 from varifold.evaluate.metrics import Floats, Ints
 
-NUMBER_METRICS = ("mae", "rmse", "r2", "mape", "pinball", "mean_mae", "us_per_instance")
+REGRESSION_METRICS = ("mae", "rmse", "r2", "mape", "pinball", "mean_mae", "us_per_instance")
 """Names of the metrics of regressors that repeats are summarised over."""
 
 
-class NumberTally:
+class RegressionTally:
     """Sums over the errors of the instances scored so far, and over their targets."""
 
     def __init__(self, quantile: float = 0.5) -> None:
@@ -52,7 +52,7 @@ class NumberTally:
     def scores(self) -> dict[str, float]:
         """All metrics; MAPE where every target was positive."""
         if not self.scored:
-            return dict.fromkeys(NUMBER_METRICS[:-1], float("nan"))
+            return dict.fromkeys(REGRESSION_METRICS[:-1], float("nan"))
         return {
             "mae": self.absolute / self.scored,
             "rmse": math.sqrt(self.squared / self.scored),

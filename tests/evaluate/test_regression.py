@@ -12,8 +12,8 @@ from sklearn import metrics
 import varifold
 from varifold import streams
 from varifold.errors import DataError, ParameterError, TargetError
-from varifold.evaluate import NUMBER_METRICS, NumberResult, prequential, repeat
-from varifold.evaluate.number_metrics import NumberTally
+from varifold.evaluate import REGRESSION_METRICS, RegressionResult, prequential, repeat
+from varifold.evaluate.regression_metrics import RegressionTally
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 4))
@@ -41,7 +41,7 @@ def by_hand(learner: Any, pairs: list[Any], delay: int = 0) -> tuple[list[float]
 def test_metrics_are_scikit_learns(delay: int) -> None:
     result = prequential(varifold.AROWRegressor(), PAIRS, delay=delay, quantile=0.8)
     truth, found, means = by_hand(varifold.AROWRegressor(), PAIRS, delay)
-    assert isinstance(result, NumberResult)
+    assert isinstance(result, RegressionResult)
     assert (result.instances, result.scored) == (300, 299 - delay)
     assert result.mae == pytest.approx(metrics.mean_absolute_error(truth, found), rel=1e-9)
     assert result.rmse == pytest.approx(metrics.root_mean_squared_error(truth, found), rel=1e-9)
@@ -50,11 +50,11 @@ def test_metrics_are_scikit_learns(delay: int) -> None:
     assert result.pinball == pytest.approx(metrics.mean_pinball_loss(truth, found, alpha=0.8), rel=1e-9)
     assert result.mean_mae == pytest.approx(metrics.mean_absolute_error(truth, means), rel=1e-9)
     assert (result.lowest, result.highest) == (min(truth), max(truth))
-    assert set(result.metrics()) == set(NUMBER_METRICS)
+    assert set(result.metrics()) == set(REGRESSION_METRICS)
 
 
 def test_mape_only_where_every_target_is_positive() -> None:
-    tally = NumberTally()
+    tally = RegressionTally()
     tally.add(np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.zeros(2))
     assert tally.scores()["mape"] == 0.25
     tally.add(np.array([0.0]), np.array([1.0]), np.zeros(1))
@@ -114,7 +114,7 @@ def test_the_wrong_task_is_refused() -> None:
 def test_repeats_are_summarised() -> None:
     block = varifold.to_block([x for x, _ in PAIRS], [y for _, y in PAIRS], numeric=True)
     summary = repeat(varifold.AROWRegressor, block, scenario="vfs:0.5", repeats=3)
-    assert summary.metric_names == NUMBER_METRICS
+    assert summary.metric_names == REGRESSION_METRICS
     assert summary.metrics()["mae"]["std"] > 0
     assert "mae" in str(summary)
 
