@@ -13,7 +13,7 @@ import pytest
 from joblib import register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
-from varifold.bench import Store, run
+from varifold.bench import ResultStore, run
 from varifold.bench.study import define, split_models, study_table
 from varifold.cli import main
 
@@ -196,7 +196,7 @@ def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
     assert "failed (1): bench_learners:Broken on synthetic, none: ZeroDivisionError: it broke" in shown.err
     assert "1 numbers" not in shown.out
     assert "1 number: ZeroDivisionError: it broke" in shown.out
-    with Store("varifold-bench.sqlite") as store:
+    with ResultStore("varifold-bench.sqlite") as store:
         assert len(store.outcomes(None)) == 1
         assert len(store.failures()) == 1
 
@@ -265,7 +265,7 @@ def test_several_processes_give_the_same_numbers(tmp_path):
     table = study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 3))
     found = []
     for jobs in (1, 2):
-        with Store(tmp_path / f"{jobs}.sqlite") as store:
+        with ResultStore(tmp_path / f"{jobs}.sqlite") as store:
             summary = run([table], store, jobs=jobs)
             assert (summary.ran, summary.already, summary.failures) == (6, 0, {})
             found.append({c: (o.cer, o.curve, o.stream_sha) for c, o in store.outcomes(None).items()})
@@ -274,7 +274,7 @@ def test_several_processes_give_the_same_numbers(tmp_path):
 
 def test_the_same_stream_for_every_learner(tmp_path):
     table = study_table("", define("synthetic", None, "olvf,arow", "vfs:0.5", 2))
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         run([table], store)
         streams = {(c.model, c.seed): o.stream_sha for c, o in store.outcomes(None).items()}
     assert streams["olvf", 0] == streams["arow", 0]
@@ -295,7 +295,7 @@ def test_any_registered_backend(tmp_path, capsys):
     for backend in (["--jobs", "1"], ["--jobs", "2", "--backend", "rounds"], ["--jobs", "2", "--backend", "threading"]):
         path = tmp_path / f"{len(seen)}.sqlite"
         assert main(["bench", "run", *common, *backend, "--store", str(path)]) == 0
-        with Store(path) as store:
+        with ResultStore(path) as store:
             seen.append({cell: outcome.cer for cell, outcome in store.outcomes(None).items()})
     assert len(seen[0]) == 20
     assert seen[0] == seen[1] == seen[2]

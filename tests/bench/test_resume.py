@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from varifold.bench.cell import TIMES
-from varifold.bench.store import Store
+from varifold.bench.store import ResultStore
 
 REPEATS = 10
 MODELS = "olvf,arow:covariance=full,gated:Gated"
@@ -111,8 +111,8 @@ def test_killed_and_started_again(tmp_path, whole, kill, more):
 def test_nothing_is_run_twice(tmp_path):
     path = tmp_path / "store.sqlite"
     assert start(tmp_path).wait() == 0
-    with Store(path) as store:
+    with ResultStore(path) as store:
         first = store.outcomes(None)
     assert start(tmp_path).wait() == 0
-    with Store(path) as store:
+    with ResultStore(path) as store:
         assert store.outcomes(None) == first, "times would differ"

@@ -8,9 +8,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from varifold.bench import Cell, Outcome, Store
+from varifold.bench import Cell, Outcome, ResultStore
 from varifold.errors import DataError
-from varifold.evaluate import REGRESSION_METRICS
 
 CELL = Cell("german", "vfs:0.5", True, "none", "olvf", "", 0)
 FACTS = {"code": "abc", "git": None}
@@ -46,9 +45,9 @@ def outcome(cer: float = 0.25) -> Outcome:
 
 
 def test_what_is_put_is_read_by_another_process_at_once(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         store.put(CELL, outcome(), FACTS)
-        with Store(tmp_path / "s.sqlite", write=False) as other:
+        with ResultStore(tmp_path / "s.sqlite", write=False) as other:
             found = other.outcomes("abc")
         assert list(found) == [CELL]
         assert found[CELL].cer == 0.25
@@ -59,7 +58,7 @@ def test_what_is_put_is_read_by_another_process_at_once(tmp_path):
 
 
 def test_any_version_takes_the_latest(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         store.put(CELL, outcome(0.2), FACTS)
         store.put(CELL, outcome(0.1), {**FACTS, "code": "newer"})
         assert store.outcomes(None)[CELL].cer == 0.1
@@ -68,7 +67,7 @@ def test_any_version_takes_the_latest(tmp_path):
 
 
 def test_an_outcome_replaces_a_failure(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         store.put_failure(CELL, "it broke", "abc")
         assert store.failures() == {CELL: "it broke"}
         store.put(CELL, outcome(), FACTS)
@@ -76,7 +75,7 @@ def test_an_outcome_replaces_a_failure(tmp_path):
 
 
 def test_a_version_for_each_model(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         other = replace(CELL, model="mine:Mine")
         store.put(CELL, outcome(), FACTS)
         store.put(other, outcome(), FACTS, "abc+1")
@@ -89,51 +88,21 @@ def test_a_version_for_each_model(tmp_path):
         assert store.failures() == {}
 
 
-def test_a_store_of_the_first_format_is_read(tmp_path):
+def test_a_store_of_another_format_is_rejected(tmp_path):
     path = tmp_path / "s.sqlite"
-    with Store(path) as store:
+    with ResultStore(path) as store:
         store.put(CELL, outcome(), FACTS)
-        for statement in (
-            *("outcome RENAME COLUMN overrides TO told", "failure RENAME COLUMN overrides TO told"),
-            *(f"outcome DROP COLUMN {name}" for name in ("auroc", "auprc", "loss_curve", *REGRESSION_METRICS[:-1])),
-            "outcome DROP COLUMN uncertainty",
-        ):
-            store._db.execute(f"ALTER TABLE {statement}")
-        store._db.execute("PRAGMA user_version = 1")
-    with Store(path) as store:
-        found = store.outcomes("abc")
-        assert list(found) == [CELL]
-        assert found[CELL].cer == 0.25
-        assert math.isnan(found[CELL].auroc)
-        assert found[CELL].loss_curve == b""
-        store.put(replace(CELL, seed=1), outcome(), FACTS)
-        assert_like(store.outcomes("abc")[replace(CELL, seed=1)], outcome())
-
-
-def test_a_store_of_the_second_format_is_read(tmp_path):
-    path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.put(CELL, outcome(), FACTS)
-        for name in (*REGRESSION_METRICS[:-1], "uncertainty"):
-            store._db.execute(f"ALTER TABLE outcome DROP COLUMN {name}")
         store._db.execute("PRAGMA user_version = 2")
-    with Store(path) as store:
-        assert math.isnan(store.outcomes("abc")[CELL].mae)
-        store.put(replace(CELL, seed=1), replace(outcome(), mae=2.5), FACTS)
-        assert store.outcomes("abc")[replace(CELL, seed=1)].mae == 2.5
+    content = path.read_bytes()
+    with pytest.raises(DataError, match="format 2, here 1"):
+        ResultStore(path)
+    assert path.read_bytes() == content
 
 
-def test_a_store_of_the_third_format_is_read(tmp_path):
-    path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.put(CELL, outcome(), FACTS)
-        store._db.execute("ALTER TABLE outcome DROP COLUMN uncertainty")
-        store._db.execute("PRAGMA user_version = 3")
-    with Store(path) as store:
-        assert store.outcomes("abc")[CELL].by_coverage == {}
-        covered = replace(outcome(), uncertainty='{"0.9": {"covered": 0.91}}')
-        store.put(replace(CELL, seed=1), covered, FACTS)
-        found = store.outcomes("abc")[replace(CELL, seed=1)]
+def test_metrics_by_coverage_come_back(tmp_path):
+    with ResultStore(tmp_path / "s.sqlite") as store:
+        store.put(CELL, replace(outcome(), uncertainty='{"0.9": {"covered": 0.91}}'), FACTS)
+        found = store.outcomes("abc")[CELL]
     assert found.value("covered@0.9") == 0.91
     assert math.isnan(found.value("covered@0.8"))
 
@@ -146,20 +115,20 @@ def assert_like(found, expected):
 
 def test_a_damaged_store_is_told_in_a_line(tmp_path):
     path = tmp_path / "s.sqlite"
-    with Store(path) as store:
+    with ResultStore(path) as store:
         for seed in range(200):
             store.put(replace(CELL, seed=seed), outcome(), FACTS)
     content = bytearray(path.read_bytes())
     content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
     path.write_bytes(content)
-    with Store(path) as store, pytest.raises(DataError, match="pass another --store"):
+    with ResultStore(path) as store, pytest.raises(DataError, match="pass another --store"):
         store.outcomes(None)
 
 
 PUT: list[int] = []
 
 
-def put_many(store: Store) -> None:
+def put_many(store: ResultStore) -> None:
     for seed in range(1, 1000):
         store.put(replace(CELL, seed=seed), outcome(), FACTS)
         PUT.append(seed + 1)
@@ -167,15 +136,15 @@ def put_many(store: Store) -> None:
 
 def test_a_full_disk_keeps_what_is_there(tmp_path):
     path = tmp_path / "s.sqlite"
-    with Store(path) as store:
+    with ResultStore(path) as store:
         store.put(CELL, outcome(), FACTS)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
-        with pytest.raises(DataError, match="is full; every outcome up to here is kept"):
+        with pytest.raises(DataError, match="is full; all outcomes so far are stored"):
             put_many(store)
         kept = len(store.outcomes("abc"))
         assert 1 < kept == PUT[-1]
-    with Store(path) as store:
+    with ResultStore(path) as store:
         assert len(store.outcomes("abc")) == kept
         store.put(replace(CELL, seed=5000), outcome(), FACTS)
     assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -185,19 +154,19 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("dear diary, " * 100)
     with pytest.raises(DataError, match="not a database"):
-        Store(path)
+        ResultStore(path)
     assert path.read_text().startswith("dear diary")
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE mine (x)")
     with pytest.raises(DataError, match="no store of this version"):
-        Store(other)
+        ResultStore(other)
     with pytest.raises(DataError, match="there is no store"):
-        Store(tmp_path / "nothing.sqlite", write=False)
+        ResultStore(tmp_path / "nothing.sqlite", write=False)
 
 
 def test_what_is_put_again_replaces_what_was_there(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+    with ResultStore(tmp_path / "s.sqlite") as store:
         store.put(CELL, outcome(0.2), FACTS)
         store.put(CELL, outcome(0.1), FACTS)
         assert store.outcomes("abc")[CELL].cer == 0.1

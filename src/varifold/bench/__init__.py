@@ -1,8 +1,8 @@
 """The papers' tables, run again: specifications as data, a store of outcomes, statistics."""
 
 from varifold.bench.cell import Cell, Outcome
-from varifold.bench.runner import Progress, Summary, plan, run
-from varifold.bench.store import Store
+from varifold.bench.runner import Progress, RunSummary, plan, run
+from varifold.bench.store import ResultStore
 from varifold.bench.table import Table
 from varifold.bench.tables import find_table, table_names, tables
 
@@ -10,8 +10,8 @@ __all__ = [
     "Cell",
     "Outcome",
     "Progress",
-    "Store",
-    "Summary",
+    "ResultStore",
+    "RunSummary",
     "Table",
     "find_table",
     "plan",

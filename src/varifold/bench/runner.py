@@ -13,12 +13,12 @@ from varifold.bench.backends import each
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.provenance import cell_code, environment
 from varifold.bench.sources import length
-from varifold.bench.store import Store
+from varifold.bench.store import ResultStore
 from varifold.bench.table import Table
 from varifold.bench.work import Failure, attempt
 from varifold.errors import ParameterError, UnknownNameError
 
-__all__ = ["Progress", "Summary", "missing_model", "plan", "run"]
+__all__ = ["Progress", "RunSummary", "missing_model", "plan", "run"]
 
 _SECONDS = 1.0
 
@@ -35,7 +35,7 @@ class Progress:
 
 
 @dataclass
-class Summary:
+class RunSummary:
     """What a run did."""
 
     wanted: int = 0
@@ -69,14 +69,14 @@ def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
 
 def run(
     tables: Iterable[Table],
-    store: Store,
+    store: ResultStore,
     *,
     repeats: int | None = None,
     jobs: int = 1,
     backend: str | None = None,
     older: bool = False,
     progress: Callable[[Progress], None] | None = None,
-) -> Summary:
+) -> RunSummary:
     """Run what the store does not hold yet.
 
     Parameters
@@ -101,7 +101,7 @@ def run(
     wanted = [cell for cell in wanted if cell.model not in unknown]
     held = store.outcomes(None if older else cell_code)
     todo = [cell for cell in wanted if cell not in held]
-    summary = Summary(len(wanted), len(wanted) - len(todo), unknown=unknown)
+    summary = RunSummary(len(wanted), len(wanted) - len(todo), unknown=unknown)
     clock = _Clock(held, todo, jobs)
     started = perf_counter()
     for cell, found in _results(todo, jobs, backend):

@@ -18,7 +18,7 @@ from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Prepared, prepare, zscore
 
-__all__ = ["FileData", "Stream", "coded", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
+__all__ = ["CellStream", "FileData", "coded", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
 
 SCALES = ("none", "codes", "filecodes", "zscore", "minmax")
 
@@ -38,7 +38,7 @@ class FileData:
 
 
 @dataclass(frozen=True)
-class Stream:
+class CellStream:
     """A prepared stream with the checksums of the data and of what is left of them."""
 
     prepared: Prepared
@@ -73,11 +73,7 @@ def files_of(name: str) -> Files | None:
     """The files behind a name in cells; None for a data set."""
     if not name.startswith("file:"):
         return None
-    text = name.removeprefix("file:")
-    if not text.startswith("{"):  # a study defined by an earlier version
-        content, target, path = text.split(":", 2)
-        return Files((path,), target, {}, content)
-    facts = json.loads(text)
+    facts = json.loads(name.removeprefix("file:"))
     return Files(tuple(facts["paths"]), facts["target"], facts["reading"], facts["content"])
 
 
@@ -160,13 +156,13 @@ def _positive(steps: str, usual: Any) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> Stream:
+def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> CellStream:
     found, sha = _treated(data, scale)
     prepared = prepare(found, scenario, seed=seed, shuffle=shuffle)
-    return Stream(prepared, _positive(scale, found.positive), sha, checksum(prepared.block))
+    return CellStream(prepared, _positive(scale, found.positive), sha, checksum(prepared.block))
 
 
-def stream_of(cell: Cell) -> Stream:
+def stream_of(cell: Cell) -> CellStream:
     """The stream of a cell; the last ones are kept, since many learners see the same."""
     return _stream(*cell.stream)
 

@@ -1,4 +1,4 @@
-"""Where outcomes are kept: one SQLite file, written by one process, each outcome committed when it comes."""
+"""ResultStore outcomes in one SQLite file: one process writes, each outcome is committed when it arrives."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, Self
 from varifold.bench.cell import Cell, Outcome
 from varifold.errors import DataError
 
-__all__ = ["Store"]
+__all__ = ["ResultStore"]
 
-_VERSION = 4
+_VERSION = 1
 _KEY = [f.name for f in fields(Cell)]
 _VALUES = [f.name for f in fields(Outcome)]
 _TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}
@@ -39,38 +39,13 @@ CREATE TABLE failure (
 CREATE TABLE study (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
 PRAGMA user_version = {_VERSION};
 """
-_FROM_1 = """
-ALTER TABLE outcome RENAME COLUMN told TO overrides;
-ALTER TABLE failure RENAME COLUMN told TO overrides;
-ALTER TABLE outcome ADD COLUMN auroc REAL;
-ALTER TABLE outcome ADD COLUMN auprc REAL;
-ALTER TABLE outcome ADD COLUMN loss_curve BLOB;
-PRAGMA user_version = 2;
-"""
-"""What a store of format 1 lacks; its outcomes have no AUROC, AUPRC and loss curve."""
-_FROM_2 = """
-ALTER TABLE outcome ADD COLUMN mae REAL;
-ALTER TABLE outcome ADD COLUMN rmse REAL;
-ALTER TABLE outcome ADD COLUMN r2 REAL;
-ALTER TABLE outcome ADD COLUMN mape REAL;
-ALTER TABLE outcome ADD COLUMN pinball REAL;
-ALTER TABLE outcome ADD COLUMN mean_mae REAL;
-PRAGMA user_version = 3;
-"""
-"""What a store of format 2 lacks: the metrics of regressors."""
-_FROM_3 = """
-ALTER TABLE outcome ADD COLUMN uncertainty TEXT;
-PRAGMA user_version = 4;
-"""
-"""What a store of format 3 lacks: how intervals and sets did."""
-_CHANGES = (_FROM_1, _FROM_2, _FROM_3)
 
 
-class Store:
-    """Outcomes by cell and code version.
+class ResultStore:
+    """Keep outcomes by cell and code version.
 
-    Obligations: one process writes, any number read. An outcome is on the disk when `put` returns (rollback journal,
-    synchronous writes): neither an interrupt, nor a killed process, nor a full disk takes it away again.
+    Obligations: one process writes, any number read. An outcome is on disk when `put` returns (rollback journal,
+    synchronous writes), so an interrupt, a killed process or a full disk cannot lose it.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, write: bool = True) -> None:
@@ -86,14 +61,12 @@ class Store:
     def _open(self) -> None:
         self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.execute("PRAGMA synchronous = FULL")
-        found = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if found == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-        elif 1 <= found < _VERSION:
-            self._db.executescript(f"BEGIN IMMEDIATE; {' '.join(_CHANGES[found - 1 :])} COMMIT;")
-        elif found != _VERSION:
+        elif version != _VERSION:
             raise DataError(
-                f"{self.path} is no store of this version (format {found}, here {_VERSION}); pass another --store"
+                f"{self.path} is no store of this version (format {version}, here {_VERSION}); pass another --store"
             )
 
     def __enter__(self) -> Self:
@@ -103,17 +76,17 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def put(self, cell: Cell, outcome: Outcome, environment: dict[str, Any], code: str | None = None) -> None:
-        """Keep an outcome; it replaces a failure of the same cell.
+        """ResultStore an outcome; it replaces a failure of the same cell.
 
-        `code` is the version behind it where the learner's own code counts, too (`provenance.cell_code`).
+        `code` is the version of the code if the learner's own source counts as well (see `provenance.cell_code`).
         """
-        place = self._environment(environment)
+        environment_id = self._environment(environment)
         code = environment["code"] if code is None else code
-        row = (*astuple(cell), code, *astuple(outcome), place, _now())
+        row = (*astuple(cell), code, *astuple(outcome), environment_id, _now())
         names = ", ".join([*_KEY, "code", *_VALUES, "environment", "finished"])
         marks = ", ".join("?" * len(row))
         self._write(
@@ -124,12 +97,12 @@ class Store:
         )
 
     def put_failure(self, cell: Cell, reason: str, code: str) -> None:
-        """Keep why a cell gave nothing."""
+        """ResultStore the reason why a cell failed."""
         marks = ", ".join("?" * (len(_KEY) + 2))
         self._write([(f"INSERT OR REPLACE INTO failure VALUES ({marks})", (*astuple(cell), code, reason))])
 
     def put_study(self, name: str, definition: dict[str, Any]) -> None:
-        """Keep the definition of a study of one's own, for later reports."""
+        """ResultStore the definition of a user's study, for later reports."""
         text = json.dumps(definition, sort_keys=True)
         self._write([("INSERT OR REPLACE INTO study VALUES (?, ?)", (name, text))])
 
@@ -161,34 +134,34 @@ class Store:
     def _error(self, error: sqlite3.DatabaseError) -> DataError:
         if "full" in str(error):
             return DataError(
-                f"the disk of {self.path} is full; every outcome up to here is kept: make room and run the same "
+                f"the disk of {self.path} is full; all outcomes so far are stored: free some space and run the same "
                 "command again"
             )
         return DataError(f"{self.path}: {error}; if the file is damaged, pass another --store")
 
     def outcomes(self, code: str | Callable[[str], str] | None = None) -> dict[Cell, Outcome]:
-        """Every outcome of a code version, or of the version that a function gives for its model.
+        """Return the outcomes of a code version, or of the version that a function returns for each model.
 
-        None takes the latest of each cell, whatever the version.
+        None selects the latest outcome of each cell, whatever its version.
         """
         query = f"SELECT code, {', '.join(_KEY + _VALUES)} FROM outcome ORDER BY finished"
-        found = {}
+        outcomes = {}
         for version, *row in self._read(query):
             cell = _cell(tuple(row[: len(_KEY)]))
             if code is None or version == (code(cell.model) if callable(code) else code):
-                found[cell] = _outcome(tuple(row[len(_KEY) :]))
-        return found
+                outcomes[cell] = _outcome(tuple(row[len(_KEY) :]))
+        return outcomes
 
     def failures(self) -> dict[Cell, str]:
-        """Why cells failed, the latest word on each."""
+        """Return the latest reason for failure of each cell."""
         return {_cell(row[:-1]): row[-1] for row in self._read(f"SELECT {', '.join(_KEY)}, reason FROM failure")}
 
     def studies(self) -> dict[str, dict[str, Any]]:
-        """Studies of one's own by name."""
+        """Return the users' studies by name."""
         return {name: json.loads(text) for name, text in self._read("SELECT * FROM study ORDER BY name")}
 
     def environments(self) -> Iterator[tuple[dict[str, Any], int, str, str]]:
-        """With what outcomes were made: facts, how many outcomes, first and last day."""
+        """Yield the environments of the outcomes: facts, number of outcomes, first and last day."""
         query = """SELECT facts, count(*), min(finished), max(finished) FROM outcome
                    JOIN environment ON environment.id = outcome.environment GROUP BY facts ORDER BY max(finished)"""
         for facts, count, first, last in self._read(query):
@@ -199,16 +172,17 @@ _WHERE = " AND ".join(f"{name} = ?" for name in [*_KEY, "code"])
 
 
 def _cell(row: tuple[Any, ...]) -> Cell:
-    found = dict(zip(_KEY, row, strict=True))
-    return Cell(**{**found, "shuffle": bool(found["shuffle"])})
+    columns = dict(zip(_KEY, row, strict=True))
+    return Cell(**{**columns, "shuffle": bool(columns["shuffle"])})
 
 
 def _outcome(row: tuple[Any, ...]) -> Outcome:
-    """SQLite keeps NaN as NULL; a store of an earlier format has no loss curves and nothing of intervals."""
-    named = zip(fields(Outcome), row, strict=True)
-    empty: dict[str, Any] = {"float": math.nan, "bytes": b"", "str": ""}
-    found: dict[str, Any] = {f.name: empty.get(str(f.type)) if v is None else v for f, v in named}
-    return Outcome(**found)
+    # SQLite stores NaN as NULL
+    values = {
+        f.name: math.nan if value is None and f.type == "float" else value
+        for f, value in zip(fields(Outcome), row, strict=True)
+    }
+    return Outcome(**values)
 
 
 def _now() -> str:

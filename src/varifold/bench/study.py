@@ -149,7 +149,7 @@ def _title(data: str, scenario: str) -> str:
 
 def study_table(name: str, raw: dict[str, Any]) -> Table:
     """A study as a table without printed numbers; rows in one order and all of them there make one stream."""
-    shuffle = raw.get("shuffle", True)
+    shuffle = raw["shuffle"]
     fixed = not shuffle and raw["scenario"] == "none"
     repeats = 1 if fixed else raw["repeats"]
     streams = "the same stream" if repeats == 1 else f"the same {repeats} streams"

@@ -13,7 +13,7 @@ import numpy as np
 from varifold.base.coverages import coverage_key
 from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
-from varifold.bench.sources import Stream, stream_of
+from varifold.bench.sources import CellStream, stream_of
 from varifold.errors import VarifoldError
 from varifold.evaluate import REGRESSION_METRICS, RegressionResult, prequential
 from varifold.evaluate.metrics import Floats
@@ -77,7 +77,7 @@ _COPIED = (
 )
 
 
-def _positive(stream: Stream) -> Any:
+def _positive(stream: CellStream) -> Any:
     values = stream.prepared.block.labels.values
     return stream.positive if stream.positive in values or str(stream.positive) in map(str, values) else None
 

@@ -15,10 +15,10 @@ from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of
 from varifold.bench.compare import Filled, fill
 from varifold.bench.provenance import cell_code, code_version
-from varifold.bench.runner import Progress, Summary, plan
+from varifold.bench.runner import Progress, RunSummary, plan
 from varifold.bench.runner import run as run_cells
 from varifold.bench.sources import short_name
-from varifold.bench.store import Store
+from varifold.bench.store import ResultStore
 from varifold.bench.study import check_models, define, study_table
 from varifold.bench.table import Table
 from varifold.bench.tables import GROUP, find_table, tables
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     held: set[Any] = set()
     if Path(args.store).exists():
-        with Store(args.store, write=False) as store:
+        with ResultStore(args.store, write=False) as store:
             held = set(store.outcomes(cell_code))
     rows = []
     brought = {name: find_table(name) for name in entry_points_of(GROUP)}
@@ -137,7 +137,7 @@ def _run(args: argparse.Namespace) -> int:
     wanted = _wanted(args)
     _check_folders(args)
     check_picture(args.plot)
-    with Store(args.store) as store:
+    with ResultStore(args.store) as store:
         if args.data:
             store.put_study(wanted[0].name, study_of(args))
         _announce(store, wanted, args)
@@ -157,7 +157,7 @@ def _run(args: argparse.Namespace) -> int:
     return 1 if summary.failures else 0
 
 
-def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
     """Say what will be run before anything is."""
     cells = plan(wanted, args.repeats)
     held = store.outcomes(None if args.older else cell_code)
@@ -176,7 +176,7 @@ def _announce(store: Store, wanted: list[Table], args: argparse.Namespace) -> No
         )
 
 
-def _show(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+def _show(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
     """The tables on standard output where no file was asked for, and the picture."""
     filled = _filled(store, wanted, args)
     if not (args.html or args.markdown):
@@ -192,7 +192,7 @@ def _show(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
 
 def _report(args: argparse.Namespace) -> int:
     _check_folders(args)
-    with Store(args.store, write=False) as store:
+    with ResultStore(args.store, write=False) as store:
         studies = {name: study_table(name, raw) for name, raw in store.studies().items()}
         if args.tables:
             wanted = [studies[name] if name in studies else find_table(name) for name in args.tables]
@@ -269,13 +269,13 @@ def _check_folders(args: argparse.Namespace) -> None:
         check_target(path)
 
 
-def _filled(store: Store, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
+def _filled(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
     outcomes = store.outcomes(None if args.older else cell_code)
     failures = store.failures()
     return [fill(table, outcomes, failures, args.repeats) for table in wanted]
 
 
-def _write(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
+def _write(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
     if not (args.html or args.markdown):
         return
     filled = _filled(store, wanted, args)
@@ -293,7 +293,7 @@ def _write(store: Store, wanted: list[Table], args: argparse.Namespace) -> None:
         print(f"Markdown written to {args.markdown}", file=sys.stderr)
 
 
-def _say(summary: Summary, store: str) -> None:
+def _say(summary: RunSummary, store: str) -> None:
     for text, reason in summary.unknown.items():
         print(f"left out: {text} ({reason})", file=sys.stderr)
     reasons: dict[str, int] = {}
