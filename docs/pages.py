@@ -33,7 +33,7 @@ OPTIONAL = {
     "Drift": "varifold.drift",
     "scikit-learn": "varifold.sklearn",
     "MLflow": "varifold.mlflow",
-    "Merging": "varifold.merging",
+    "Merging": "varifold.ensemble.merging",
     "Spark": "varifold.spark",
 }
 """Heading -> a module of its own."""
@@ -190,7 +190,7 @@ def api() -> str:
     for heading, module in OPTIONAL.items():
         if importlib.util.find_spec(module) is not None:
             lines += _listed(heading, [f"{module}.{name}" for name in _public(module)])
-    lines += _listed("The server's client", ["varifold.client.RemoteClassifier"])
+    lines += _listed("The server's client", ["varifold.serve.client.RemoteClassifier"])
     lines += _listed("Errors", [f"varifold.errors.{name}" for name in varifold.errors.__all__])
     return "\n".join(lines)
 

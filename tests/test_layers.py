@@ -17,7 +17,7 @@ def layers() -> dict[str, tuple[int, bool]]:
     found = {}
     for height, line in enumerate(reversed(contract["layers"])):
         for package in re.split(r"[|:]", line):
-            found[package.strip(" ()")] = (height, "|" in line)
+            found[f"varifold.{package.strip()}"] = (height, "|" in line)
     return found
 
 

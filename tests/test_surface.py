@@ -147,10 +147,10 @@ EXTRAS += ("orjson", "uvicorn", "uvloop", "httptools", "httpx", "aiomqtt", "prom
 USES = {
     "from varifold.report.copula import plot_correlation; plot_correlation(['a'], [[1.0]], 'a.png')": ".[plot]",
     "varifold.evaluate.repeat(varifold.OLVF, lambda seed: [({'a': 1.0}, 1)], repeats=2, jobs=2)": ".[bench]",
-    "from varifold.bench.backends import each; list(each(abs, [1, 2], 2, None, abs))": ".[bench]",
+    "from varifold.ensemble.workers import each; list(each(abs, [1, 2], 2, None, abs))": ".[bench]",
     "from varifold.serve import server; server.serve(server.Settings(None))": ".[serve]",
-    "varifold.client.RemoteClassifier('http://127.0.0.1:9', 'm')": ".[serve]",
-    "varifold.client.RemoteRegressor('http://127.0.0.1:9', 'm')": ".[serve]",
+    "from varifold.serve.client import RemoteClassifier; RemoteClassifier('http://127.0.0.1:9', 'm')": ".[serve]",
+    "from varifold.serve.client import RemoteRegressor; RemoteRegressor('http://127.0.0.1:9', 'm')": ".[serve]",
     "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": ".[serve]",
     "varifold.sklearn.VarifoldClassifier('arow')": ".[sklearn]",
     "varifold.mlflow.save_model(varifold.OLVF(), 'model')": ".[mlflow]",

@@ -16,8 +16,8 @@ import safetensors.numpy
 
 import varifold
 from tests.base.saved_models import rewritten, taught
-from varifold import perkey
 from varifold.base import files
+from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
 
 
@@ -118,7 +118,7 @@ HOSTILE: dict[str, bytes] = {
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_files_are_refused(data: bytes) -> None:
     with pytest.raises(ModelFileError, match=r"the data \(") as caught:
-        perkey.from_bytes(data)
+        per_key.from_bytes(data)
     assert len(str(caught.value)) < 1_000
 
 

@@ -12,9 +12,9 @@ import pytest
 from tests.serve.server import Server, instance
 from varifold import AROW, AROWRegressor
 from varifold.base.learner import is_regressor
-from varifold.client import RemoteClassifier, RemoteRegressor, ServerError
 from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
 from varifold.evaluate import prequential
+from varifold.serve.client import RemoteClassifier, RemoteRegressor, ServerError
 
 _numbers = itertools.count()
 
@@ -74,7 +74,7 @@ def test_errors_are_ours(remote: RemoteClassifier, shared: Server) -> None:
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("varifold.client._PATIENCE", 0.3)
+    monkeypatch.setattr("varifold.serve.client._PATIENCE", 0.3)
     with RemoteClassifier("http://127.0.0.1:9", "m") as remote, pytest.raises(ServerError, match="cannot be reached"):
         remote.predict_one({"a": 1.0})
 

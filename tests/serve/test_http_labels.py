@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.serve.server import Server, instance, numbers, taught
-from varifold.client import RemoteClassifier
+from varifold.serve.client import RemoteClassifier
 
 
 def test_an_id_is_learned_once(client: httpx.Client, model: str) -> None:

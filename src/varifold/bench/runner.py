@@ -9,13 +9,13 @@ from time import perf_counter
 from typing import Any
 
 from varifold.base.spec import parse_model
-from varifold.bench.backends import each
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.provenance import cell_code, environment
 from varifold.bench.sources import length
 from varifold.bench.store import ResultStore
 from varifold.bench.table import Table
 from varifold.bench.work import Failure, attempt
+from varifold.ensemble.workers import each
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = ["Progress", "RunSummary", "missing_model", "plan", "run"]

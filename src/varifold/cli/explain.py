@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from varifold import perkey
 from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor
 from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
+from varifold.ensemble import per_key
+from varifold.ensemble.vote import Vote
 from varifold.errors import DataError, ParameterError
-from varifold.vote import Vote
 
 MOST_LABELS = 6
 """Labels shown side by side; with more, only the answer's column is."""
@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer and its parts."""
-    learner = perkey.load(args.file)
+    learner = per_key.load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
     if isinstance(learner, Vote):

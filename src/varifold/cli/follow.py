@@ -138,7 +138,7 @@ def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | 
 
 
 def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
-    from varifold.perkey import by_key
+    from varifold.ensemble.per_key import by_key
 
     made = uncertainty.with_coverages(spec, args)()
     return made if args.key is None else by_key(made, args.key)

@@ -13,9 +13,9 @@ from varifold.cli import keyed
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, shorten, table
 from varifold.cli.targets import check_picture
+from varifold.ensemble.per_key import KeyedLearner
+from varifold.ensemble.vote import Vote
 from varifold.errors import ParameterError
-from varifold.perkey import KeyedLearner
-from varifold.vote import Vote
 
 
 def add_parser(subparsers: Any) -> None:

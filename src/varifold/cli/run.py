@@ -6,7 +6,6 @@ import argparse
 import sys
 from typing import Any
 
-from varifold import perkey
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
@@ -18,6 +17,7 @@ from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
 from varifold.cli.tasks import for_target, say_if_numbers
+from varifold.ensemble import per_key
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
 from varifold.streams import vary
@@ -132,7 +132,7 @@ def _loaded(args: argparse.Namespace) -> Any:
     ):
         if given:
             raise ParameterError(f"--load goes on with a model on files, in their order: leave out --{option}")
-    learner = perkey.load(args.load)
+    learner = per_key.load(args.load)
     if args.rename:
         learner.rename(args.rename)
     if args.files:
@@ -280,7 +280,7 @@ def _one_pass(
     """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
     learner = spec() if loaded is None else loaded
     if args.key:
-        learner = perkey.by_key(learner, args.key)
+        learner = per_key.by_key(learner, args.key)
     saved = 0
     with (
         progress(f"{spec.name} on {given.name}", None, "instances") as report,

@@ -7,9 +7,9 @@ from typing import Any
 
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
+from varifold.ensemble.parallel import JOINS, joined
+from varifold.ensemble.per_key import from_bytes
 from varifold.errors import ParameterError
-from varifold.parallel import JOINS, joined
-from varifold.perkey import from_bytes
 from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, learn, parsed
 from varifold.spark.rows import LINE, Columns, Layout, spark_module
 

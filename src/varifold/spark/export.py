@@ -10,8 +10,8 @@ from typing import Any
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import unpack_params
 from varifold.base.registry import models
+from varifold.ensemble.per_key import from_bytes
 from varifold.errors import DataError
-from varifold.perkey import from_bytes
 from varifold.spark.bucket import Key, Plan, Reader, Token
 from varifold.spark.row_state import RowStore
 from varifold.spark.rows import spark_module

@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from varifold import perkey
 from varifold.base.coverages import coverage_key
 from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
+from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
 from varifold.serve.core._rows import may_be_refused
 from varifold.serve.core.errors import RefusedError
@@ -47,13 +47,13 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
         if name not in accepted:
             raise RefusedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
     learner = models[method](**params)
-    return learner if key is None else perkey.by_key(learner, key)
+    return learner if key is None else per_key.by_key(learner, key)
 
 
 def from_bytes(data: bytes) -> Any:
     """The learner in a model file; a damaged one is refused."""
     try:
-        return perkey.from_bytes(data)
+        return per_key.from_bytes(data)
     except ModelFileError as error:
         raise RefusedError(str(error)) from error
 

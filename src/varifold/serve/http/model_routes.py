@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
+from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
-from varifold.perkey import KeyedLearner
 from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import ConflictError, ExpiredError, ForbiddenError, NotFoundError, RefusedError
 from varifold.serve.core.group_commit import Writer

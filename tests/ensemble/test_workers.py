@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from varifold.bench.backends import each
+from varifold.ensemble.workers import each
 
 DEADLY = 7
 

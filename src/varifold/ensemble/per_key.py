@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from river import base as river_base
 
-from varifold import vote
-from varifold._keyed import KeyedLearner, instances
-from varifold._shelf import Key
 from varifold.base import Block, files, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import VaryingLearner, is_regressor
+from varifold.ensemble import vote
+from varifold.ensemble._keyed import KeyedLearner, instances
+from varifold.ensemble._shelf import Key
 
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key", "from_bytes", "load"]
 

@@ -353,5 +353,5 @@ def _httpx() -> Any:
         import httpx
         import orjson  # noqa: F401 - needed at the first request; better said now
     except ImportError as error:
-        raise missing_extra(f"varifold.client needs {error.name}", "serve") from error
+        raise missing_extra(f"varifold.serve.client needs {error.name}", "serve") from error
     return httpx

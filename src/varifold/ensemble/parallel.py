@@ -12,10 +12,11 @@ from varifold._engine.block import Block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.base.shares import share_of
+from varifold.ensemble.merging import merge
+from varifold.ensemble.vote import Vote
+from varifold.ensemble.workers import each
 from varifold.errors import DataError, ParameterError, VarifoldError
-from varifold.merging import merge
 from varifold.streams import read
-from varifold.vote import Vote
 
 __all__ = ["joined", "learn_parallel"]
 
@@ -71,8 +72,6 @@ def learn_parallel(
         raise ParameterError(f"The 'shards' parameter of learn_parallel must be an int >= 1. Got {shards!r} instead.")
     if join not in JOINS:
         raise ParameterError(f"The 'join' parameter of learn_parallel must be one of {JOINS}. Got {join!r} instead.")
-    from varifold.bench.backends import each  # joblib takes longer to import than all else here
-
     tasks = _tasks(source, make_learner(model), shards, reading)
     workers = (os.cpu_count() or 1) if jobs < 0 else jobs
     found = dict(each(_learned, tasks, min(workers, shards), backend, _died))

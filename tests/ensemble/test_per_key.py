@@ -18,8 +18,8 @@ from river import linear_model
 
 import varifold
 from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
-from varifold._shelf import Shelf
 from varifold.base import files
+from varifold.ensemble._shelf import Shelf
 from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError, VarifoldError
 
 

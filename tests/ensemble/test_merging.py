@@ -13,11 +13,11 @@ import varifold
 from varifold._engine.classify import Engine
 from varifold._engine.merging import HINGE, LOGISTIC
 from varifold.checks.material import Pair, clear_stream, learn, state, stream
+from varifold.ensemble.merging import merged_state
 from varifold.errors import FeatureNameError, ParameterError
 from varifold.forest._tdigest import TDigest
 from varifold.linear._additive import joined_sample
 from varifold.linear._arow import product_of_gaussians
-from varifold.merging import merged_state
 from varifold.naive_bayes._frequency import FrequencyModel
 
 EXACT = ["gaussiannb", "nb3"]

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from varifold._engine.vocabulary import plain_label
-from varifold._shelf import Key, Shelf
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.composites import CompositeFile, pack_learners, unpack_learners
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.registry import models
+from varifold.ensemble._shelf import Key, Shelf
 from varifold.errors import (
     DataError,
     FeatureValueError,
