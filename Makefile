@@ -63,7 +63,7 @@ fuzz: .venv/installed
 # The engine and a part of the methods under the address and undefined-behaviour sanitizers, garbage collected all the time.
 SANITIZED := tests/_engine tests/_numeric tests/serve/test_rows.py tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \
   tests/linear/test_arow.py tests/copula/test_ovfm.py tests/forest/test_orf3v.py tests/evolving/test_save_load.py \
-  tests/auto/test_auto.py tests/streams/readers
+  tests/auto/test_auto.py tests/streams/readers tests/streams/scenarios tests/streams/test_prepare.py tests/streams/test_vary.py
 sanitize: .venv/sanitized/installed
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \

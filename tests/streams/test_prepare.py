@@ -264,14 +264,14 @@ def texts(n, words=3000):
 )
 def test_masks_do_not_depend_on_where_a_stream_is_cut_or_how_its_rows_lie(mask, block):
     columns = Columns(block)
-    position, d = columns.position, columns.width
-    whole = _apply_mask.masked(block, mask(0, 300, d, 7), position, d)
+    d = columns.width
+    whole = _apply_mask.masked(block, mask(0, 300, d, 7), columns)
     starts = range(0, 300, 77)
-    parts = [_apply_mask.masked(block[a : a + 77], mask(a, 77, d, 7), position, d, None, a) for a in starts]
+    parts = [_apply_mask.masked(block[a : a + 77], mask(a, 77, d, 7), columns, None, a) for a in starts]
     assert same(concatenate(parts), whole)
     order = np.random.default_rng(0).permutation(300)
-    assert same(_apply_mask.masked(block, mask(0, 300, d, 7), position, d, order),
-                _apply_mask.masked(block.take(order), mask(0, 300, d, 7), position, d))  # fmt: skip
+    assert same(_apply_mask.masked(block, mask(0, 300, d, 7), columns, order),
+                _apply_mask.masked(block.take(order), mask(0, 300, d, 7), columns))  # fmt: skip
 
 
 @pytest.mark.parametrize("spec", ["vfs:0.5", "vfs:0.9", "vfs:0.98", "bursts", "bursts:zipf=0.1"])
@@ -324,8 +324,7 @@ def test_rates_hold_for_rows_of_many_and_of_few_columns(make, share):
     block = make(3000)
     columns = Columns(block)
     shown = np.linspace(0, 1, columns.width)
-    masked = _apply_mask.masked(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns.position,
-                           columns.width)  # fmt: skip
+    masked = _apply_mask.masked(block, masks.Bernoulli(shown[None, :], np.zeros(3000, np.int32), 3), columns)
     for low in (0.0, share):
         chosen = (shown >= low) & (shown <= low + 0.15)
         wanted = shown[columns.position[block.indices]][chosen[columns.position[block.indices]]]

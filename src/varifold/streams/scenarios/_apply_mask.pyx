@@ -12,6 +12,7 @@ from libc.string cimport memcmp, memset
 
 from varifold._engine.block cimport Block, trusted
 from varifold._numeric.bits cimport lowest_bit
+from varifold.errors import DataError
 from varifold.streams.scenarios._draws cimport draw, prefetch, row_key
 from varifold.streams.scenarios._masks cimport Mask
 
@@ -263,6 +264,7 @@ def masked(Block block, Mask mask, columns, order=None, int64_t start=0):
     rows = np.arange(len(block)) if order is None else np.ascontiguousarray(order, np.int64)
     lengths = np.diff(block.indptr)
     cells = len(block.indices) if order is None else int(lengths[rows].sum())
+    check_ids(block, columns)
     cdef Row row = Row(int(lengths.max(initial=0)), columns.width, columns.shift)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     # pages never written to take no memory
@@ -278,6 +280,19 @@ def masked(Block block, Mask mask, columns, order=None, int64_t start=0):
         weights = None if weights is None else weights[rows]
         targets = None if targets is None else targets[rows]
     return trusted(block.vocabulary, indptr, indices[:p], values[:p], codes, block.labels, weights, targets)
+
+
+cdef check_ids(Block block, columns):
+    """Raise DataError where a cell has no place, as when a file changed between two readings."""
+    if not len(block.indices):
+        return
+    low, high = int(np.min(block.indices)), int(np.max(block.indices))
+    first = columns.shift
+    if high >= len(columns.position) or (first >= 0 and not first <= low <= high < first + columns.width):
+        raise DataError(
+            "the stream has columns that it did not have when its columns were counted; a scenario that reads a source "
+            "twice needs one that does not change: copy the file first"
+        )
 
 
 cdef inline bint any_outside(const int32_t* id, Py_ssize_t n, int32_t first, int32_t last) noexcept nogil:
