@@ -9,7 +9,6 @@ cimport cython
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
 from varifold._numeric.bits cimport lowest_bit, popcount
@@ -116,7 +115,6 @@ cdef class Exact(Mask):
     cdef bint repeated              # whether a row may hold several cells of a column
     cdef int64_t[::1] decided       # last row in which the column was decided
     cdef uint8_t[::1] stays         # and how
-    cdef int32_t[::1] visited       # places of the current row's columns
 
     def __cinit__(self, Py_ssize_t width, Py_ssize_t hidden, Py_ssize_t rows, uint64_t seed, bint repeated):
         # a probability of few bits takes few words; single columns correct the number afterwards
@@ -126,7 +124,6 @@ cdef class Exact(Mask):
         if repeated:
             self.decided = np.full(width, -1, dtype=np.int64)
             self.stays = np.zeros(width, dtype=np.uint8)
-            self.visited = np.zeros(width, dtype=np.int32)
 
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         # Independent draws, then random columns are added or removed until the number is right. Given its size such
@@ -166,37 +163,20 @@ cdef class Exact(Mask):
     cdef Py_ssize_t repeated_cells(
         self, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        """Decide the columns of a row that may hold several cells of one, which share the decision.
-
-        The decisions depend on their order, so columns are visited by place: the ids of a column's levels lie anywhere.
-        """
+        """The same where a row may hold several cells of a column, which share one decision."""
         cdef uint64_t key = row_key(self.seed, row), left = self.hidden, unvisited = self.width
-        cdef Py_ssize_t k, columns = 0, shown = 0
+        cdef Py_ssize_t k, shown = 0
         cdef int32_t place
-        cdef bint ascending = True
         for k in range(n):
             place = id[k] - shift
             if self.decided[place] != row:
                 self.decided[place] = row
-                ascending &= columns == 0 or self.visited[columns - 1] < place
-                self.visited[columns] = place
-                columns += 1
-        if not ascending:
-            qsort(&self.visited[0], columns, sizeof(int32_t), by_place)
-        for k in range(columns):
-            place = self.visited[k]
-            self.stays[place] = draw(key, place) * unvisited >= left << BITS
-            unvisited -= 1
-            left -= 1 - self.stays[place]
-        for k in range(n):
+                self.stays[place] = draw(key, place) * unvisited >= left << BITS
+                unvisited -= 1
+                left -= 1 - self.stays[place]
             kept[shown] = <int32_t> k
-            shown += self.stays[id[k] - shift]
+            shown += self.stays[place]
         return shown
-
-
-cdef int by_place(const void* a, const void* b) noexcept nogil:
-    """Order two places, for qsort()."""
-    return ((<const int32_t*> a)[0] > (<const int32_t*> b)[0]) - ((<const int32_t*> a)[0] < (<const int32_t*> b)[0])
 
 
 @cython.final
