@@ -28,7 +28,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memmove
 
 from varifold._engine.evidence cimport Evidence
-from varifold._engine.state cimport FIXED, FLOAT64, INT64, State
+from varifold._engine.state cimport State
+
+from varifold._engine.state import fixed
 
 cdef enum:
     RING = 1000
@@ -89,14 +91,14 @@ cdef class Conformal:
     cdef int declare_scores(self) except -1:
         """The ring of scores, the shares left out, and scratch."""
         cdef State state = self.arrays
-        state.declare("place", <void**> &self.place, FIXED, 1, INT64, True, 2, 0.0, 0.0, RING)
-        state.declare("scores", <void**> &self.ring, FIXED, 1, FLOAT64, True, RING, 0.0, -LARGEST_SCORE, LARGEST_SCORE)
-        state.declare("miss", <void**> &self.miss, FIXED, 2, FLOAT64, False, self.k, 0.0, 0.0, 1.0)
-        state.scratch(<void**> &self.ascending, FIXED, 1, FLOAT64, RING + 1)
-        state.scratch(<void**> &self.magnitudes, FIXED, 1, FLOAT64, RING + 1)
-        state.scratch(<void**> &self.low, FIXED, 1, FLOAT64, self.k)
-        state.scratch(<void**> &self.high, FIXED, 1, FLOAT64, self.k)
-        state.scratch(<void**> &self.aim, FIXED, 1, FLOAT64, self.k)
+        state.declare("place", &self.place, fixed(2, low=0, high=RING))
+        state.declare("scores", &self.ring, fixed(RING, low=-LARGEST_SCORE, high=LARGEST_SCORE))
+        state.declare("miss", &self.miss, fixed(self.k, width=2, low=0, high=1))
+        state.scratch(&self.ascending, fixed(RING + 1))
+        state.scratch(&self.magnitudes, fixed(RING + 1))
+        state.scratch(&self.low, fixed(self.k))
+        state.scratch(&self.high, fixed(self.k))
+        state.scratch(&self.aim, fixed(self.k))
         return 0
 
     # ---------------------------------------------------------------- bounds of the instance at hand

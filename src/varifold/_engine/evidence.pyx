@@ -18,10 +18,12 @@ import numpy as np
 from libc.math cimport exp, fabs, log
 from libc.stdint cimport int32_t
 
-from varifold._engine.state cimport FIXED, FLOAT64, State
+from varifold._engine.state cimport State
 from varifold._numeric.hedge cimport (
     FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_weights,
 )
+
+from varifold._engine.state import fixed
 
 cdef enum:   # places in `numbers`
     SEEN               # instances learned
@@ -83,12 +85,12 @@ cdef class Evidence:
     cdef int declare_tracked(self) except -1:
         """The numbers of the learner and its arrays over tracked slots, all of a fixed length."""
         cdef State state = self.arrays
-        state.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, NUMBERS)
-        state.declare("experts", <void**> &self.saved_experts, FIXED, 1, FLOAT64, True, self.experts.k + 1)
-        state.declare("weight", <void**> &self.weight, FIXED, 1, FLOAT64, True, TRACKED, 0.0, -1e6, 1e6)
-        state.declare("variance", <void**> &self.variance, FIXED, 1, FLOAT64, True, TRACKED, 1.0, 0.0, 1.0)
-        state.declare("count", <void**> &self.count, FIXED, 1, FLOAT64, True, TRACKED, 0.0, 0.0)
-        state.scratch(<void**> &self.x, FIXED, 1, FLOAT64, TRACKED)
+        state.declare("numbers", &self.numbers, fixed(NUMBERS))
+        state.declare("experts", &self.saved_experts, fixed(self.experts.k + 1))
+        state.declare("weight", &self.weight, fixed(TRACKED, low=-1e6, high=1e6))
+        state.declare("variance", &self.variance, fixed(TRACKED, first=1, low=0, high=1))
+        state.declare("count", &self.count, fixed(TRACKED, low=0))
+        state.scratch(&self.x, fixed(TRACKED))
         return 0
 
     cdef bint started(self) noexcept nogil:

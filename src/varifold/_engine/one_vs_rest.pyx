@@ -9,13 +9,12 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport PROBLEM, SLOT_PROBLEM
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid, sigmoids, softmax
 from varifold._numeric.memory cimport allocate_aligned
 from varifold._numeric.rows cimport add_rows
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_problem, per_slot_and_problem
 
 
 cdef class BinaryRule(Model):
@@ -36,8 +35,8 @@ cdef class BinaryRule(Model):
         """Keep `width` numbers per slot and problem, the first one a weight, and `globals` numbers per problem."""
         self.width = width
         self.globals = globals
-        self.arrays.declare("state", <void**> &self.state, SLOT_PROBLEM, width)
-        self.arrays.declare("shared", <void**> &self.shared, PROBLEM, globals)
+        self.arrays.declare("state", &self.state, per_slot_and_problem(width=width))
+        self.arrays.declare("shared", &self.shared, per_problem(width=globals))
         self.set_strides()
         return 0
 

@@ -1,10 +1,17 @@
 """Declared state: a model names its arrays once, and growth, files, size and release follow from that."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+# The numbers of a declared array; the type follows from the pointer.
+ctypedef fused Number:
+    double
+    int64_t
+    int32_t
+    uint8_t
 
 # What an array has one entry for. PROBLEM is a binary problem of one-versus-rest.
 cdef enum Axis:
-    FIXED          # a length given when it is declared
+    FIXED          # a number of entries given when it is declared
     SLOT
     CLASS
     PROBLEM
@@ -16,7 +23,15 @@ cdef enum Type:
     INT64
     INT32
     UINT8
-    STRUCT         # `width` bytes that are scratch: never saved
+    BYTES          # scratch for C structs: never saved
+
+# What fixed(), per_slot() and the others return.
+cdef class Extent:
+    cdef int axis
+    cdef Py_ssize_t width      # numbers per entry
+    cdef bint flat             # saved without an axis for the width
+    cdef Py_ssize_t most       # with FIXED: the number of entries; per slot: entries at the most, 0 for no limit
+    cdef double first, low, high
 
 cdef struct Array:
     void** block           # where the model keeps the pointer
@@ -24,7 +39,7 @@ cdef struct Array:
     int type
     Py_ssize_t width       # numbers per entry
     bint flat              # saved without an axis for the width, which is 1
-    Py_ssize_t most        # with SLOT: entries at the most; with FIXED: the length
+    Py_ssize_t most        # with FIXED: the number of entries; per slot: entries at the most, 0 for no limit
     bint saved
     double first           # value of a new number
     double low, high       # allowed in files
@@ -38,10 +53,10 @@ cdef class State:
     cdef readonly Py_ssize_t classes     # room for classes: the stride of [slot][class]
     cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][number]
 
-    cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=*, int type=*, bint flat=*,
-                     Py_ssize_t most=*, double first=*, double low=*, double high=*) except -1
-    cdef int scratch(self, void** block, int axis, Py_ssize_t width=*, int type=*, Py_ssize_t most=*,
-                     double first=*) except -1
+    cdef int declare(self, str name, Number** pointer, extent) except -1
+    cdef int scratch(self, Number** pointer, extent) except -1
+    cdef int scratch_bytes(self, void** pointer, Py_ssize_t size, Extent extent) except -1
+    cdef int add(self, str name, void** pointer, int type, Extent extent) except -1
     cdef inline Py_ssize_t bytes_per_number(self, Array* a) noexcept nogil
     cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil
     cdef void copy_out(self, Array* a, uint8_t* out, Py_ssize_t n, Py_ssize_t row, Py_ssize_t problems) noexcept nogil

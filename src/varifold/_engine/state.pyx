@@ -68,6 +68,58 @@ cdef inline Py_ssize_t whole_lines(Py_ssize_t problems) noexcept nogil:
     return (problems + 7) & ~(<Py_ssize_t> 7) if problems >= LINED else problems
 
 
+# ---------------------------------------------------------------- what an array has one entry for
+
+cdef class Extent:
+    """Entries of a declared array: along which axis, how many numbers each, their first value and allowed range."""
+
+
+cdef Extent extent_of(int axis, width, Py_ssize_t most, double first, low, high):
+    cdef Extent extent = Extent.__new__(Extent)
+    extent.axis = axis
+    extent.width = 1 if width is None else width
+    extent.flat = width is None
+    extent.most = most
+    extent.first = first
+    extent.low = -ANY if low is None else low
+    extent.high = ANY if high is None else high
+    return extent
+
+
+def fixed(Py_ssize_t entries, *, width=None, double first=0.0, low=None, high=None):
+    """Declare a given number of entries.
+
+    An entry is one number, or `width` of them along an axis of its own. New numbers are `first`; numbers from files
+    must lie within `low` and `high`.
+    """
+    return extent_of(FIXED, width, entries, first, low, high)
+
+
+def per_slot(*, width=None, Py_ssize_t most=0, double first=0.0, low=None, high=None):
+    """Declare one entry per slot, of the first `most` slots only unless that is 0; the rest as in `fixed`."""
+    return extent_of(SLOT, width, most, first, low, high)
+
+
+def per_class(*, width=None, double first=0.0, low=None, high=None):
+    """Declare one entry per class; the rest as in `fixed`."""
+    return extent_of(CLASS, width, 0, first, low, high)
+
+
+def per_problem(*, width=None, double first=0.0, low=None, high=None):
+    """Declare one entry per binary problem of one-versus-rest; the rest as in `fixed`."""
+    return extent_of(PROBLEM, width, 0, first, low, high)
+
+
+def per_slot_and_class(*, width=None, double first=0.0, low=None, high=None):
+    """Declare one entry per slot and class; the rest as in `fixed`."""
+    return extent_of(SLOT_CLASS, width, 0, first, low, high)
+
+
+def per_slot_and_problem(*, width=None, double first=0.0, low=None, high=None):
+    """Declare one entry per slot and binary problem; the rest as in `fixed`."""
+    return extent_of(SLOT_PROBLEM, width, 0, first, low, high)
+
+
 cdef class State:
     """The arrays of one model."""
 
@@ -84,44 +136,54 @@ cdef class State:
 
     # ---------------------------------------------------------------- declaring
 
-    cdef int declare(self, str name, void** block, int axis, Py_ssize_t width=1, int type=FLOAT64, bint flat=False,
-                     Py_ssize_t most=0, double first=0.0, double low=-ANY, double high=ANY) except -1:
-        """Declare a saved array and give it the room of the others.
+    cdef int declare(self, str name, Number** pointer, extent) except -1:
+        """Declare a saved array: ``declare("weight", &self.weight, per_slot(low=0))``."""
+        if Number is double:
+            return self.add(name, <void**> pointer, FLOAT64, extent)
+        elif Number is int64_t:
+            return self.add(name, <void**> pointer, INT64, extent)
+        elif Number is int32_t:
+            return self.add(name, <void**> pointer, INT32, extent)
+        else:
+            return self.add(name, <void**> pointer, UINT8, extent)
 
-        `flat` leaves the axis of the width out of the saved shape. With SLOT, only the first `most` slots have an
-        entry (0: all); with FIXED, there are `most` entries.
-        """
+    cdef int scratch(self, Number** pointer, extent) except -1:
+        """Declare an array that grows with the others and is not saved."""
+        return self.declare(None, pointer, extent)
+
+    cdef int scratch_bytes(self, void** pointer, Py_ssize_t size, Extent extent) except -1:
+        """Declare scratch whose entries are `size` bytes: C structs."""
+        extent.width = size
+        return self.add(None, pointer, BYTES, extent)
+
+    cdef int add(self, str name, void** pointer, int type, Extent extent) except -1:
+        """Add an array and give it as many entries as the others have."""
         cdef Array* a
         if resize(<void**> &self.array, (self.count + 1) * sizeof(Array)) < 0:
             raise MemoryError
         a = &self.array[self.count]
-        a.block = block
-        a.axis = axis
+        a.block = pointer
+        a.axis = extent.axis
         a.type = type
-        a.width = width
-        a.flat = flat
-        a.most = most
+        a.width = extent.width
+        a.flat = extent.flat
+        a.most = extent.most
         a.saved = name is not None
-        a.first = first
-        a.low = low
-        a.high = high
+        a.first = extent.first
+        a.low = extent.low
+        a.high = extent.high
         a.slots = 0
         self.names.append(name)
         self.count += 1
-        if axis == FIXED:
-            self.extend(a, most)
-        elif axis == CLASS:
+        if a.axis == FIXED:
+            self.extend(a, a.most)
+        elif a.axis == CLASS:
             self.extend(a, self.classes)
-        elif axis == PROBLEM:
+        elif a.axis == PROBLEM:
             self.extend(a, self.problems)
         else:
-            self.extend(a, min(self.slots, most) if most else self.slots)
+            self.extend(a, min(self.slots, a.most) if a.most else self.slots)
         return 0
-
-    cdef int scratch(self, void** block, int axis, Py_ssize_t width=1, int type=FLOAT64, Py_ssize_t most=0,
-                     double first=0.0) except -1:
-        """Declare an array that grows with the others and is not saved."""
-        return self.declare(None, block, axis, width, type, False, most, first)
 
     # ---------------------------------------------------------------- growing
 

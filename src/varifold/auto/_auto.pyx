@@ -14,7 +14,6 @@ from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.adwin cimport adwin_dump, adwin_fill
@@ -36,7 +35,7 @@ from varifold.auto._stacking cimport (
 )
 from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
 cdef double LAGS = 0.05            # a costly expert whose log loss is this much above the mixture's is paused,
 cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this
@@ -73,16 +72,16 @@ cdef class AutoModel(ExpertPool):
         self.first_pause = first_pause
         self.most_cells = most_cells
         alarms_start(&self.alarms)
-        self.arrays.declare("lag", <void**> &self.lag, FIXED, 1, FLOAT64, True, k)
-        self.arrays.declare("use", <void**> &self.use, FIXED, 1, FLOAT64, True, k)
-        self.arrays.declare("met", <void**> &self.class_weight, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.arrays.scratch(<void**> &self.portion, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.loss, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.mixed, CLASS)
-        self.arrays.scratch(<void**> &self.mixed_logit, CLASS)
-        self.arrays.scratch(<void**> &self.sharpened, CLASS)
-        self.arrays.scratch(<void**> &self.given, CLASS)
-        self.arrays.scratch(<void**> &self.share, SLOT)
+        self.arrays.declare("lag", &self.lag, fixed(k))
+        self.arrays.declare("use", &self.use, fixed(k))
+        self.arrays.declare("met", &self.class_weight, per_class(low=0))
+        self.arrays.scratch(&self.portion, fixed(k + 1))
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.mixed, per_class())
+        self.arrays.scratch(&self.mixed_logit, per_class())
+        self.arrays.scratch(&self.sharpened, per_class())
+        self.arrays.scratch(&self.given, per_class())
+        self.arrays.scratch(&self.share, per_slot())
         if (history_make(&self.history, k + 1) < 0
                 or stack_make(&self.stack, k, &parts[0], &doubts[0], bias_prior) < 0
                 or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0):

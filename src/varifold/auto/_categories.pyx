@@ -20,18 +20,16 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport COLUMN, INDICATOR, NUMERIC
-from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT, SLOT_CLASS, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
 cdef int32_t WIDE = 32         # levels beyond which a column is wide
 cdef double FEW = 5.0          # instances that a frequent level has at least
 cdef double MEMORY = 1000.0    # statistics that their mean square remembers
 cdef double LEAST = 1e-4       # added to the mean square
 cdef double LARGEST = 3.0      # bound of a statistic over its root mean square
-cdef double ANY = 1e999
 
 
 cdef class CategoriesModel(Model):
@@ -40,17 +38,17 @@ cdef class CategoriesModel(Model):
     def __cinit__(self, double smoothing):
         self.smoothing = smoothing
         self.wants_columns = True
-        self.arrays.declare("counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.declare("spread", <void**> &self.spread, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.declare("class_weight", <void**> &self.class_weight, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.scratch(<void**> &self.levels, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.lift, CLASS)
-        self.arrays.scratch(<void**> &self.prepared, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.slot, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.x, SLOT)
-        self.arrays.scratch(<void**> &self.raw, SLOT)
-        self.arrays.scratch(<void**> &self.is_new, SLOT, 1, UINT8)
-        self.arrays.scratch(<void**> &self.origin, SLOT, 1, INT32)
+        self.arrays.declare("counts", &self.counts, per_slot_and_class(low=0))
+        self.arrays.declare("spread", &self.spread, per_slot(low=0))
+        self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
+        self.arrays.scratch(&self.levels, per_slot())
+        self.arrays.scratch(&self.lift, per_class())
+        self.arrays.scratch(&self.prepared, per_slot())
+        self.arrays.scratch(&self.slot, per_slot())
+        self.arrays.scratch(&self.x, per_slot())
+        self.arrays.scratch(&self.raw, per_slot())
+        self.arrays.scratch(&self.is_new, per_slot())
+        self.arrays.scratch(&self.origin, per_slot())
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes
 

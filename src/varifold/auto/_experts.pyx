@@ -8,7 +8,6 @@ from libc.stdlib cimport free
 
 from varifold._engine.model cimport Model, model_calls
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT64
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.memory cimport allocate
@@ -16,7 +15,7 @@ from varifold.auto._categories cimport BOUNDED, COLUMNS, CategoriesModel
 from varifold.auto._renewed cimport RenewedModel, changed_at, set_answer
 from varifold.auto._views cimport as_columns, forget_last, views_free, views_reserve
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class
 
 SEES = ("everything", "columns", "bounded")    # the names of `Sees`
 
@@ -49,18 +48,18 @@ cdef class ExpertPool(Model):
         self.inner = <void**> allocate(k * sizeof(void*))
         if self.inner == NULL:
             raise MemoryError
-        self.arrays.scratch(<void**> &self.sees, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.costly, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.renews, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.answered, FIXED, 1, INT64, k)
-        self.arrays.declare("asleep", <void**> &self.paused, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
-        self.arrays.declare("aside", <void**> &self.disabled, FIXED, 1, INT64, True, k, 0.0, 0.0, 1.0)
-        self.arrays.declare("heat", <void**> &self.temperature, FIXED, 2, FLOAT64, False, k)
-        self.arrays.scratch(<void**> &self.usual, CLASS, k)
-        self.arrays.scratch(<void**> &self.logit, CLASS, k)
-        self.arrays.scratch(<void**> &self.calibrated, CLASS, k + 1)
-        self.arrays.scratch(<void**> &self.score, CLASS)
+        self.arrays.scratch(&self.sees, fixed(k))
+        self.arrays.scratch(&self.costly, fixed(k))
+        self.arrays.scratch(&self.most, fixed(k))
+        self.arrays.scratch(&self.renews, fixed(k))
+        self.arrays.scratch(&self.answered, fixed(k))
+        self.arrays.declare("asleep", &self.paused, fixed(k, low=0, high=1))
+        self.arrays.declare("aside", &self.disabled, fixed(k, low=0, high=1))
+        self.arrays.declare("heat", <double**> &self.temperature, fixed(k, width=2))
+        self.arrays.scratch(&self.usual, per_class(width=k))
+        self.arrays.scratch(&self.logit, per_class(width=k))
+        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
+        self.arrays.scratch(&self.score, per_class())
         for e, (_, model, sees, costly, most, temperature, *_) in enumerate(experts):
             self.inner[e] = <void*> (<Model?> model)
             self.sees[e] = sees

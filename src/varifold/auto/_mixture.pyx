@@ -18,7 +18,6 @@ from libc.string cimport memcpy, memset
 from varifold._engine.model cimport Model, model_calls
 from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FIXED, FLOAT64, INT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport (
     FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_learn, experts_make, experts_size,
@@ -28,7 +27,7 @@ from varifold._numeric.memory cimport allocate
 from varifold.auto._history cimport history_dump, history_fill, history_free, history_make, history_row, history_rows
 from varifold.auto._views cimport as_columns, views_free, views_reserve
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_slot
 
 cdef double WORST = 4.0        # typical errors at which a loss reaches its largest value
 cdef double HUBER = 3.0        # typical errors beyond which the stack counts an error as that much
@@ -64,17 +63,17 @@ cdef class RegressionMixture(RegressionModel):
         self.inner = <void**> allocate(k * sizeof(void*))
         if self.inner == NULL:
             raise MemoryError
-        self.arrays.scratch(<void**> &self.on_columns, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.most, FIXED, 1, INT64, k)
-        self.arrays.scratch(<void**> &self.disabled, FIXED, 1, INT64, k)
-        self.arrays.declare("numbers", <void**> &self.numbers, FIXED, 1, FLOAT64, True, 4)
-        self.arrays.declare("stack", <void**> &self.mean, FIXED, 1, FLOAT64, True, k + 1)
-        self.arrays.declare("covariance", <void**> &self.cov, FIXED, k + 1, FLOAT64, False, k + 1)
-        self.arrays.scratch(<void**> &self.answer_of, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.portion, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.loss, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.work, FIXED, 1, FLOAT64, k + 1)
-        self.arrays.scratch(<void**> &self.share, SLOT)
+        self.arrays.scratch(&self.on_columns, fixed(k))
+        self.arrays.scratch(&self.most, fixed(k))
+        self.arrays.scratch(&self.disabled, fixed(k))
+        self.arrays.declare("numbers", &self.numbers, fixed(4))
+        self.arrays.declare("stack", &self.mean, fixed(k + 1))
+        self.arrays.declare("covariance", &self.cov, fixed(k + 1, width=k + 1))
+        self.arrays.scratch(&self.answer_of, fixed(k + 1))
+        self.arrays.scratch(&self.portion, fixed(k + 1))
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.work, fixed(k + 1))
+        self.arrays.scratch(&self.share, per_slot())
         if history_make(&self.history, k + 1) < 0 or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0:
             raise MemoryError
         for e, (_, model, on_columns, most) in enumerate(experts):

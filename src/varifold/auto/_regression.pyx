@@ -12,7 +12,6 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
-from varifold._engine.state cimport FIXED, FLOAT64
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_weights
 from varifold._numeric.memory cimport out_of_memory
@@ -21,6 +20,8 @@ from varifold.auto._history cimport history_row
 from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_jumped, level_note, level_return, level_step
 from varifold.auto._mixture cimport COUNT, ROW, TYPICAL, RegressionMixture, within
 from varifold.auto._views cimport without_new
+
+from varifold._engine.state import fixed
 
 cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved towards the answer
 cdef double IN_A_ROW = 5.0     # more outliers on the same side are a new level, or errors of another size
@@ -42,8 +43,8 @@ cdef class AutoRegression(RegressionMixture):
     def __cinit__(self, make, bint absolute=False):
         self.prepares = True
         self.first = FirstInstances()
-        self.arrays.declare("errors", <void**> &self.errors, FIXED, 1, FLOAT64, True, 4)
-        self.arrays.declare("level", <void**> &self.level, FIXED, 1, FLOAT64, True, LEVEL_NUMBERS)
+        self.arrays.declare("errors", &self.errors, fixed(4))
+        self.arrays.declare("level", <double**> &self.level, fixed(LEVEL_NUMBERS))
 
     # ---------------------------------------------------------------- the first instances
 

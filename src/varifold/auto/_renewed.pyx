@@ -14,12 +14,11 @@ from libc.string cimport memset
 
 from varifold._engine.model cimport Model, model_calls
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.adwin cimport adwin_dump, adwin_fill, adwin_mean, adwin_start, adwin_update
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class
 
 cdef double WARNING = 0.5          # confidence of the detector: a false warning costs a trial
 cdef int64_t CLOCK = 4             # instances between two tests
@@ -64,7 +63,7 @@ cdef class RenewedModel(Model):
         self.spare = -1
         self.since = -1
         self.changed = -1
-        self.arrays.scratch(<void**> &self.score, CLASS)
+        self.arrays.scratch(&self.score, per_class())
         adwin_start(&self.errors, WARNING, CLOCK, 5, 10)
 
     # ---------------------------------------------------------------- memory

@@ -14,10 +14,10 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._numeric.heap cimport heap_down, heap_drop, heap_order, heap_touch
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.space cimport Space, seen_count
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-from varifold._engine.state import check_chains
+from varifold._engine.state import check_chains, fixed, per_slot
 
 cdef double PATIENCE = 0.01        # lead that a swap needs, as a part of the memory
 cdef double LARGEST_UNIT = 1e100   # beyond it all counts are scaled back
@@ -28,14 +28,14 @@ cdef class ActiveSet:
 
     def __cinit__(self):
         self.slot_arrays = State()
-        self.slot_arrays.declare("slots", <void**> &self.by_slot, SLOT, 3, INT64, False, 0, 0.0, -1.0)
-        self.slot_arrays.declare("active", <void**> &self.active, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.slot_arrays.declare("unit", <void**> &self.clock, FIXED, 1, FLOAT64, True, 2, 0.0, 0.0)
+        self.slot_arrays.declare("slots", <int64_t**> &self.by_slot, per_slot(width=3, low=-1))
+        self.slot_arrays.declare("active", &self.active, per_slot(low=0))
+        self.slot_arrays.declare("unit", &self.clock, fixed(2, low=0))
         self.node_arrays = State()
-        self.node_arrays.declare("nodes", <void**> &self.by_node, SLOT, 2, INT64, False, 0, 0.0, 0.0)
-        self.node_arrays.scratch(<void**> &self.rank_key, SLOT)
-        self.node_arrays.scratch(<void**> &self.order.item, SLOT, 1, INT32)
-        self.node_arrays.scratch(<void**> &self.order.place, SLOT, 1, INT32)
+        self.node_arrays.declare("nodes", <int64_t**> &self.by_node, per_slot(width=2, low=0))
+        self.node_arrays.scratch(&self.rank_key, per_slot())
+        self.node_arrays.scratch(&self.order.item, per_slot())
+        self.node_arrays.scratch(&self.order.place, per_slot())
         self.order.stride = 1
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:

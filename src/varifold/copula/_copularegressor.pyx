@@ -14,10 +14,11 @@ from libc.string cimport memset
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.regression_model cimport RegressionModel
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold.copula._latent cimport Copula
 from varifold.copula._marginals cimport Window, normal_cdf
+
+from varifold._engine.state import fixed, per_slot
 
 cdef enum:
     TARGET = 1    # its slot in the copula's space
@@ -32,10 +33,10 @@ cdef class CopulaRegression(RegressionModel):
         self.copula = copula
         self.shifted = Space()
         self.sees_empty = True
-        self.arrays.scratch(<void**> &self.inner_slot, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.inner_raw, SLOT)
-        self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.chance, FIXED, 1, FLOAT64, copula.marginals.size)
+        self.arrays.scratch(&self.inner_slot, per_slot())
+        self.arrays.scratch(&self.inner_raw, per_slot())
+        self.arrays.scratch(&self.place, per_slot())
+        self.arrays.scratch(&self.chance, fixed(copula.marginals.size))
 
     # ---------------------------------------------------------------- the copula's space
 

@@ -16,12 +16,11 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR, NUMERIC
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_multiple, blend, divide_all, subtract_columns, subtract_multiple
 from varifold._numeric.memory cimport allocate
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
 cdef double PRIOR = 15.0      # instances that the common covariance counts as in that of a class
 cdef double RATE = 0.7
@@ -49,13 +48,13 @@ cdef class GaussianModel(Model):
 
     def __cinit__(self, Py_ssize_t most=65):
         self.most = most
-        self.arrays.declare("total", <void**> &self.total, FIXED, 1, FLOAT64, True, 1, 0.0, 0.0)
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.arrays.declare("seen", <void**> &self.seen, SLOT, 1, FLOAT64, True, most, 0.0, 0.0)
-        self.arrays.scratch(<void**> &self.value, SLOT, 1, FLOAT64, most)
-        self.arrays.scratch(<void**> &self.distance, SLOT, 1, FLOAT64, most)
-        self.arrays.scratch(<void**> &self.goal, SLOT, 1, FLOAT64, most)
-        self.arrays.scratch(<void**> &self.order, SLOT, 1, INT32, most)
+        self.arrays.declare("total", &self.total, fixed(1, low=0))
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.declare("seen", &self.seen, per_slot(most=most, low=0))
+        self.arrays.scratch(&self.value, per_slot(most=most))
+        self.arrays.scratch(&self.distance, per_slot(most=most))
+        self.arrays.scratch(&self.goal, per_slot(most=most))
+        self.arrays.scratch(&self.order, per_slot(most=most))
 
     def __dealloc__(self):
         release(&self.held)

@@ -14,10 +14,10 @@ from varifold.copula._dense cimport TILE, multiply, multiply_upper
 from varifold.copula._marginals cimport Marginals
 from varifold.copula._scores cimport FEW, Scores
 from varifold._numeric.kernels cimport add_scaled_sum
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, SLOT, SLOT_PROBLEM, UINT8, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_slot, per_slot_and_problem
 from varifold.copula.merging import merged_copula
 
 cdef double SMALLEST_VARIANCE = 1e-9
@@ -40,25 +40,25 @@ cdef class Copula(Scores):
         self.tick = 1
         self.declare_rows(batch)
         self.declare_inverses(batch + FEW)    # those of the mini-batch are needed again when it is full
-        self.slot_arrays.declare("updates", <void**> &self.updates, FIXED, 1, INT64, True, 1, 0.0, 0.0)
-        self.node_arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
-        self.node_arrays.scratch(<void**> &self.run_end, SLOT, 1, INT32)
-        self.node_arrays.scratch(<void**> &self.variance, SLOT)
-        self.squares.scratch(<void**> &self.moment, SLOT_PROBLEM)
-        self.squares.scratch(<void**> &self.cross, SLOT_PROBLEM)
-        self.squares.scratch(<void**> &self.regress, SLOT_PROBLEM)
+        self.slot_arrays.declare("updates", &self.updates, fixed(1, low=0))
+        self.node_arrays.scratch(&self.absent, per_slot())
+        self.node_arrays.scratch(&self.run_end, per_slot())
+        self.node_arrays.scratch(&self.variance, per_slot())
+        self.squares.scratch(&self.moment, per_slot_and_problem())
+        self.squares.scratch(&self.cross, per_slot_and_problem())
+        self.squares.scratch(&self.regress, per_slot_and_problem())
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1:
         """The arrays of the mini-batch."""
         cdef State rows = State()
         self.row_arrays = rows
-        rows.declare("batch_weights", <void**> &self.row_w, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
-        rows.scratch(<void**> &self.row_n, SLOT, 1, INT64)
-        rows.scratch(<void**> &self.row_done, SLOT, 1, UINT8)
-        rows.scratch(<void**> &self.row_node, SLOT_PROBLEM, 1, INT32)
-        rows.scratch(<void**> &self.row_z, SLOT_PROBLEM)
-        rows.scratch(<void**> &self.row_v, SLOT_PROBLEM)
-        rows.scratch(<void**> &self.full, SLOT_PROBLEM)
+        rows.declare("batch_weights", &self.row_w, per_slot(low=0))
+        rows.scratch(&self.row_n, per_slot())
+        rows.scratch(&self.row_done, per_slot())
+        rows.scratch(&self.row_node, per_slot_and_problem())
+        rows.scratch(&self.row_z, per_slot_and_problem())
+        rows.scratch(&self.row_v, per_slot_and_problem())
+        rows.scratch(&self.full, per_slot_and_problem())
         rows.reserve_slots(batch)
         self.row_stride = rows.problems
         return 0

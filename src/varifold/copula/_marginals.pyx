@@ -11,7 +11,9 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memmove, memset
 from scipy.special.cython_special cimport ndtri
 
-from varifold._engine.state cimport FIXED, FLOAT64, SLOT, STRUCT, State
+from varifold._engine.state cimport State
+
+from varifold._engine.state import fixed, per_slot
 
 
 cdef class Marginals:
@@ -22,9 +24,9 @@ cdef class Marginals:
         self.size = size
         self.levels = levels
         self.arrays = State()
-        self.arrays.scratch(<void**> &self.quantile, FIXED, 1, FLOAT64, 2 * size + 3)
-        self.arrays.scratch(<void**> &self.window, SLOT, sizeof(Window), STRUCT)
-        self.arrays.scratch(<void**> &self.values, SLOT, 2 * size)   # last: grow() relies on it
+        self.arrays.scratch(&self.quantile, fixed(2 * size + 3))
+        self.arrays.scratch_bytes(<void**> &self.window, sizeof(Window), per_slot())
+        self.arrays.scratch(&self.values, per_slot(width=2 * size))   # last: grow() relies on it
         for i in range(2 * size + 3):
             self.quantile[i] = ndtri(<double> i / (2.0 * (size + 1)))
 

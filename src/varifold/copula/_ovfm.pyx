@@ -20,11 +20,10 @@ from varifold.copula._sparsity cimport project, truncate
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport CLASS, FLOAT64, INT32, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
 
 from varifold._engine.merging import APPROXIMATE
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class, per_problem, per_slot
 from varifold._numeric.hedge import RATES
 
 cdef double HANDICAP = 10.0
@@ -56,18 +55,18 @@ cdef class OVFMModel(Model):
 
     cdef int declare_arrays(self, Py_ssize_t most) except -1:
         """A latent instance has at most `most` entries: the nodes and the intercept."""
-        self.arrays.declare("mix", <void**> &self.mix, PROBLEM, 1 + self.settings.k)
-        self.arrays.scratch(<void**> &self.margins, CLASS, 3)
-        self.arrays.scratch(<void**> &self.inner_slot, SLOT, 1, INT32, most)
-        self.arrays.scratch(<void**> &self.inner_x, SLOT, 1, FLOAT64, most)
-        self.arrays.scratch(<void**> &self.inner_is_new, SLOT, 1, UINT8, most)
-        self.arrays.scratch(<void**> &self.given_slot, SLOT, 1, INT32)
+        self.arrays.declare("mix", &self.mix, per_problem(width=1 + self.settings.k))
+        self.arrays.scratch(&self.margins, per_class(width=3))
+        self.arrays.scratch(&self.inner_slot, per_slot(most=most))
+        self.arrays.scratch(&self.inner_x, per_slot(most=most))
+        self.arrays.scratch(&self.inner_is_new, per_slot(most=most))
+        self.arrays.scratch(&self.given_slot, per_slot())
         if self.keep < 1.0:
-            self.arrays.scratch(<void**> &self.sizes, SLOT)
+            self.arrays.scratch(&self.sizes, per_slot())
         if self.with_presence:
-            self.arrays.scratch(<void**> &self.given_x, SLOT)
-            self.arrays.scratch(<void**> &self.given_is_new, SLOT, 1, UINT8)
-            self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32, most)
+            self.arrays.scratch(&self.given_x, per_slot())
+            self.arrays.scratch(&self.given_is_new, per_slot())
+            self.arrays.scratch(&self.place, per_slot(most=most))
         self.arrays.reserve_classes(1)
         return 0
 

@@ -17,8 +17,10 @@ from varifold.copula._marginals cimport Place, normal_density, normal_mass
 from varifold._engine.names cimport INDICATOR
 from varifold.copula._active_set cimport ActiveSet
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FLOAT64, INT32, SLOT, SLOT_PROBLEM, STRUCT, UINT8, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
+
+from varifold._engine.state import per_slot, per_slot_and_problem
 
 cdef double JITTER = 1e-6          # added to the diagonal before inverting
 cdef double LARGEST_JITTER = 1e12
@@ -31,20 +33,20 @@ cdef class Scores(ActiveSet):
 
     def __cinit__(self):
         cdef State per_node = self.node_arrays
-        self.slot_arrays.scratch(<void**> &self.memo_slot, SLOT, 1, INT32)
-        self.slot_arrays.scratch(<void**> &self.memo_raw, SLOT)
-        per_node.scratch(<void**> &self.observed, SLOT, 1, UINT8)
-        per_node.scratch(<void**> &self.node, SLOT, 1, INT32)
-        per_node.scratch(<void**> &self.given, SLOT)
-        per_node.scratch(<void**> &self.z, SLOT)
-        per_node.scratch(<void**> &self.v, SLOT)
-        per_node.scratch(<void**> &self.score, SLOT)
-        per_node.scratch(<void**> &self.place, SLOT, sizeof(Place), STRUCT)
-        per_node.scratch(<void**> &self.work, SLOT)
+        self.slot_arrays.scratch(&self.memo_slot, per_slot())
+        self.slot_arrays.scratch(&self.memo_raw, per_slot())
+        per_node.scratch(&self.observed, per_slot())
+        per_node.scratch(&self.node, per_slot())
+        per_node.scratch(&self.given, per_slot())
+        per_node.scratch(&self.z, per_slot())
+        per_node.scratch(&self.v, per_slot())
+        per_node.scratch(&self.score, per_slot())
+        per_node.scratch_bytes(<void**> &self.place, sizeof(Place), per_slot())
+        per_node.scratch(&self.work, per_slot())
         # a matrix entry beyond 1e6 in a file could not be inverted
         self.squares = State()
-        self.squares.declare("sigma", <void**> &self.sigma, SLOT_PROBLEM, 1, FLOAT64, True, 0, 0.0, -1e6, 1e6)
-        self.squares.scratch(<void**> &self.schur, SLOT_PROBLEM)
+        self.squares.declare("sigma", &self.sigma, per_slot_and_problem(low=-1e6, high=1e6))
+        self.squares.scratch(&self.schur, per_slot_and_problem())
 
     cdef int declare_inverses(self, Py_ssize_t wanted) except -1:
         """Keep this many inverses, as long as they are small; `max_dense` is set."""
@@ -53,8 +55,8 @@ cdef class Scores(ActiveSet):
         if self.cached * self.max_dense * self.max_dense > SMALL:
             self.cached = FEW
         for i in range(self.cached):
-            self.node_arrays.scratch(<void**> &self.inverse[i].node, SLOT, 1, INT32)
-            self.squares.scratch(<void**> &self.inverse[i].matrix, SLOT_PROBLEM)
+            self.node_arrays.scratch(&self.inverse[i].node, per_slot())
+            self.squares.scratch(&self.inverse[i].matrix, per_slot_and_problem())
         return 0
 
     cdef int attach(self, Space space) except -1:

@@ -13,7 +13,6 @@ from libc.string cimport memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport seen_first
-from varifold._engine.state cimport INT32, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport mix, unit_interval
 from varifold._numeric.hedge cimport (
@@ -24,7 +23,7 @@ from varifold.evolving._overlap cimport Overlap
 from varifold.evolving._rule_pair cimport Locals, RulePair
 from varifold.evolving._switch_detector cimport ABSORB, GONE, JOIN, JOINED, SWITCH, UNKNOWN, SwitchDetector
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
 cdef double UNBOUNDED = 1e50      # what recovered values are held within when no scaler bounds them
@@ -56,7 +55,7 @@ cdef class EvolvingModel(RulePair):
         self.overlap = Overlap(max_dense)
         self.wants_columns = True
         self.prepares = True
-        self.arrays.scratch(<void**> &self.column_of, SLOT, 1, INT32)
+        self.arrays.scratch(&self.column_of, per_slot())
         if first.prepares or second.prepares:
             raise TypeError(f"{type(first).__name__} takes memory by instance; an evolving model needs rules that do not")
         if experts_make(&self.experts, 2, ANYTIME if horizon is None else HORIZON,

@@ -7,19 +7,18 @@ its own numbers. The old one finds there what the instance shows as it is, and w
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.order cimport MARKED_WORDS, sort_pairs
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FIXED, INT32, INT64, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss
 from varifold.evolving._feature_map cimport FeatureMap
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_slot
 
 cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
 
@@ -31,18 +30,18 @@ cdef class RulePair(Model):
         cdef int e
         self.first_space = Space()
         self.second_space = Space()
-        self.arrays.scratch(<void**> &self.slots, SLOT, 2, INT32)
-        self.arrays.scratch(<void**> &self.slots2, SLOT, 2, INT32)
-        self.arrays.scratch(<void**> &self.values, SLOT, 2)
-        self.arrays.scratch(<void**> &self.values2, SLOT, 2)
-        self.arrays.scratch(<void**> &self.where, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.recovered, SLOT)
-        self.arrays.scratch(<void**> &self.never_new, SLOT, 2, UINT8)
-        self.arrays.scratch(<void**> &self.marks, FIXED, 1, INT64, MARKED_WORDS)
+        self.arrays.scratch(&self.slots, per_slot(width=2))
+        self.arrays.scratch(&self.slots2, per_slot(width=2))
+        self.arrays.scratch(&self.values, per_slot(width=2))
+        self.arrays.scratch(&self.values2, per_slot(width=2))
+        self.arrays.scratch(&self.where, per_slot())
+        self.arrays.scratch(&self.recovered, per_slot())
+        self.arrays.scratch(&self.never_new, per_slot(width=2))
+        self.arrays.scratch(<int64_t**> &self.marks, fixed(MARKED_WORDS))
         for e in range(2):
-            self.arrays.scratch(<void**> &self.local[e].of, SLOT, 1, INT32, 0, -1.0)
-            self.arrays.scratch(<void**> &self.local[e].slot, SLOT, 1, INT32)
-            self.arrays.scratch(<void**> &self.local[e].spare, SLOT, 1, INT32)
+            self.arrays.scratch(&self.local[e].of, per_slot(first=-1))
+            self.arrays.scratch(&self.local[e].slot, per_slot())
+            self.arrays.scratch(&self.local[e].spare, per_slot())
         self.arrays.reserve_slots(1)
         for e in range(2):
             self.local[e].n = 1

@@ -13,11 +13,11 @@ from libc.stdlib cimport free
 
 from varifold._engine.names cimport COLUMN, NUMERIC
 from varifold._engine.space cimport Seen, Space, seen_count, seen_first, seen_last
-from varifold._engine.state cimport SLOT, UINT8, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.memory cimport out_of_memory, resize
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot
 
 cdef double LIVING = 0.5        # a column that shows in fewer of its instances says nothing by its absence
 cdef double DENSE = 0.4         # share of the settled columns an instance must show for a join to mean anything
@@ -38,7 +38,7 @@ cdef class SwitchDetector:
 
     def __cinit__(self, known_switch=None, Py_ssize_t known_overlap=0, Py_ssize_t settle=30, Py_ssize_t patience=100):
         self.arrays = State()
-        self.arrays.declare("phases.group", <void**> &self.group, SLOT, 1, UINT8, True, 0, 0.0, 0.0, <double> <int> GONE)
+        self.arrays.declare("phases.group", &self.group, per_slot(low=0, high=<double> <int> GONE))
         self.known_switch = -1 if known_switch is None else known_switch
         self.known_overlap = known_overlap
         self.settle = settle

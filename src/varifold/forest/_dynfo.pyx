@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.entries cimport cut_entries
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport COLUMN, INDICATOR
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, SLOT_CLASS, UINT8, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.hashing cimport draw, mix, unit_interval
@@ -17,9 +17,8 @@ from varifold._numeric.selection cimport select
 from varifold.forest._split_search cimport Split, SplitSearch
 from varifold.forest._window cimport Window, read_view
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot, per_slot_and_class
 
-cdef double ANY = 1e999
 cdef double TIE = 1e-9   # votes and gains that differ by less are equal, so that rounding decides nothing
 
 
@@ -42,20 +41,20 @@ cdef class DynFoModel(Model):
         self.window = Window(window)
         self.splits = SplitSearch(self.window)
         self.stumps = State()
-        self.stumps.declare("stump.key", <void**> &self.key, SLOT, 1, INT32, True, 0, 0.0, 0.0)
-        self.stumps.declare("stump.value", <void**> &self.value, SLOT, 1, FLOAT64, True)
-        self.stumps.declare("stump.weight", <void**> &self.weight, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.stumps.declare("stump.shares", <void**> &self.shares, SLOT_CLASS, 2, FLOAT64, False, 0, 0.0, 0.0, 1.0)
-        self.stumps.scratch(<void**> &self.answers, SLOT, 2, INT32)
-        self.stumps.scratch(<void**> &self.sorted, SLOT)
+        self.stumps.declare("stump.key", &self.key, per_slot(low=0))
+        self.stumps.declare("stump.value", &self.value, per_slot())
+        self.stumps.declare("stump.weight", &self.weight, per_slot(low=0))
+        self.stumps.declare("stump.shares", &self.shares, per_slot_and_class(width=2, low=0, high=1))
+        self.stumps.scratch(&self.answers, per_slot(width=2))
+        self.stumps.scratch(&self.sorted, per_slot())
         self.stumps.reserve_slots(stumps)
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.declare("wrong", <void**> &self.wrong, FIXED, 1, UINT8, True, window, 0.0, 0.0, 1.0)
-        self.arrays.scratch(<void**> &self.asked_key, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.asked_value, SLOT)
-        self.arrays.scratch(<void**> &self.entry, SLOT, 2, INT32)
-        self.arrays.scratch(<void**> &self.part, SLOT)
-        self.arrays.scratch(<void**> &self.mean, CLASS)
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.declare("wrong", &self.wrong, fixed(window, low=0, high=1))
+        self.arrays.scratch(&self.asked_key, per_slot())
+        self.arrays.scratch(&self.asked_value, per_slot())
+        self.arrays.scratch(&self.entry, per_slot(width=2))
+        self.arrays.scratch(&self.part, per_slot())
+        self.arrays.scratch(&self.mean, per_class())
 
     # ---------------------------------------------------------------- memory
 

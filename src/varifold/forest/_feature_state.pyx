@@ -11,12 +11,13 @@ from libc.string cimport memcpy, memset
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR, NUMERIC
 from varifold._engine.space cimport Seen, seen_count, seen_first, seen_last
-from varifold._engine.state cimport CLASS, INT32, SLOT, STRUCT
 from varifold._numeric.heap cimport heap_drop, heap_key, heap_touch
 from varifold._numeric.memory cimport allocate, out_of_memory, resize
 from varifold.forest._pool cimport pool_empty, pool_free, pool_reserve, pool_take
 from varifold.forest._tdigest cimport FIRST_ROOM, Digest, Point, digest_clear, digest_is_full, digest_reserve
 from varifold.forest._vanishing cimport Presence, presence_mark, soonest, vanishes
+
+from varifold._engine.state import per_class, per_slot
 
 cdef int MANY_LEVELS = 64    # a column with more levels than this gives up those that have vanished
 
@@ -44,10 +45,10 @@ cdef class FeatureStates(Model):
 
     def __cinit__(self):
         self.prepares = True
-        self.arrays.scratch(<void**> &self.states, SLOT, sizeof(FeatureState), STRUCT)
-        self.arrays.scratch(<void**> &self.heap.item, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.heap.place, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.mass, CLASS)
+        self.arrays.scratch_bytes(<void**> &self.states, sizeof(FeatureState), per_slot())
+        self.arrays.scratch(&self.heap.item, per_slot())
+        self.arrays.scratch(&self.heap.place, per_slot())
+        self.arrays.scratch(&self.mass, per_class())
         self.heap.stride = sizeof(FeatureState) // sizeof(double)
 
     def __dealloc__(self):

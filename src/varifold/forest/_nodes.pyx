@@ -5,9 +5,9 @@ import numpy as np
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memset
 
-from varifold._engine.state cimport FLOAT64, INT32, SLOT, SLOT_CLASS, UINT8, State
+from varifold._engine.state cimport State
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot, per_slot_and_class
 
 
 cdef class Nodes:
@@ -19,11 +19,11 @@ cdef class Nodes:
     def __cinit__(self, double least=0.0):
         self.arrays = State()
         self.used = 2
-        self.arrays.declare("node.key", <void**> &self.key, SLOT, 1, INT32, True)
-        self.arrays.declare("node.value", <void**> &self.value, SLOT, 1, FLOAT64, True)
-        self.arrays.declare("node.way", <void**> &self.way, SLOT, 1, UINT8, True, 0, 0.0, 0.0, 3.0)
-        self.arrays.declare("node.left", <void**> &self.left, SLOT, 1, INT32, True, 0, 0.0, 0.0)
-        self.arrays.declare("node.counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, least)
+        self.arrays.declare("node.key", &self.key, per_slot())
+        self.arrays.declare("node.value", &self.value, per_slot())
+        self.arrays.declare("node.way", &self.way, per_slot(low=0, high=3))
+        self.arrays.declare("node.left", &self.left, per_slot(low=0))
+        self.arrays.declare("node.counts", &self.counts, per_slot_and_class(low=least))
         self.arrays.reserve_slots(self.used)
 
     cdef int reserve_pairs(self, Py_ssize_t pairs) except -1:

@@ -11,7 +11,6 @@ from varifold._numeric.hashing cimport draw
 from varifold._numeric.memory cimport out_of_memory, resize
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR, NUMERIC
-from varifold._engine.state cimport CLASS
 from varifold.forest._pairs cimport (
     BINS, CELLS, SETTLED, START, Pair, Pairs, overlap_shares, position, quantile_edges,
 )
@@ -19,6 +18,8 @@ from varifold.forest._stumps cimport TIE, Stumps
 from varifold.forest._tdigest cimport Digest, Point, digest_below
 from varifold.forest._feature_state cimport FeatureState
 from varifold._engine.view cimport View
+
+from varifold._engine.state import per_class
 
 
 cdef class ORF3VModel(Stumps):
@@ -49,9 +50,9 @@ cdef class ORF3VModel(Stumps):
         self.temperature = 1.0
         self.certainty = 1.0
         self.sees_empty = True
-        self.arrays.scratch(<void**> &self.evidence, CLASS)
-        self.arrays.scratch(<void**> &self.mix, CLASS)
-        self.arrays.scratch(<void**> &self.below, CLASS, stumps)
+        self.arrays.scratch(&self.evidence, per_class())
+        self.arrays.scratch(&self.mix, per_class())
+        self.arrays.scratch(&self.below, per_class(width=stumps))
         if pairs:
             self.pairs = Pairs(pairs, alpha)
             self.paired = True

@@ -4,8 +4,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from varifold._engine.state cimport CLASS, FIXED, INT32, SLOT, SLOT_CLASS, STRUCT, State
+from varifold._engine.state cimport State
 from varifold.forest._window cimport Row, Window, place
+
+from varifold._engine.state import fixed, per_class, per_slot, per_slot_and_class
 
 cdef double TIE = 1e-9   # gains that differ by less are equal, so that rounding decides nothing
 
@@ -21,13 +23,13 @@ cdef class SplitSearch:
     def __cinit__(self, Window window):
         self.window = window
         self.arrays = State()
-        self.arrays.scratch(<void**> &self.held, SLOT, 2, INT32)
-        self.arrays.scratch(<void**> &self.alive, SLOT, 2, INT32)
-        self.arrays.scratch(<void**> &self.best, SLOT, 2 * sizeof(Split), STRUCT)
-        self.arrays.scratch(<void**> &self.sides, SLOT_CLASS, 4)
-        self.arrays.scratch(<void**> &self.left, CLASS)
-        self.arrays.scratch(<void**> &self.right, CLASS)
-        self.arrays.scratch(<void**> &self.point, FIXED, sizeof(Point), STRUCT, window.most)
+        self.arrays.scratch(&self.held, per_slot(width=2))
+        self.arrays.scratch(&self.alive, per_slot(width=2))
+        self.arrays.scratch_bytes(<void**> &self.best, 2 * sizeof(Split), per_slot())
+        self.arrays.scratch(&self.sides, per_slot_and_class(width=4))
+        self.arrays.scratch(&self.left, per_class())
+        self.arrays.scratch(&self.right, per_class())
+        self.arrays.scratch_bytes(<void**> &self.point, sizeof(Point), fixed(window.most))
 
     cdef int reserve(self, Py_ssize_t slots) except -1:
         self.arrays.reserve_slots(slots)

@@ -6,13 +6,12 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport COLUMN, INDICATOR
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport MOST_CUTS, Growing
 from varifold.forest._nodes cimport Nodes
 from varifold.forest._window cimport Row, Window, place, read_view, side
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
 cdef double USUAL = 0.002      # rate at which the usual loss is averaged
 cdef double SLACK = 0.1        # by which losses may exceed it
@@ -46,15 +45,15 @@ cdef class WindowTrees(Growing):
         self.seed = seed
         self.sees_empty = True
         self.prepares = True
-        self.arrays.declare("roots", <void**> &self.root, FIXED, 1, INT32, True, trees)
-        self.arrays.declare("importance", <void**> &self.importance, SLOT, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.arrays.scratch(<void**> &self.asked_key, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.asked_value, SLOT)
-        self.arrays.scratch(<void**> &self.part_of, SLOT)
-        self.arrays.scratch(<void**> &self.table, CLASS, MOST_CUTS + 2)
-        self.arrays.scratch(<void**> &self.total, CLASS)
-        self.arrays.scratch(<void**> &self.present, CLASS)
-        self.arrays.scratch(<void**> &self.below, CLASS)
+        self.arrays.declare("roots", &self.root, fixed(trees))
+        self.arrays.declare("importance", &self.importance, per_slot(low=0))
+        self.arrays.scratch(&self.asked_key, per_slot())
+        self.arrays.scratch(&self.asked_value, per_slot())
+        self.arrays.scratch(&self.part_of, per_slot())
+        self.arrays.scratch(&self.table, per_class(width=MOST_CUTS + 2))
+        self.arrays.scratch(&self.total, per_class())
+        self.arrays.scratch(&self.present, per_class())
+        self.arrays.scratch(&self.below, per_class())
 
     # ---------------------------------------------------------------- memory
 

@@ -5,12 +5,13 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold.forest._growing cimport Split
 from varifold.forest._window cimport Row
 from varifold.forest._window_trees cimport WindowTrees
+
+from varifold._engine.state import per_class
 
 cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
 
@@ -19,8 +20,8 @@ cdef class WindowForestModel(WindowTrees):
     """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
 
     def __cinit__(self):
-        self.arrays.scratch(<void**> &self.mean, CLASS)
-        self.arrays.scratch(<void**> &self.chance, CLASS)
+        self.arrays.scratch(&self.mean, per_class())
+        self.arrays.scratch(&self.chance, per_class())
 
     # ---------------------------------------------------------------- answering
 

@@ -4,6 +4,8 @@ An instance has two inputs per feature: its value, and 1 for its bin. The edges 
 sample of the feature's values; they are computed again when the count of values is a power of two.
 """
 
+from functools import partial
+
 import numpy as np
 
 from libc.math cimport fabs
@@ -12,12 +14,12 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, INT64, PROBLEM, SLOT, STRUCT
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
 from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
+from varifold._engine.state import fixed, per_problem, per_slot
 
 
 def joined_sample(counts, samples):
@@ -71,17 +73,18 @@ cdef class AdditiveRule(BinaryRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
     def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
-        cdef int axis = SLOT if max_binned > 0 else FIXED    # FIXED: no entries, the rule is linear
         self.declare_rule(2 + 2 * BINS, 0)
         self.r = r
         self.max_binned = max_binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
-        self.arrays.declare("sample", <void**> &self.sample, axis, SAMPLE, FLOAT64, False, max_binned)
-        self.arrays.declare("edge", <void**> &self.edge, axis, BINS - 1, FLOAT64, False, max_binned)
-        self.arrays.declare("met", <void**> &self.count, axis, 1, INT64, True, max_binned, 0.0, 0.0, 1 << 53)
-        self.arrays.scratch(<void**> &self.inputs, SLOT, 2 * sizeof(Input), STRUCT)
-        self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
-        self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
+        # without bins there are no entries: the rule is linear
+        per_binned = partial(per_slot, most=max_binned) if max_binned > 0 else partial(fixed, 0)
+        self.arrays.declare("sample", &self.sample, per_binned(width=SAMPLE))
+        self.arrays.declare("edge", &self.edge, per_binned(width=BINS - 1))
+        self.arrays.declare("met", &self.count, per_binned(low=0, high=1 << 53))
+        self.arrays.scratch_bytes(<void**> &self.inputs, 2 * sizeof(Input), per_slot())
+        self.arrays.scratch(&self.work, per_problem(width=3))
+        self.arrays.scratch(&self.wrong, per_problem())
 
     cdef void negate(self, int c) noexcept nogil:
         cdef Py_ssize_t slot, b

@@ -13,7 +13,6 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FLOAT64, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
 from varifold._numeric.rows cimport add_rows
@@ -21,7 +20,7 @@ from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 from varifold.linear._problems cimport TILE, TOGETHER, add_variances, set_targets, step_gaussians, tile_width
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot
 
 cdef Py_ssize_t CACHED = 100_000   # numbers that stay in the cache from one instance to the next
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
@@ -99,7 +98,7 @@ cdef class AROWRule(BinaryRule):
         self.diagonal = max_dense == 0
         self.covariance = ProblemMatrices()
         if max_dense:
-            self.arrays.scratch(<void**> &self.sigma_x, SLOT, 1, FLOAT64, max_dense + 1)
+            self.arrays.scratch(&self.sigma_x, per_slot(most=max_dense + 1))
 
     # ---------------------------------------------------------------- room
 

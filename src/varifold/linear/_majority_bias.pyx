@@ -16,12 +16,11 @@ from libc.stdint cimport int32_t
 from varifold._engine.model cimport Model
 from varifold._engine.one_vs_rest cimport BinaryRule
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 
 from varifold._engine.merging import total
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class
 
 cdef double STRENGTH = 2.0
 cdef double LARGEST_LEAD = 30.0    # e^-30 no longer changes an answer
@@ -36,8 +35,8 @@ cdef class MajorityBias(Model):
         self.sees_empty = rule.sees_empty
         self.wants_columns = rule.wants_columns
         self.prepares = rule.prepares
-        self.arrays.scratch(<void**> &self.margin, CLASS)
-        self.arrays.scratch(<void**> &self.counts, CLASS)
+        self.arrays.scratch(&self.margin, per_class())
+        self.arrays.scratch(&self.counts, per_class())
         self.arrays.reserve_classes(2)
         self.update_strength()
         self.scaled_strength = self.strength

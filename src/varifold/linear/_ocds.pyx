@@ -12,13 +12,12 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from varifold._engine.one_vs_rest cimport BinaryRule, at
-from varifold._engine.state cimport FLOAT64, INT32, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss, sigmoid
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot
 
 # shared numbers of a problem
 cdef enum:
@@ -50,12 +49,12 @@ cdef class OCDSRule(BinaryRule):
         self.T = T
         self.max_dense = max_dense
         self.graph = ProblemMatrices()
-        self.arrays.scratch(<void**> &self.psi, SLOT, 1, FLOAT64, max_dense + 1)
-        self.arrays.scratch(<void**> &self.gradient, SLOT, 1, FLOAT64, max_dense + 1)
-        self.arrays.scratch(<void**> &self.scaled, SLOT)
-        self.arrays.scratch(<void**> &self.absent, SLOT, 1, INT32, max_dense + 1)
-        self.arrays.scratch(<void**> &self.is_present, SLOT, 1, UINT8, max_dense + 1)
-        self.arrays.scratch(<void**> &self.order, SLOT)
+        self.arrays.scratch(&self.psi, per_slot(most=max_dense + 1))
+        self.arrays.scratch(&self.gradient, per_slot(most=max_dense + 1))
+        self.arrays.scratch(&self.scaled, per_slot())
+        self.arrays.scratch(&self.absent, per_slot(most=max_dense + 1))
+        self.arrays.scratch(&self.is_present, per_slot(most=max_dense + 1))
+        self.arrays.scratch(&self.order, per_slot())
 
     # ---------------------------------------------------------------- room
 

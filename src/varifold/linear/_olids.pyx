@@ -14,11 +14,12 @@ from varifold._engine.model cimport Model
 from varifold._engine.names cimport INDICATOR
 from varifold._engine.one_vs_rest cimport BinaryRule, at
 from varifold._engine.space cimport Seen, seen_last
-from varifold._engine.state cimport FLOAT64, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold.linear._olids_problems cimport SCALE, Tile, learn_problems, measure_problems
 from varifold.linear._problems cimport TILE
 from varifold.linear._truncated cimport TruncatedRule
+
+from varifold._engine.state import per_slot
 
 # numbers of a slot
 cdef enum:
@@ -64,10 +65,10 @@ cdef class OLIDSRule(TruncatedRule):
         self.B = B
         self.sparse = B < 1.0
         self.tile_room = 0 if self.sparse else TILE
-        self.arrays.scratch(<void**> &self.stays, SLOT, 1, UINT8)
-        self.arrays.scratch(<void**> &self.spread, SLOT)
-        self.arrays.scratch(<void**> &self.delta, SLOT)
-        self.arrays.scratch(<void**> &self.gain, SLOT)
+        self.arrays.scratch(&self.stays, per_slot())
+        self.arrays.scratch(&self.spread, per_slot())
+        self.arrays.scratch(&self.delta, per_slot())
+        self.arrays.scratch(&self.gain, per_slot())
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""

@@ -20,9 +20,10 @@ from libc.string cimport memset
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
-from varifold._engine.state cimport FLOAT64, INT32, INT64, PROBLEM, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
+
+from varifold._engine.state import per_problem, per_slot
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
 cdef double LEVEL = 0.6
@@ -54,15 +55,15 @@ cdef class RecallRule(BinaryRule):
         self.binned = binned
         self.ceiling = memory / r if memory > 0.0 else 1e300
         self.most = most
-        self.arrays.declare("level", <void**> &self.level, SLOT, 1, FLOAT64, True)
-        self.arrays.declare("slow", <void**> &self.slow, SLOT, 1, FLOAT64, True)
-        self.arrays.declare("last", <void**> &self.last, SLOT, 1, INT64, True, 0, 0.0, 0.0, 1 << 53)
-        self.arrays.scratch(<void**> &self.newer, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.older, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.place, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.inputs, SLOT, MOST_INPUTS * sizeof(Input), UINT8)
-        self.arrays.scratch(<void**> &self.work, PROBLEM, 3)
-        self.arrays.scratch(<void**> &self.wrong, PROBLEM, 1, INT32)
+        self.arrays.declare("level", &self.level, per_slot())
+        self.arrays.declare("slow", &self.slow, per_slot())
+        self.arrays.declare("last", &self.last, per_slot(low=0, high=1 << 53))
+        self.arrays.scratch(&self.newer, per_slot())
+        self.arrays.scratch(&self.older, per_slot())
+        self.arrays.scratch(&self.place, per_slot())
+        self.arrays.scratch_bytes(<void**> &self.inputs, MOST_INPUTS * sizeof(Input), per_slot())
+        self.arrays.scratch(&self.work, per_problem(width=3))
+        self.arrays.scratch(&self.wrong, per_problem())
 
     # ---------------------------------------------------------------- columns in the order last seen
 

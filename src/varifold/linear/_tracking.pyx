@@ -8,8 +8,9 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
 from varifold._engine.regression_model cimport RegressionModel, scaled_error
-from varifold._engine.state cimport FIXED, FLOAT64, SLOT
 from varifold._engine.view cimport View
+
+from varifold._engine.state import fixed, per_slot
 
 
 cdef class TrackingRegression(RegressionModel):
@@ -19,8 +20,8 @@ cdef class TrackingRegression(RegressionModel):
         self.level_rate = level_rate
         self.rate = rate
         self.sees_empty = True
-        self.arrays.declare("weight", <void**> &self.weight, SLOT, 1, FLOAT64, True)
-        self.arrays.declare("level", <void**> &self.level, FIXED, 1, FLOAT64, True, 1)
+        self.arrays.declare("weight", &self.weight, per_slot())
+        self.arrays.declare("level", &self.level, fixed(1))
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.weight[slot] = 0.0

@@ -4,10 +4,10 @@ from libc.math cimport log
 from libc.stdint cimport int32_t
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64, SLOT_CLASS
 from varifold._engine.view cimport View
 
-cdef double ANY = 1e999
+from varifold._engine.state import per_class, per_slot_and_class
+
 
 
 cdef class ClassTable(Model):
@@ -17,8 +17,8 @@ cdef class ClassTable(Model):
         """Keep `width` numbers per slot and class; `prior` observations are added to every class."""
         self.prior = prior
         self.width = width
-        self.arrays.declare("table", <void**> &self.table, SLOT_CLASS, width)
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.declare("table", &self.table, per_slot_and_class(width=width))
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes * width
         return 0

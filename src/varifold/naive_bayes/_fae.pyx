@@ -12,13 +12,12 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, STRUCT, UINT8
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold.naive_bayes._class_table cimport PresenceTable
 from varifold.naive_bayes._members cimport Members
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
 cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no answer
 cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing by itself
@@ -83,17 +82,17 @@ cdef class FAEModel(PresenceTable):
         self.hard = hard
         self.prepares = True
         self.members = Members(most, span)
-        self.arrays.declare("recent", <void**> &self.recent, FIXED, 1, UINT8, True, 2 * span, 0.0, 0.0, 1.0)
-        self.arrays.scratch(<void**> &self.worth, SLOT, sizeof(Worth), STRUCT)
-        self.arrays.scratch(<void**> &self.chosen, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.here, SLOT, 1, UINT8)
-        self.arrays.scratch(<void**> &self.evidence, SLOT)
-        self.arrays.scratch(<void**> &self.part, SLOT)
-        self.arrays.scratch(<void**> &self.product, CLASS)
-        self.arrays.scratch(<void**> &self.chance, CLASS)
-        self.arrays.scratch(<void**> &self.mean, CLASS)
-        self.arrays.scratch(<void**> &self.answer, FIXED, 1, INT32, most)
-        self.arrays.scratch(<void**> &self.say, FIXED, 1, FLOAT64, most)
+        self.arrays.declare("recent", &self.recent, fixed(2 * span, low=0, high=1))
+        self.arrays.scratch_bytes(<void**> &self.worth, sizeof(Worth), per_slot())
+        self.arrays.scratch(&self.chosen, per_slot())
+        self.arrays.scratch(&self.here, per_slot())
+        self.arrays.scratch(&self.evidence, per_slot())
+        self.arrays.scratch(&self.part, per_slot())
+        self.arrays.scratch(&self.product, per_class())
+        self.arrays.scratch(&self.chance, per_class())
+        self.arrays.scratch(&self.mean, per_class())
+        self.arrays.scratch(&self.answer, fixed(most))
+        self.arrays.scratch(&self.say, fixed(most))
 
     # ---------------------------------------------------------------- memory
 

@@ -3,19 +3,18 @@
 from libc.math cimport log
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64
 from varifold._engine.view cimport View
 
 from varifold._engine.merging import EXACT, total
+from varifold._engine.state import per_class
 
-cdef double ANY = 1e999
 
 
 cdef class FrequencyModel(Model):
     """The class frequencies so far, whatever the instance: the baseline of every other expert."""
 
     def __cinit__(self):
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c

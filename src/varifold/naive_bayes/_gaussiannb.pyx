@@ -12,11 +12,11 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from varifold._engine.names cimport INDICATOR
-from varifold._engine.state cimport CLASS
 from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport ClassTable, row_of
 
 from varifold._engine.merging import EXACT, merged_moments, total
+from varifold._engine.state import per_class
 
 cdef double STRONGEST = 50.0  # bound of what one feature may add to a score
 
@@ -112,8 +112,8 @@ cdef class GaussianNBModel(ClassTable):
     def __cinit__(self, double prior):
         self.declare_table(4, prior)
         self.wants_columns = True
-        self.arrays.scratch(<void**> &self.product, CLASS)
-        self.arrays.scratch(<void**> &self.evidence_of, CLASS)
+        self.arrays.scratch(&self.product, per_class())
+        self.arrays.scratch(&self.evidence_of, per_class())
 
     cdef void evidence(self, int32_t slot, double x, double* out, double* product) noexcept nogil:
         """Add log p(x | class) / p(x) to each class's entry of `out`.

@@ -5,9 +5,9 @@ import numpy as np
 from libc.stdint cimport int32_t, uint8_t
 
 from varifold._engine.entries cimport cut_entries
-from varifold._engine.state cimport FLOAT64, INT32, INT64, SLOT, SLOT_CLASS, UINT8, State
+from varifold._engine.state cimport State
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_slot, per_slot_and_class
 
 
 cdef class Members:
@@ -18,14 +18,14 @@ cdef class Members:
         self.span = span
         self.records = State()
         self.entries = State()
-        self.records.declare("member.size", <void**> &self.size, SLOT, 1, INT32, True, 0, 0.0, 0.0)
-        self.records.declare("member.age", <void**> &self.age, SLOT, 1, INT64, True, 0, 0.0, 1.0, 1e15)
-        self.records.declare("member.marks", <void**> &self.marks, SLOT, 1, INT32, True, 0, 0.0, 0.0, 1e6)
-        self.records.declare("member.right", <void**> &self.right, SLOT, span, UINT8, False, 0, 0.0, 0.0, 1.0)
-        self.records.declare("member.counts", <void**> &self.counts, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.records.scratch(<void**> &self.rights, SLOT, 1, INT32)
-        self.entries.declare("entry.slot", <void**> &self.slot, SLOT, 1, INT32, True)
-        self.entries.declare("entry.present", <void**> &self.present, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
+        self.records.declare("member.size", &self.size, per_slot(low=0))
+        self.records.declare("member.age", &self.age, per_slot(low=1, high=1e15))
+        self.records.declare("member.marks", &self.marks, per_slot(low=0, high=1e6))
+        self.records.declare("member.right", &self.right, per_slot(width=span, low=0, high=1))
+        self.records.declare("member.counts", &self.counts, per_slot_and_class(low=0))
+        self.records.scratch(&self.rights, per_slot())
+        self.entries.declare("entry.slot", &self.slot, per_slot())
+        self.entries.declare("entry.present", &self.present, per_slot_and_class(low=0))
         self.reserve_classes(2)
 
     # ---------------------------------------------------------------- memory

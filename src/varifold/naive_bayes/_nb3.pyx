@@ -9,11 +9,11 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from varifold._engine.state cimport CLASS, SLOT, STRUCT
 from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport PresenceTable, row_of
 
 from varifold._engine.merging import EXACT, total
+from varifold._engine.state import per_class, per_slot
 
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
@@ -31,8 +31,8 @@ cdef class NB3Model(PresenceTable):
     def __cinit__(self, double prior, double M):
         self.declare_table(1, prior)
         self.M = M
-        self.arrays.scratch(<void**> &self.ranked, SLOT, sizeof(Ranked), STRUCT)
-        self.arrays.scratch(<void**> &self.product, CLASS)
+        self.arrays.scratch_bytes(<void**> &self.ranked, sizeof(Ranked), per_slot())
+        self.arrays.scratch(&self.product, per_class())
 
     cdef Py_ssize_t select(self, View* v) noexcept nogil:
         """Rank the entries of the view by chi-square; returns how many of the first ones are used."""

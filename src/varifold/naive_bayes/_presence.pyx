@@ -11,12 +11,10 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memmove
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT, SLOT_CLASS
 from varifold._engine.view cimport View
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
-cdef double ANY = 1e999
 cdef double UNKNOWN = 1.0    # in the place of a logarithm, which is never positive
 cdef int FEW = 2             # classes up to which computing logarithms costs less than keeping them
 
@@ -41,11 +39,11 @@ cdef class PresenceModel(Model):
 
     def __cinit__(self, Py_ssize_t max_columns=2048):
         self.max_columns = max_columns
-        self.arrays.declare("present", <void**> &self.present, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.declare("before", <void**> &self.before, SLOT_CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.scratch(<void**> &self.logs, SLOT_CLASS, 2, FLOAT64, 0, UNKNOWN)
-        self.arrays.scratch(<void**> &self.columns, SLOT, 1, INT32)
+        self.arrays.declare("present", &self.present, per_slot_and_class(low=0))
+        self.arrays.declare("before", &self.before, per_slot_and_class(low=0))
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.scratch(&self.logs, per_slot_and_class(width=2, first=UNKNOWN))
+        self.arrays.scratch(&self.columns, per_slot())
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes
 

@@ -12,12 +12,11 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from varifold._engine.model cimport Model
-from varifold._engine.state cimport CLASS, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares, divide_by
 from varifold._numeric.memory cimport allocate, resize
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_class, per_slot
 
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
 cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
@@ -47,11 +46,11 @@ cdef class NeighboursModel(Model):
         self.widest = widest
         self.single = single
         self.prepares = True
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0, ANY)
-        self.arrays.scratch(<void**> &self.dense, SLOT, 1, FLOAT64, 0, ABSENT)
-        self.arrays.scratch(<void**> &self.partial_scores, CLASS)
-        self.arrays.scratch(<void**> &self.partial_slot, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.partial_x, SLOT)
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.scratch(&self.dense, per_slot(first=ABSENT))
+        self.arrays.scratch(&self.partial_scores, per_class())
+        self.arrays.scratch(&self.partial_slot, per_slot())
+        self.arrays.scratch(&self.partial_x, per_slot())
 
     def __dealloc__(self):
         cdef Py_ssize_t i

@@ -9,9 +9,10 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.regression_model cimport RegressionModel
 from varifold._engine.space cimport Space
-from varifold._engine.state cimport FIXED, FLOAT64, INT32, SLOT
 from varifold._engine.view cimport View
 from varifold.neighbours._neighbours cimport MOST, NeighboursModel
+
+from varifold._engine.state import fixed, per_slot
 
 
 cdef class NeighboursRegression(RegressionModel):
@@ -20,9 +21,9 @@ cdef class NeighboursRegression(RegressionModel):
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512):
         self.ring = NeighboursModel(k, window, widest)
         self.prepares = True
-        self.arrays.declare("targets", <void**> &self.targets, FIXED, 1, FLOAT64, True, window, 0.0, -1e150, 1e150)
-        self.arrays.scratch(<void**> &self.partial_slot, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.partial_x, SLOT)
+        self.arrays.declare("targets", &self.targets, fixed(window, low=-1e150, high=1e150))
+        self.arrays.scratch(&self.partial_slot, per_slot())
+        self.arrays.scratch(&self.partial_x, per_slot())
         self.ring.reserve_class()
         self.ring.add_class()
 

@@ -10,11 +10,10 @@ from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
 from varifold._engine.model cimport Model
 from varifold._engine.names cimport COLUMN, NUMERIC
 from varifold._engine.space cimport Space, seen_count
-from varifold._engine.state cimport CLASS, FIXED, FLOAT64, INT32, SLOT, UINT8
 from varifold._engine.view cimport View
 from varifold.variation._variation cimport VariationLearner
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
 from varifold._numeric.hedge import RATES
 
 cdef enum:
@@ -53,17 +52,17 @@ cdef class OVFIVModel(Model):
         self.experts.held = self.mixing + 1
 
     cdef int declare_arrays(self) except -1:
-        self.arrays.declare("experts", <void**> &self.mixing, FIXED, 1, FLOAT64, True, 3)
-        self.arrays.declare("counts", <void**> &self.counts, CLASS, 1, FLOAT64, True, 0, 0.0, 0.0)
-        self.arrays.scratch(<void**> &self.base_score, CLASS)
-        self.arrays.scratch(<void**> &self.base_proba, CLASS)
-        self.arrays.scratch(<void**> &self.own_score, CLASS)
-        self.arrays.scratch(<void**> &self.own_proba, CLASS)
-        self.arrays.scratch(<void**> &self.known_slot, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.known_column, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.known_x, SLOT)
-        self.arrays.scratch(<void**> &self.known_raw, SLOT)
-        self.arrays.scratch(<void**> &self.known_is_new, SLOT, 1, UINT8)
+        self.arrays.declare("experts", &self.mixing, fixed(3))
+        self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.scratch(&self.base_score, per_class())
+        self.arrays.scratch(&self.base_proba, per_class())
+        self.arrays.scratch(&self.own_score, per_class())
+        self.arrays.scratch(&self.own_proba, per_class())
+        self.arrays.scratch(&self.known_slot, per_slot())
+        self.arrays.scratch(&self.known_column, per_slot())
+        self.arrays.scratch(&self.known_x, per_slot())
+        self.arrays.scratch(&self.known_raw, per_slot())
+        self.arrays.scratch(&self.known_is_new, per_slot())
         self.arrays.reserve_classes(2)
         return 0
 

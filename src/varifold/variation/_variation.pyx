@@ -14,10 +14,10 @@ from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_together
 from varifold.linear._problems cimport step_proximal
 from varifold._numeric.rows cimport sum_rows
 from varifold._engine.names cimport COLUMN, NUMERIC
-from varifold._engine.state cimport INT32, PROBLEM, SLOT, SLOT_PROBLEM, UINT8, State
+from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-from varifold._engine.state import checked_array
+from varifold._engine.state import checked_array, per_problem, per_slot, per_slot_and_problem
 
 cdef enum:
     INTERVAL = 64      # instances between two decisions on the encoding
@@ -39,10 +39,10 @@ cdef class VariationLearner:
         self.problems = 1
         self.plane = 1
         self.arrays = State()
-        self.arrays.declare("variation", <void**> &self.table, SLOT_PROBLEM, 3)
-        self.arrays.scratch(<void**> &self.gradient, PROBLEM)
-        self.arrays.scratch(<void**> &self.absent, SLOT, 1, INT32)
-        self.arrays.scratch(<void**> &self.is_present, SLOT, 1, UINT8)
+        self.arrays.declare("variation", &self.table, per_slot_and_problem(width=3))
+        self.arrays.scratch(&self.gradient, per_problem())
+        self.arrays.scratch(&self.absent, per_slot())
+        self.arrays.scratch(&self.is_present, per_slot())
 
     # ---------------------------------------------------------------- room
 
