@@ -30,7 +30,7 @@ cdef class ActiveSet:
         self.slot_arrays = State()
         self.slot_arrays.declare("slots", <int64_t**> &self.by_slot, per_slot(width=3, low=-1))
         self.slot_arrays.declare("active", &self.active, per_slot(low=0))
-        self.slot_arrays.declare("unit", &self.clock, fixed(2, low=0))
+        self.slot_arrays.declare("unit", <double**> &self.clock, fixed(2, low=0))
         self.node_arrays = State()
         self.node_arrays.declare("nodes", <int64_t**> &self.by_node, per_slot(width=2, low=0))
         self.node_arrays.scratch(&self.rank_key, per_slot())
