@@ -193,6 +193,7 @@ def _add_text(folder: Path, runs: dict[str, Run], ratios: list[tuple[str, str, s
     import varifold
     from benchmarks.reading.__main__ import generate
     from varifold import streams
+    from varifold.base.json_text import read_json
 
     path = folder / "cells.csv"
     generate(path, 10_000, 50)
@@ -202,12 +203,14 @@ def _add_text(folder: Path, runs: dict[str, Run], ratios: list[tuple[str, str, s
     rng = np.random.default_rng(0)
     lines = [json.dumps({f"f{j}": float(v) for j, v in enumerate(rng.normal(size=28))}) for _ in range(1000)]
 
-    def door() -> None:
+    def learn_lines() -> None:
         model = varifold.AROW()
         for i, line in enumerate(lines):
-            model.predict_learn_json(line, i % 2)
+            x = read_json(line)
+            model.predict_one(x)
+            model.learn_one(x, i % 2)
 
-    runs["json"] = door
+    runs["json"] = learn_lines
     runs["json.loads"] = lambda: [json.loads(line) for line in lines]
     ratios.append(("CSV: read / csv.reader", "csv", "csv module"))
     ratios.append(("JSON: predict and learn a line / json.loads", "json", "json.loads"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 from typing import Any
@@ -307,18 +306,17 @@ def test_the_doors_of_regressors_are_equal(bound: int | None) -> None:
 @pytest.mark.parametrize("bound", [None, 12])
 def test_the_doors_of_classifiers_are_equal(make: Any, bound: int | None) -> None:
     pairs = labelled(numbers(400))
-    one, many, learned, lines = (make(coverages=(0.5, 0.9), max_features=bound) for _ in range(4))
+    one, many, learned = (make(coverages=(0.5, 0.9), max_features=bound) for _ in range(3))
     wanted = []
-    for step, (x, y) in enumerate(pairs):
+    for x, y in pairs:
         wanted.append([one.predict_set_one(x, coverage) for coverage in (0.5, 0.9)])
         one.learn_one(x, y)
-        (lines.learn_json if step % 2 else lines.predict_learn_json)(json.dumps(x), y)
     block = varifold.to_block([x for x, _ in pairs], [y for _, y in pairs])
     _, _, held = many.run_sets(block)
     learned.predict_learn_many(block)
     known = many.classes
     assert wanted == [[{known[j] for j in np.flatnonzero(row)} for row in rows] for rows in held]
-    assert one.to_bytes() == many.to_bytes() == learned.to_bytes() == lines.to_bytes()
+    assert one.to_bytes() == many.to_bytes() == learned.to_bytes()
     assert one.predict_set_many(block) == [one.predict_set_one(x) for x, _ in pairs]
 
 

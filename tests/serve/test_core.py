@@ -383,6 +383,6 @@ def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
     label = learners.make("arow", {"coverages": [0.9]})
     for step in range(50):
         label.learn_one({"a": float(step % 5)}, ("low", "high")[step % 5 > 2])
-    found = learners.answer(label, b'{"a": 4.0}')
+    found = learners.answer(label, {"a": 4.0})
     assert set(found["sets"]["0.9"]) == label.predict_set_one({"a": 4.0})
-    assert "sets" not in learners.answer(learners.make("arow", {}), b'{"a": 4.0}')
+    assert "sets" not in learners.answer(learners.make("arow", {}), {"a": 4.0})

@@ -334,13 +334,11 @@ def test_rows_without_an_order_stay_where_they_are() -> None:
     assert [row["i"] for _, row, _ in in_order(lines_of(rows))] == [3, 1, 2, 4]
 
 
-def test_features_stay_text_unless_a_number_is_none() -> None:
-    assert instance_of('{"f":1.0}\t') == '{"f":1.0}'
-    assert instance_of('{"f":1.0}\t{}') == '{"f":1.0}'
-    assert instance_of('{}\t{"g":"on"}') == '{"g":"on"}'
-    assert instance_of("{}\t") == "{}"
-    assert instance_of("\t{}") == "{}"
-    assert instance_of('{"f":1.0}\t{"g":"NaN"}') == '{"f":1.0,"g":"NaN"}'
+def test_numbers_and_strings_of_a_row_become_one_dict() -> None:
+    assert instance_of('{"f":1.0}\t') == instance_of('{"f":1.0}\t{}') == {"f": 1.0}
+    assert instance_of('{}\t{"g":"on"}') == {"g": "on"}
+    assert instance_of("{}\t") == instance_of("\t{}") == {}
+    assert instance_of('{"f":1.0}\t{"g":"NaN"}') == {"f": 1.0, "g": "NaN"}
     assert instance_of('{"f":"-Infinity","h":2.0}\t{"g":"NaN"}') == {"f": -math.inf, "h": 2.0, "g": "NaN"}
 
 

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.json_door cimport JsonDoor
+from varifold._engine.admission cimport Admission
 
 
-cdef class Core(JsonDoor):
+cdef class Core(Admission):
     cdef bint calls_python       # the model calls Python code, which may raise
 
     cdef double weight_of(self, object w) except? -1.0

@@ -4,11 +4,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varifold._engine.admission import Admission
 from varifold._engine.block import Block
 from varifold._engine.conformal import Conformal
-from varifold._engine.json_door import JsonDoor
 
-class Core(JsonDoor):
+class Core(Admission):
     def quantify(self, conformal: Conformal) -> None: ...
     def complete_one(self, x: Mapping[Any, Any]) -> NDArray[np.float64]: ...
     def complete(self, block: Block) -> NDArray[np.float64]: ...

@@ -8,7 +8,6 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._engine.block cimport Block
 from varifold._engine.conformal cimport Conformal
 from varifold._engine.guard cimport claim, release
-from varifold._engine.json_door cimport JsonDoor
 from varifold._engine.names cimport NUMERIC
 from varifold._engine.order cimport sort_unique
 from varifold._engine.scaler cimport NONE
@@ -20,7 +19,7 @@ from varifold.errors import DataError, OutOfMemoryError
 cdef int64_t LATEST = (1 << 43) - 1   # the last step that the table of seen features can hold
 
 
-cdef class Core(JsonDoor):
+cdef class Core(Admission):
     """Space, scaler, model and step, for an engine that adds what is learned: labels, numbers, or nothing."""
 
     def __cinit__(self):

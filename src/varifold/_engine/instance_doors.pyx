@@ -1,4 +1,4 @@
-"""A classifier's doors for one instance, a dict or a line of JSON: to learn it, to answer it, to explain the answer."""
+"""A classifier's doors for one instance, a dict: to learn it, to answer it, to explain the answer."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from varifold._engine.answers cimport Answers
 from varifold._engine.block cimport LARGEST_WEIGHT
 from varifold._engine.decision cimport MOST_PROBABLE
 from varifold._engine.guard cimport claim, release
-from varifold._numeric.activation cimport argmax
 
 from varifold._engine.vocabulary import plain_label
 
@@ -182,100 +181,3 @@ cdef class InstanceDoors(Answers):
         if self.calls_python:
             self.raise_pending()
         return self.labels[c], parts, rest
-
-    # ---------------------------------------------------------------- one line of JSON
-
-    cdef int ask_json(self, object data, object target, bint probabilities) except -2:
-        """ask() for the object in a line, without its field `target`."""
-        if self.tokenize(data, target):
-            return self.ask_gathered(probabilities)
-        x, _ = self.loaded(data, target)
-        return self.ask(x, probabilities)
-
-    def answer_json(self, data):
-        """(predict_one(x), predict_proba_one(x)) for x = json.loads(data), in one pass."""
-        cdef int c
-        claim(self)
-        try:
-            c = self.ask_json(data, None, True)
-            if c < 0:
-                return None, {}
-            return self.labels[c], {y: self.probs[k] for k, y in enumerate(self.labels)}
-        finally:
-            release(self)
-
-    def predict_json(self, data, target=None):
-        """predict_one(x) for x = json.loads(data) without the field `target`."""
-        cdef int c
-        claim(self)
-        try:
-            c = self.ask_json(data, target, False)
-            return self.labels[c] if c >= 0 else None
-        finally:
-            release(self)
-
-    def predict_proba_json(self, data, target=None):
-        """predict_proba_one(x) for x = json.loads(data) without the field `target`."""
-        cdef int c
-        claim(self)
-        try:
-            if self.ask_json(data, target, True) < 0:
-                return {}
-            return {self.labels[c]: self.probs[c] for c in range(self.model.classes)}
-        finally:
-            release(self)
-
-    def learn_json(self, data, y=None, w=1.0, target=None, bint predict=False):
-        """learn_one(x, y, w) for x = json.loads(data); with a target, y is that field, taken out of x.
-
-        With predict, predict_one(x) comes first and its label is returned.
-        """
-        cdef double weight = self.weight_of(w)
-        cdef int c
-        claim(self)
-        try:
-            c = self.walk_json(data, y, weight, target, predict)
-            return self.labels[c] if c >= 0 else None
-        except MemoryError as error:
-            raise self.no_memory() from error
-        finally:
-            release(self)
-
-    cdef int walk_json(self, object data, object y, double w, object target, bint predict) except -2:
-        """Predict (when asked) and learn one line; returns the class predicted, -1 for none."""
-        cdef int c, answer = -1
-        if not self.tokenize(data, target):
-            x, taken = self.loaded(data, target)
-            answer = self.ask(x, False) if predict else -1
-            self.learn(x, y if target is None else taken, w)
-            return answer
-        if predict and not self.one_pass(w):
-            answer = self.ask_gathered(False)
-            predict = False
-        c = self.class_of(y if target is None else self.taken, w)
-        if predict and c >= 0:
-            return self.learn_scored(c)
-        if predict:
-            answer = self.ask_gathered(False)
-        self.learn_gathered(self.gather_unknown(), c, w)
-        return answer
-
-    cdef bint one_pass(self, double w):
-        """Whether scores and learning may share one pass: known names, weight 1, no costs, no code that may raise."""
-        return (self.unknown is None and w == 1.0 and self.n > 0 and self.model.classes > 1
-                and self.decision.kind == MOST_PROBABLE and not self.calls_python)
-
-    cdef int learn_scored(self, int c) except -2:
-        """Score the gathered pairs and learn them as class c; returns the class of the highest score."""
-        cdef int answer
-        if self.model.prepares:
-            self.model.prepare(self.slots + 1, self.n, 0, c)
-        self.present(1.0, True, self.step == 0)
-        self.model.learn_scored(&self.view, c, 1.0, self.out, NULL if self.conformal is None else self.probs)
-        if self.conformal is not None:
-            self.foresee(c)
-        answer = argmax(self.model.classes, self.out)
-        self.count(c, 1.0)
-        if self.model.n_evicted:
-            self.apply_evictions()
-        return answer

@@ -19,8 +19,6 @@ cdef class RegressionEngine(Core):
     cdef int foresee_gathered(self) except -1 nogil
     cdef double ask(self, object x) except? -1.0
     cdef double ask_gathered(self) except? -1.0
-    cdef double ask_json(self, object data, object target) except? -1.0
-    cdef object walk_json(self, object data, object y, double w, object target, bint predict)
     cdef dict explain(self, object x)
     cdef int step_row(self, int64_t code, const int32_t* idx, const double* val, Py_ssize_t m, double y, double w,
                       bint learns, double* out, double* bounds) except -1 nogil

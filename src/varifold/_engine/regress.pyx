@@ -199,52 +199,6 @@ cdef class RegressionEngine(Core):
         parts[INTERCEPT] = parts.get(INTERCEPT, 0.0) + rest
         return parts
 
-    # ---------------------------------------------------------------- one line of JSON
-
-    cdef double ask_json(self, object data, object target) except? -1.0:
-        """ask() for the object in a line, without its field `target`."""
-        if self.tokenize(data, target):
-            return self.ask_gathered()
-        x, _ = self.loaded(data, target)
-        return self.ask(x)
-
-    def predict_json(self, data, target=None):
-        """predict_one(x) for x = json.loads(data) without the field `target`."""
-        claim(self)
-        try:
-            return self.ask_json(data, target)
-        finally:
-            release(self)
-
-    def learn_json(self, data, y=None, w=1.0, target=None, bint predict=False):
-        """learn_one(x, y, w) for x = json.loads(data); with a target, y is that field, taken out of x.
-
-        With predict, predict_one(x) comes first and is returned.
-        """
-        cdef double weight = self.weight_of(w)
-        claim(self)
-        try:
-            return self.walk_json(data, y, weight, target, predict)
-        except MemoryError as error:
-            raise self.no_memory() from error
-        finally:
-            release(self)
-
-    cdef object walk_json(self, object data, object y, double w, object target, bint predict):
-        """Predict (when asked) and learn one line; returns the prediction or None."""
-        cdef double number
-        cdef object answer = None
-        if not self.tokenize(data, target):
-            x, taken = self.loaded(data, target)
-            answer = self.ask(x) if predict else None
-            self.learn(x, y if target is None else taken, w)
-            return answer
-        answer = self.ask_gathered() if predict else None
-        number = self.number_of(y if target is None else self.taken)
-        self.check_weight(w)
-        self.learn_gathered(self.gather_unknown(), number, w)
-        return answer
-
     # ---------------------------------------------------------------- blocks
 
     def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True, bint intervals=False):

@@ -18,7 +18,7 @@ from varifold.base.blocks import check_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
-from varifold.base.learner import INTERCEPT, Instance, JsonText, Task, VaryingLearner, checked_schedule, one_target
+from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import AnyOf, Constraint, OneOf
 from varifold.errors import UnknownNameError
 
@@ -214,43 +214,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
             raise UnknownNameError(
                 f"the label {label!r} has not been learned; known labels: {self.classes!r}"
             ) from None
-
-    # ------------------------------------------------------------------ one line of JSON
-
-    def learn_json(self, line: JsonText, y: Hashable = None, w: float = 1.0, *, target: str | None = None) -> None:
-        """Learn the object in a line of JSON, read straight into the learner: no dict is made.
-
-        The label is `y`, or the value of the field `target`, which is then no feature. State and errors are those of
-        ``learn_one(json.loads(line), y, w)``; what is not JSON raises json.JSONDecodeError.
-
-        Examples
-        --------
-        >>> from varifold import AROW
-        >>> model = AROW()
-        >>> model.learn_json(b'{"pressure": 1.2, "valve": "open", "state": "ok"}', target="state")
-        >>> model.learn_json(b'{"pressure": 7.9, "valve": "shut"}', "alarm")
-        >>> model.predict_json(b'{"pressure": 8.1}')
-        'alarm'
-
-        """
-        self._engine.learn_json(line, y, w, one_target(y, target))
-
-    def predict_json(self, line: JsonText, *, target: str | None = None) -> Any:
-        """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
-        return self._engine.predict_json(line, target)
-
-    def predict_proba_json(self, line: JsonText, *, target: str | None = None) -> dict[Any, float]:
-        """What `predict_proba_one` gives for the object in a line of JSON, whose field `target` is left out."""
-        return self._engine.predict_proba_json(line, target)
-
-    def predict_learn_json(
-        self, line: JsonText, y: Hashable = None, w: float = 1.0, *, target: str | None = None
-    ) -> Any:
-        """Predict the object in a line of JSON, then learn it as `learn_json` does; returns the prediction.
-
-        The line is read once. A line that is refused is neither predicted nor learned.
-        """
-        return self._engine.learn_json(line, y, w, one_target(y, target), predict=True)
 
     # ------------------------------------------------------------------ many instances
 

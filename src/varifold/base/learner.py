@@ -21,7 +21,6 @@ from varifold.errors import DataError, ParameterError
 __all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "from_bytes", "is_regressor", "load"]
 
 Instance = Mapping[Any, Any]
-JsonText = bytes | bytearray | str
 Task = Literal["classification", "regression"]
 INTERCEPT = "(intercept)"
 
@@ -170,13 +169,6 @@ def is_regressor(learner: Any) -> bool:
     """Whether a learner, a pipeline of river's or a class predicts numbers and not labels."""
     last = getattr(learner, "_last_step", learner)
     return issubclass(last if isinstance(last, type) else type(last), river_base.Regressor)
-
-
-def one_target(y: Any, target: str | None) -> str | None:
-    """The name of the field that holds the label or number, unless that is given twice."""
-    if target is not None and y is not None:
-        raise ParameterError(f"the label is given as y ({y!r}) and by target ({target!r}); give one of the two")
-    return target
 
 
 def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from river import base as river_base
@@ -16,7 +16,7 @@ from varifold.base.blocks import check_block, to_block, with_numbers
 from varifold.base.coverages import Interval
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
-from varifold.base.learner import Instance, JsonText, Task, VaryingLearner, checked_schedule, one_target
+from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
 
 __all__ = ["VaryingRegressor"]
 
@@ -126,39 +126,6 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         permuted. Nothing is learned.
         """
         return measured(self, X, y, repeats=repeats, seed=seed)
-
-    # ------------------------------------------------------------------ one line of JSON
-
-    def learn_json(self, line: JsonText, y: float | None = None, w: float = 1.0, *, target: str | None = None) -> None:
-        """Learn the object in a line of JSON, read straight into the learner: no dict is made.
-
-        The number is `y`, or the value of the field `target`, which is then no feature. State and errors are those of
-        ``learn_one(json.loads(line), y, w)``; what is not JSON raises json.JSONDecodeError.
-
-        Examples
-        --------
-        >>> from varifold import AROWRegressor
-        >>> model = AROWRegressor()
-        >>> for step in range(200):
-        ...     model.learn_json(f'{{"load": {step % 10}, "price": {5 + 3 * (step % 10)}}}', target="price")
-        >>> round(model.predict_json(b'{"load": 4}'))
-        17
-
-        """
-        self._engine.learn_json(line, y, w, one_target(y, target))
-
-    def predict_json(self, line: JsonText, *, target: str | None = None) -> float:
-        """What `predict_one` gives for the object in a line of JSON, whose field `target` is left out."""
-        return self._engine.predict_json(line, target)
-
-    def predict_learn_json(
-        self, line: JsonText, y: float | None = None, w: float = 1.0, *, target: str | None = None
-    ) -> float:
-        """Predict the object in a line of JSON, then learn it as `learn_json` does; returns the prediction.
-
-        The line is read once. A line that is refused is neither predicted nor learned.
-        """
-        return cast(float, self._engine.learn_json(line, y, w, one_target(y, target), predict=True))
 
     # ------------------------------------------------------------------ many instances
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from varifold.base.json_text import write_json
 from varifold.base.learner import is_regressor
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
@@ -16,7 +17,6 @@ from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
-from varifold.serve.extra import orjson
 from varifold.serve.lines import Fields, parse
 from varifold.streams.readers.targets import look_measured
 
@@ -100,7 +100,7 @@ class Follower:
         done = iter(self._applied([line.row for line in read if line.error is None]))
         found = [self._answered(line, next(done) if line.error is None else {}) for line in read]
         self.refused += sum("error" in answer for answer in found)
-        return [orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str) for answer in found]
+        return [write_json(answer) for answer in found]
 
     def _read(self, text: bytes) -> _Line:
         """A line as a row, or why it is none."""
@@ -147,7 +147,7 @@ class Follower:
                 self.store.snapshot_now()
 
     def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        changed = [orjson.dumps(row) for row in rows if bodies.changes(row)]
+        changed = [write_json(row) for row in rows if bodies.changes(row)]
         if self.store is None:
             found: list[dict[str, Any]] = self.state.apply(ROWS, rows)
         elif changed:

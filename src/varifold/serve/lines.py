@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from varifold.base.json_text import read_json, write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
-from varifold.serve.core.errors import RefusedError, RequestError
-from varifold.serve.extra import orjson
+from varifold.serve.core.errors import RefusedError
 from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
@@ -23,36 +22,13 @@ _LONGEST_ID = 200
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """The object in a line, with nested ones as ``outer.inner``; the error says where the line is none.
-
-    NaN, which JSON lacks, is read as `varifold run` reads it.
-    """
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        found = _parse_slowly(line)
+    """Read the object in a line, with nested ones as ``outer.inner``; the error says where the line is none."""
+    found = read_json(line)
     if type(found) is not dict:
         raise RefusedError(f"a {type(found).__name__} where an object {{...}} was expected")
     x: dict[str, Any] = {}
     flatten(x, found)
     return x
-
-
-def _parse_slowly(line: bytes) -> Any:
-    try:
-        found = json.loads(line)
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
-    except UnicodeEncodeError as error:
-        raise RequestError("a text holds half of a surrogate pair, which is not valid Unicode") from error
-    except json.JSONDecodeError as error:
-        raise RequestError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise RequestError(f"not JSON: byte 0x{line[error.start]:02x} is not UTF-8") from error
-    except RecursionError as error:
-        raise RequestError("objects and lists are nested too deep") from error
-    except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
-        raise RequestError("a number has thousands of digits; write it with an exponent") from error
 
 
 class Fields:
@@ -160,7 +136,7 @@ def _id_text(given: str | int) -> str:
     """An id as text; the server takes 1 and "1" as one id, so that a text that reads as a number keeps its quotes."""
     text = str(given)
     mistaken = isinstance(given, str) and (text.startswith('"') or text.removeprefix("-").isdecimal())
-    return orjson.dumps(text).decode() if mistaken else text
+    return write_json(text).decode() if mistaken else text
 
 
 def _is_huge(value: Any) -> bool:

@@ -10,7 +10,7 @@ from varifold.base.nested import make_learner
 from varifold.ensemble.parallel import JOINS, joined
 from varifold.ensemble.per_key import from_bytes
 from varifold.errors import ParameterError
-from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, learn, parsed
+from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, parsed
 from varifold.spark.rows import LINE, Columns, Layout, spark_module
 
 _GROUP = "key {key}, model binary, instances long, learned long, right long, accuracy double, problems long"
@@ -153,7 +153,7 @@ def learn_parallel(
 def _learn_line(learner: VaryingClassifier, line: str) -> None:
     row, features = parsed(line)
     if features != "\t":
-        learn(learner, instance_of(features), row["y"], row.get("w", 1.0))
+        learner._engine.learn_one(instance_of(features), row["y"], row.get("w", 1.0))
 
 
 def _blank(model: Any, owner: str) -> VaryingClassifier:

@@ -3,17 +3,17 @@
 A row is a line of text, made by `varifold.spark.rows`: three JSON objects, between tabs. The first holds the key ``k``
 and, where there are any, the id ``i``, the order ``o``, the label ``y`` and the weight ``w``; the second the numbers of
 an instance, the third its strings. A row with either is predicted, and then learned if it has a label. One without is
-the label of an earlier instance. Features stay text on their way into the learner.
+the label of an earlier instance.
 """
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.json_text import read_json
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.spark.packed import pack, unpack
@@ -36,35 +36,20 @@ class Answer(NamedTuple):
 Tell = Callable[[Answer], None]
 
 
-Features = str | dict[str, Any]
-"""An instance: JSON, or a dict where that does not do."""
-
-
 def parsed(line: str) -> tuple[dict[str, Any], str]:
     """What a row says of itself, and the text of its features; that is a tab where it has none."""
     head, _, features = line.partition("\t")
-    found: dict[str, Any] = json.loads(head)
+    found: dict[str, Any] = read_json(head)
     return found, features
 
 
-def instance_of(text: str) -> Features:
-    """The instance of such a text. JSON has no NaN and no infinity: Spark writes them as words."""
+def instance_of(text: str) -> dict[str, Any]:
+    """Read the features of a row. JSON has no NaN and no infinity: Spark writes them as words."""
     numbers, _, words = text.partition("\t")
+    x: dict[str, Any] = read_json(numbers or "{}")
     if '"NaN"' in numbers or 'Infinity"' in numbers:
-        given = json.loads(numbers).items()
-        x = {name: float(value) if isinstance(value, str) else value for name, value in given}
-        return {**x, **json.loads(words or "{}")}
-    if len(words) <= 2:
-        return numbers or words
-    return words if len(numbers) <= 2 else f"{numbers[:-1]},{words[1:]}"
-
-
-def learn(learner: VaryingClassifier, x: Features, label: Any, weight: float) -> None:
-    """Learn an instance in either form."""
-    if isinstance(x, str):
-        learner._engine.learn_json(x, label, weight)
-    else:
-        learner._engine.learn_one(x, label, weight)
+        x = {name: float(value) if isinstance(value, str) else value for name, value in x.items()}
+    return x if len(words) <= 2 else {**x, **read_json(words)}
 
 
 class Keyed:
@@ -115,10 +100,10 @@ class Keyed:
 
     def _instance(self, row: dict[str, Any], features: str, tell: Tell) -> None:
         x, label, engine = instance_of(features), row.get("y"), self.learner._engine
-        answer, shares = engine.answer_json(x) if isinstance(x, str) else engine.answer_one(x)
+        answer, shares = engine.answer_one(x)
         tell(Answer(row["k"], row.get("i"), answer, shares, self.learner.steps, PREDICTION, None))
         if label is not None:
-            learn(self.learner, x, label, row.get("w", 1.0))
+            engine.learn_one(x, label, row.get("w", 1.0))
         elif row.get("i") is not None:
             self._wait(row, features, tell)
 
@@ -140,7 +125,8 @@ class Keyed:
             self._problem(row, f"the row has {missing}", tell)
             return
         number, weight = found
-        learn(self.learner, instance_of(self.waiting[number].x.decode()), row["y"], row.get("w", weight))
+        x = instance_of(self.waiting[number].x.decode())
+        self.learner._engine.learn_one(x, row["y"], row.get("w", weight))
         self.waiting.remove(number)
         del self._ids[row["i"]]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
+from varifold.base.json_text import read_json
 from varifold.base.nearest import nearest
-from varifold.serve.core._rows import split_row
+from varifold.errors import DataError
 from varifold.serve.core.errors import RefusedError, RequestError
-from varifold.serve.extra import orjson
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
@@ -20,57 +19,19 @@ _LONGEST_ID = 200
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """A JSON object; the error says where the text is none. NaN, which Python writes and JSON lacks, is null."""
+    """Read a JSON object; the error says where the text is none. NaN, which Python writes and JSON lacks, is null."""
     try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        found = _with_constants(text)
-        if found is None:
-            raise RequestError(f"the body is not JSON: {error}") from error
+        found = read_json(text)
+    except DataError as error:
+        raise RequestError(f"the body is no JSON object: {error}") from error
     if type(found) is not dict:
         raise RefusedError(f'the body is a JSON {_kind(found)}, not an object such as {{"x": {{...}}}}')
     return found
 
 
-def _with_constants(text: bytes) -> Any:
-    """A text that is JSON but for NaN and Infinity: NaN is null, Infinity is refused; None for any other text."""
-    if b"NaN" not in text and b"Infinity" not in text:
-        return None
-    try:
-        found = json.loads(text, parse_int=orjson.loads)
-    except (ValueError, RecursionError):
-        return None
-    _refuse_infinity(found)
-    try:
-        return orjson.loads(orjson.dumps(found))
-    except (orjson.JSONEncodeError, orjson.JSONDecodeError):
-        return None
-
-
-def _refuse_infinity(found: Any, name: str = "") -> None:
-    """Refuse an infinity, wherever it stands; the name is that of the field or feature."""
-    if isinstance(found, float) and math.isinf(found):
-        raise RequestError(f'feature {name!r} is {found}; leave it out, or send null, for "not observed"')
-    if isinstance(found, dict):
-        for key, value in found.items():
-            _refuse_infinity(value, key)
-    elif isinstance(found, list):
-        for value in found:
-            _refuse_infinity(value, name)
-
-
-def read(text: bytes) -> dict[str, Any]:
-    """A JSON object; where it has an ordinary instance ``x``, that stays text, which the learner reads itself."""
-    return split_row(text) or parse(text)
-
-
 def read_row(text: bytes) -> dict[str, Any]:
-    """A row of a batch or a stream, checked."""
-    found = split_row(text)
-    if found is None:
-        found = parse(text)
-    elif len(found) == 2 and "x" in found and "y" in found:
-        return found
+    """Read and check a row of a batch or a stream."""
+    found = parse(text)
     check_row(found)
     return found
 
@@ -78,9 +39,9 @@ def read_row(text: bytes) -> dict[str, Any]:
 def check_instance(body: dict[str, Any]) -> None:
     """Refuse a body whose `x` is no object of numbers and strings, or with fields of other types."""
     x = body.get("x")
-    if type(x) is not dict and type(x) is not bytes:
+    if type(x) is not dict:
         raise RefusedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
-    if type(x) is dict and not _VALUES.issuperset(map(type, x.values())):
+    if not _VALUES.issuperset(map(type, x.values())):
         name, value = next((k, v) for k, v in x.items() if type(v) not in _VALUES)
         raise RefusedError(
             f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into features of its own"
@@ -95,6 +56,8 @@ def check_label(body: dict[str, Any]) -> None:
         _check_rest(body)
     if type(body.get("y")) not in _LABELS:
         raise RefusedError(f"y is {_shown(body.get('y'))}; a label is a string, a number or a boolean")
+    if body["y"] in (math.inf, -math.inf):
+        raise RefusedError(f"y is {body['y']}; a label is finite")
 
 
 def _check_rest(body: dict[str, Any]) -> None:
@@ -103,7 +66,7 @@ def _check_rest(body: dict[str, Any]) -> None:
             meant = f"; did you mean {_MEANT[name]}?" if name in _MEANT else nearest(name, sorted(FIELDS))
             raise RefusedError(f"there is no field {name!r}{meant}")
     w = body.get("w", 1.0)
-    if type(w) not in (int, float) or w < 0:
+    if type(w) not in (int, float) or not 0 <= w < math.inf:
         raise RefusedError(f"w is {_shown(w)}; a weight is a number >= 0")
     for name in ("id", "key"):
         value = body.get(name)

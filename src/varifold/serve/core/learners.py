@@ -8,20 +8,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import coverage_key
-from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
-from varifold.serve.core._rows import may_be_refused
 from varifold.serve.core.errors import RefusedError
 from varifold.serve.extra import orjson
 
 __all__ = [
     "Instance",
     "answer",
-    "as_dict",
     "check",
     "digest",
     "from_bytes",
@@ -29,13 +27,11 @@ __all__ = [
     "loss",
     "make",
     "predict",
-    "reads_json",
-    "takes",
     "to_bytes",
 ]
 
-Instance = Mapping[str, Any] | bytes
-"""Features by name, or the JSON text of such an object."""
+Instance = Mapping[str, Any]
+"""Features by name."""
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
@@ -69,31 +65,9 @@ def digest(learner: Any) -> str:
     return hashlib.sha256(to_bytes(learner)).hexdigest()
 
 
-def reads_json(learner: Any) -> bool:
-    """Whether the learner takes instances as JSON text, equal in everything to the dict that the text spells."""
-    return hasattr(learner, "learn_json")
-
-
-def as_dict(x: Instance) -> Mapping[str, Any]:
-    """The features of an instance by name."""
-    found: Mapping[str, Any] = orjson.loads(x) if isinstance(x, bytes) else x
-    return found
-
-
-def takes(learner: Any, x: bytes) -> bool:
-    """Whether the learner takes these features, with whatever label of JSON, as a look at the text shows."""
-    return hasattr(learner, "learn_json") and not is_regressor(learner) and not may_be_refused(x)
-
-
 def check(learner: Any, x: Instance, y: Any = None) -> None:
-    """Raise what learning this instance would raise; changes nothing. None: the label is not known yet.
-
-    A classifier takes any label of JSON, and any numbers: such text is not read here.
-    """
-    if not isinstance(x, bytes) or is_regressor(learner):
-        learner._check_one(as_dict(x), y)
-    elif may_be_refused(x):
-        learner._engine.check_json(x)
+    """Raise what learning this instance would raise; changes nothing. None: the label is not known yet."""
+    learner._check_one(x, y)
 
 
 def answer(learner: Any, x: Instance) -> dict[str, Any]:
@@ -108,25 +82,22 @@ def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:
     coverages = getattr(learner, "coverages", ())
     if not coverages:
         return {}
-    known = as_dict(x)
     if hasattr(learner, "predict_interval_one"):
-        pairs = {coverage_key(c): learner.predict_interval_one(known, c) for c in coverages}
+        pairs = {coverage_key(c): learner.predict_interval_one(x, c) for c in coverages}
         return {"intervals": {c: [v if math.isfinite(v) else None for v in pair] for c, pair in pairs.items()}}
-    held = {coverage_key(c): learner.predict_set_one(known, c) for c in coverages}
+    held = {coverage_key(c): learner.predict_set_one(x, c) for c in coverages}
     return {"sets": {c: [label for label in learner.classes if label in some] for c, some in held.items()}}
 
 
 def _label(learner: Any, x: Instance) -> dict[str, Any]:
     """The label, and probabilities where there are any."""
-    if isinstance(x, bytes) and is_regressor(learner):
-        return {"label": learner.predict_json(x)}
-    if isinstance(x, bytes):
-        label, probabilities = learner._engine.answer_json(x)
-        return {"label": label, "probabilities": _for_json(probabilities)}
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
-    probabilities = learner.predict_proba_one(x)
-    return {"label": learner.predict_one(x), "probabilities": _for_json(probabilities)}
+    if isinstance(learner, VaryingClassifier):
+        label, probabilities = learner._engine.answer_one(x)
+    else:
+        label, probabilities = learner.predict_one(x), learner.predict_proba_one(x)
+    return {"label": label, "probabilities": _for_json(probabilities)}
 
 
 def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[Any]]:
@@ -139,15 +110,12 @@ def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[A
 
 def predict(learner: Any, x: Instance) -> Any:
     """The label that the learner says."""
-    return learner.predict_json(x) if isinstance(x, bytes) else learner.predict_one(x)
+    return learner.predict_one(x)
 
 
 def learn(learner: Any, x: Instance, y: Any, w: float) -> None:
     """Learn an instance."""
-    if isinstance(x, bytes):
-        learner.learn_json(x, y, w)
-    else:
-        learner.learn_one(x, y, w)
+    learner.learn_one(x, y, w)
 
 
 def loss(given: Any, label: Any) -> float:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal
 
-from varifold.serve.core._rows import NameReader
-from varifold.serve.core.learners import Instance, as_dict
+from varifold.serve.core.learners import Instance
 
 BINS = 96
 """Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
@@ -64,7 +63,6 @@ class Monitor:
         self._bin: Counter[str] = Counter()
         self._bin_size = 0
         self._recent: dict[tuple[str, ...], list[int]] = {}  # names of an instance -> instances not yet counted, last
-        self._reader = NameReader()
 
     # ------------------------------------------------------------------ what happens
 
@@ -75,10 +73,7 @@ class Monitor:
         self.usual_label_rate *= 1.0 - _SLOW
         if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
             return
-        names = self._reader.names(x) if isinstance(x, bytes) else None
-        if names is None:
-            x = as_dict(x)
-            names = tuple(x) if None not in x.values() else tuple(k for k, v in x.items() if v is not None)
+        names = tuple(x) if None not in x.values() else tuple(k for k, v in x.items() if v is not None)
         recent = self._recent.get(names)
         if recent is None:
             self._recent[names] = recent = [0, 0]

@@ -15,7 +15,7 @@ from typing import Any
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
-from varifold.serve.core.bodies import changes, read
+from varifold.serve.core.bodies import changes, parse
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
 from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS, Record
 from varifold.serve.core.monitor import Monitor
@@ -60,8 +60,6 @@ class ModelState:
         Only a change that is under way at the same time can make one refused later, when it is applied.
         """
         x, y, given = body.get("x"), body.get("y"), body.get("id")
-        if len(body) == 2 and y is not None and type(x) is bytes and learners.takes(self.learner, x):
-            return
         try:
             kept = None if given is None else self._waiting_under(str(given))
             if kept is not None:
@@ -103,37 +101,17 @@ class ModelState:
         """Apply a record of the journal; what was refused then is refused again."""
         body: Any = record.payload
         if record.kind == ROWS:
-            body = [read(line) for line in record.payload.split(b"\n")]
+            body = [parse(line) for line in record.payload.split(b"\n")]
         elif record.kind != RESTORE:
-            body = read(record.payload)
+            body = parse(record.payload)
         try:
             self.apply(record.kind, body)
         except VarifoldError:
             return
 
     def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Rows of a batch. Most are an instance as text and its label, nothing else; those take a short way."""
-        short = learners.reads_json(self.learner)
-        return [
-            self._learn_text(row["x"], row["y"])
-            if short and len(row) == 2 and type(row.get("x")) is bytes and "y" in row
-            else self._row(row)
-            for row in rows
-        ]
-
-    def _learn_text(self, x: bytes, y: Any) -> dict[str, Any]:
-        """What _row() does with a row of x and y."""
-        self.seq = seq = self.seq + 1
-        scored = None
-        try:
-            if seq % SCORE_EVERY == 0:
-                scored = self.learner.predict_json(x)
-            self.learner.learn_json(x, y)
-        except VarifoldError as error:
-            return _refusal(error)
-        self.monitor.saw(x)
-        self._count_label(scored, y)
-        return {"seq": seq}
+        """Apply the rows of a batch."""
+        return [self._row(row) for row in rows]
 
     def _row(self, body: dict[str, Any]) -> dict[str, Any]:
         """One row of a batch: an error becomes its answer, the other rows go on. Plain predictions take no number."""
@@ -241,12 +219,9 @@ class ModelState:
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
-        """The instance of a body, as text where the learner reads text; a key goes where a learner by key looks."""
-        x: learners.Instance = body["x"]
+        """Return the instance of a body; a key goes into the field that a learner by key reads."""
+        found: learners.Instance = body["x"]
         key = body.get("key")
-        if key is None and learners.reads_json(self.learner):
-            return x
-        found = learners.as_dict(x)
         field = getattr(self.learner, "key", None)
         if key is None:
             if field is not None and found.get(field) is None:
@@ -263,16 +238,15 @@ class ModelState:
     def _kept_features(self, stored: bytes) -> learners.Instance:
         """The instance that _stored() gave; with a key it is an array of both."""
         if not stored.startswith(b"["):
-            return self.features_of({"x": stored})
+            return self.features_of({"x": orjson.loads(stored)})
         x, key = orjson.loads(stored)
         return self.features_of({"x": x, "key": key})
 
     def _saw(self, x: learners.Instance) -> None:
         """Count an instance. The monitor is kept as JSON, so the name of a learner's key is counted as text."""
-        if not isinstance(x, bytes):
-            field = getattr(self.learner, "key", None)
-            if field in x and not isinstance(field, str):
-                x = {str(name): value for name, value in x.items()}
+        field = getattr(self.learner, "key", None)
+        if field is not None and not isinstance(field, str) and field in x:
+            x = {str(name): value for name, value in x.items()}
         self.monitor.saw(x)
 
     def _public(self, number: int) -> str:
@@ -349,5 +323,5 @@ def _refusal(error: VarifoldError) -> dict[str, Any]:
 def _stored(body: dict[str, Any]) -> bytes:
     """The instance of a body as JSON; a key stands beside it, because the name of its field may be a number."""
     x, key = body["x"], body.get("key")
-    text = x if isinstance(x, bytes) else orjson.dumps(x)
+    text = orjson.dumps(x)
     return text if key is None else b"[%b,%b]" % (text, orjson.dumps(key))

@@ -26,7 +26,7 @@ _MOST_SHOWN = 5
 async def predict(app: App, request: Request) -> Response:
     """Answer an instance; with keep it waits for its label."""
     data = await request.body(app.limits.body)
-    body = bodies.read(data)
+    body = bodies.parse(data)
     bodies.check_instance(body)
     writer = app.models[request.argument]
     if body.get("keep"):
@@ -39,7 +39,7 @@ async def predict(app: App, request: Request) -> Response:
 async def learn(app: App, request: Request) -> Response:
     """Learn a labelled instance; the answer comes once it is on disk."""
     data = await request.body(app.limits.body)
-    body = bodies.read(data)
+    body = bodies.parse(data)
     bodies.check_instance(body)
     bodies.check_label(body)
     return Response(encode(await app.models[request.argument].submit(LEARN, data, body)))
@@ -162,9 +162,9 @@ async def explain(app: App, request: Request) -> Response:
     if "x" not in body:
         if state.last is None:
             raise NotFoundError("no instance has been answered since the start; send one as x")
-        body = {"x": learners.as_dict(state.last)}
+        body = {"x": state.last}
     bodies.check_instance(body)
-    x = learners.as_dict(state.features_of(body))
+    x = state.features_of(body)
     if is_regressor(state.learner) and wanted is not None:
         raise RefusedError("the model is a regressor, which has no labels: leave label out")
     try:

@@ -8,7 +8,6 @@ reads the row from its start; both give the same numbers.
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
-from varifold._engine.json_text cimport LITTLE
 from varifold._numeric.bits cimport lowest_bit
 from varifold._numeric.decimal cimport scaled
 
@@ -52,9 +51,15 @@ cdef struct Quick:
 
 cdef extern from *:
     """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    #define VARIFOLD_LITTLE 1
+    #else
+    #define VARIFOLD_LITTLE 0
+    #endif
     static const unsigned long long VARIFOLD_TENS[9] = {
         1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     """
+    const bint LITTLE "VARIFOLD_LITTLE"   # the first byte of a word is its lowest
     const uint64_t* TENS "VARIFOLD_TENS"
 
 

@@ -1,10 +1,9 @@
-"""Lines of JSON from a seed, most of them sound and some of them hostile; and what json.loads makes of one."""
+"""Make lines of JSON from a seed, most of them valid and some of them hostile."""
 
 from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
 NAMES = [
     *(f"f{j}" for j in range(12)), "", " ", "a=b", "a", "b", "=", "colour", "colour=red", "größe", "測\u0301", "\ud800",
@@ -75,11 +74,3 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
     if roll == 4:
         return rng.choice([b"\xef\xbb\xbf" + data, data + b" {}", data.decode("utf-8", "replace").encode("utf-16")])
     return rng.choice([b"", b" ", b"[]", b"3", b"null", b'"text"', b"[{}]"])
-
-
-def loaded(data: Any, target: str | None) -> tuple[Any, Any]:
-    """What the dict door gets: the object, and the label taken out of it."""
-    x = json.loads(data)
-    if target is None or not isinstance(x, dict):
-        return x, None
-    return x, x.pop(target, None)

@@ -1,0 +1,59 @@
+"""Read and write JSON with orjson if it is installed; the standard library takes over where orjson is missing or fails.
+
+orjson rejects NaN and infinity, which Python and many devices write, and reads whole numbers beyond 64 bits as floats.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from varifold.errors import DataError
+
+if TYPE_CHECKING:
+    import orjson
+else:
+    try:
+        import orjson
+    except ImportError:
+        orjson = None
+
+__all__ = ["read_json", "write_json"]
+
+
+def read_json(text: bytes | str) -> Any:
+    """Parse JSON; NaN is None, "not observed". A DataError says where the text is not JSON."""
+    if orjson is not None:
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass  # the standard library reads it, or its error names the position
+    return _read_slowly(text)
+
+
+def _read_slowly(text: bytes | str) -> Any:
+    try:
+        value = json.loads(text, parse_constant=_constant)
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        raise DataError("a text holds half of a surrogate pair, which is not valid Unicode") from error
+    except json.JSONDecodeError as error:
+        raise DataError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"not JSON: byte 0x{error.object[error.start]:02x} is not UTF-8") from error
+    except RecursionError as error:
+        raise DataError("objects and lists are nested too deep") from error
+    except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
+        raise DataError("a number has thousands of digits; write it with an exponent") from error
+
+
+def _constant(name: str) -> float | None:
+    return None if name == "NaN" else float(name)
+
+
+def write_json(value: Any) -> bytes:
+    """Write a value as compact JSON in UTF-8."""
+    if orjson is not None:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=str)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode()
