@@ -64,4 +64,4 @@ def test_parameters_come_after_the_word():
 
 def test_a_class_from_outside_has_no_paper():
     with pytest.raises(ParameterError, match="GaussianNB is of no paper"):
-        parse_model("river.naive_bayes:GaussianNB:paper")
+        parse_model("river.naive_bayes:GaussianNB:paper", imports=True)

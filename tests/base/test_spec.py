@@ -61,19 +61,19 @@ class Around:
 
 def test_nested(monkeypatch):
     monkeypatch.setattr(varifold, "Around", Around, raising=False)
-    plain = parse_model("varifold:Around:base=ftrladp,eta=adaptive")()
+    plain = parse_model("varifold:Around:base=ftrladp,eta=adaptive", imports=True)()
     assert (plain.base, plain.eta) == ("ftrladp", "adaptive")
-    spec = parse_model("varifold:Around:base=(olvf:C=0.5,B=0.5),eta=0.2")
+    spec = parse_model("varifold:Around:base=(olvf:C=0.5,B=0.5),eta=0.2", imports=True)
     assert isinstance(dict(spec.params)["base"], Nested)
     first, second = spec(), spec()
     assert (first.base.C, first.base.B, first.eta) == (0.5, 0.5, 0.2)
     assert first.base is not second.base
-    deep = parse_model("varifold:Around:base=(varifold:Around:base=(arow:r=2)),eta=1")()
+    deep = parse_model("varifold:Around:base=(varifold:Around:base=(arow:r=2)),eta=1", imports=True)()
     assert deep.base.base.r == 2
 
 
 def test_river_class_with_parameters():
-    assert parse_model("river.linear_model:LogisticRegression:l2=0.1")().l2 == 0.1
+    assert parse_model("river.linear_model:LogisticRegression:l2=0.1", imports=True)().l2 == 0.1
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_river_class_with_parameters():
 )
 def test_mistakes(text, error, says):
     with pytest.raises(error, match=says):
-        parse_model(text)
+        parse_model(text, imports=True)
 
 
 def test_pairs_between_commas():

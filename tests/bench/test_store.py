@@ -80,9 +80,9 @@ def test_a_version_for_each_model(tmp_path):
         store.put(CELL, outcome(), FACTS)
         store.put(other, outcome(), FACTS, "abc+1")
         versions = {"olvf": "abc", "mine:Mine": "abc+1"}
-        assert set(store.outcomes(lambda model: versions[model])) == {CELL, other}
+        assert set(store.outcomes(lambda model, version: version == versions[model])) == {CELL, other}
         versions["mine:Mine"] = "abc+2"
-        assert set(store.outcomes(lambda model: versions[model])) == {CELL}
+        assert set(store.outcomes(lambda model, version: version == versions[model])) == {CELL}
         store.put_failure(other, "it broke", "abc+2")
         store.put(other, outcome(), FACTS, "abc+2")
         assert store.failures() == {}

@@ -13,7 +13,7 @@ from varifold.base.files import pack_label, unpack_label
 from varifold.base.nearest import nearest
 from varifold.base.params import current_names
 from varifold.base.registry import models
-from varifold.base.spec import paper_params, parameters, parse_value, split_name, without_paper
+from varifold.base.spec import Nested, nesting, paper_params, parameters, parse_value, split_name, without_paper
 from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"
@@ -45,6 +45,12 @@ def make_learner(given: Any) -> Any:
     """
     if not isinstance(given, str):
         return given.clone()
+    with nesting(given):
+        return _made(given)
+
+
+def _made(given: str) -> Any:
+    """Make the learner of a specification."""
     name, rest = split_name(given)
     cls = models[name.strip()]
     is_paper, rest = without_paper(rest)
@@ -57,6 +63,7 @@ def make_learner(given: Any) -> Any:
                 f"{cls.__name__} has no parameter {key!r} (in {given!r}){nearest(key, list(accepted))}"
             )
     values = {key: _value(text, accepted[key].default) for key, text in params.items()}
+    values = {key: value.spec() if isinstance(value, Nested) else value for key, value in values.items()}
     return cls(**{**(paper_params(cls) if is_paper else {}), **values})
 
 
@@ -116,6 +123,7 @@ def _unpacked_learner(header: Mapping[str, Any]) -> Any:
     if header["method"] not in models:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
     cls = models[header["method"]]
-    made = cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})
+    with nesting(header["method"]):
+        made = cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})
     made._apply_header(header)
     return made

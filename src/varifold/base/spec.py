@@ -1,15 +1,21 @@
 """Specifications as text: ``name:key=value,...``.
 
 `split_name`, `split_pairs`, `parameters` and `parse_value` read the parts of every specification: learners, scenarios,
-types of columns, overrides of bench cells. `parse_model` reads a learner, which may also be a class of the caller's:
-``package.module:Class:key=value,...``. The word ``paper`` before its parameters, ``olvf:paper,C=0.1``, takes the method
-as its paper has it.
+types of columns, overrides of bench cells. `parse_model` reads a learner. The word ``paper`` before its parameters,
+``olvf:paper,C=0.1``, takes the method as its paper has it.
+
+Names are looked up in the registry. Only a caller who passes ``imports=True``, because the text comes from the command
+line or from code, may also name a class of any module, ``package.module:Class:key=value,...``: text that comes from a
+file, a request or a stored state must never import.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +28,10 @@ from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = [
+    "MOST_NESTED",
     "ModelSpec",
     "Nested",
+    "nesting",
     "parameters",
     "parse_model",
     "parse_spec",
@@ -34,6 +42,28 @@ __all__ = [
 ]
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
+MOST_NESTED = 8
+"""Learners within one another that a specification or a model file may hold."""
+_depth: ContextVar[int] = ContextVar("depth of nested learners", default=0)
+
+
+@contextmanager
+def nesting(text: str) -> Iterator[None]:
+    """Count a level of learners within learners while the body makes one; raise ParameterError above `MOST_NESTED`."""
+    if _depth.get() >= MOST_NESTED:
+        raise ParameterError(
+            f"{shortened(text)} holds more than {MOST_NESTED} learners within one another; nest fewer of them"
+        )
+    token = _depth.set(_depth.get() + 1)
+    try:
+        yield
+    finally:
+        _depth.reset(token)
+
+
+def shortened(text: str) -> str:
+    """Quote a text for a message, cut after its beginning where it is long."""
+    return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -97,16 +127,20 @@ class Nested:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A learner class with parameters; calling it makes the learner."""
+    """A learner class with parameters; calling it makes the learner.
+
+    `imports` allows a name that is not registered to be imported.
+    """
 
     name: str
     text: str
     params: tuple[tuple[str, Any], ...] = ()
+    imports: bool = False
 
     @property
     def cls(self) -> type[Any]:
         """The class."""
-        return models[self.name] if self.name in models else _imported(self.name)
+        return _imported(self.name) if self.imports and self.name not in models else models[self.name]
 
     def __call__(self) -> Any:
         """A new learner."""
@@ -135,40 +169,56 @@ def paper_params(cls: type[Any]) -> dict[str, Any]:
     return found
 
 
-def parse_model(text: str) -> ModelSpec:
-    """Read a specification; names, parameters and values are checked."""
-    head, rest = split_name(text)
-    name = head
-    if head not in models:
-        attribute, after = split_name(rest)
-        if not re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
-            raise UnknownNameError(
-                f"there is no model {head!r}{nearest(head, models)} (`varifold models` lists all; a class of your own "
-                "is written package.module:Class)"
-            )
-        name, rest = f"{head}:{attribute}", after
-    spec = ModelSpec(name, text)
-    params: dict[str, Any] = {}
-    is_paper, rest = without_paper(rest)
-    for key, value in parameters(rest, text).items():
-        params[key] = parse_value(value)
-    params = current_names(spec.cls, params)
-    _check(spec.cls, params, text)
-    spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
-    spec()
+def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
+    """Read a specification; names, parameters and values are checked.
+
+    Parameters
+    ----------
+    text
+        ``name:key=value,...``
+    imports
+        Whether a name that is not registered may be imported as ``package.module:Class``, here and in the
+        specifications within. Pass True only for text from the command line or from code.
+
+    """
+    with nesting(text):
+        name, rest = _split_class(text, imports)
+        spec = ModelSpec(name, text, imports=imports)
+        params: dict[str, Any] = {}
+        is_paper, rest = without_paper(rest)
+        for key, value in parameters(rest, text).items():
+            params[key] = parse_value(value, imports=imports)
+        params = current_names(spec.cls, params)
+        _check(spec.cls, params, text)
+        spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
+        spec()
     return spec
 
 
-def parse_spec(text: str, target_type: str | None = None) -> ModelSpec:
+def _split_class(text: str, imports: bool) -> tuple[str, str]:
+    """Split a specification into the name of its class, registered or to be imported, and the parameters."""
+    head, rest = split_name(text)
+    if head in models:
+        return head, rest
+    attribute, after = split_name(rest)
+    if imports and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
+        return f"{head}:{attribute}", after
+    own = "; a class of your own is written package.module:Class" if imports else ""
+    raise UnknownNameError(
+        f"there is no model {shortened(head)}{nearest(head, models)} (`varifold models` lists all{own})"
+    )
+
+
+def parse_spec(text: str, target_type: str | None = None, *, imports: bool = False) -> ModelSpec:
     """The learner that a text names; parameters that only the regressor of that name has make it the regressor."""
     try:
-        return parse_model(text)
+        return parse_model(text, imports=imports)
     except ParameterError as wrong:
         name, _, rest = text.partition(":")
         if target_type == "class" or f"{name}regressor" not in models:
             raise
         try:
-            return parse_model(f"{name}regressor:{rest}")
+            return parse_model(f"{name}regressor:{rest}", imports=imports)
         except ParameterError:
             raise wrong from None
 
@@ -184,7 +234,7 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
             f"the target is a number, and {spec.name} is a classifier; take a regressor ({known}), or --target-type "
             "class if every number is a class of its own"
         )
-    return parse_model(name + spec.text.removeprefix(spec.name))
+    return parse_model(name + spec.text.removeprefix(spec.name), imports=spec.imports)
 
 
 def _imported(path: str) -> type[Any]:
@@ -214,17 +264,17 @@ def _check(cls: type[Any], params: dict[str, Any], text: str) -> None:
         raise ParameterError(f"{cls.__name__} needs {', '.join(missing)}: write {text}:{missing[0]}=VALUE")
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str, *, imports: bool = False) -> Any:
     """An int, float, bool or None where it reads as one; numbers, or a learner, in parentheses; otherwise a str.
 
-    In quotes it is always a str.
+    In quotes it is always a str. `imports` is that of `parse_model`, for a learner in parentheses.
     """
     if text in _WORDS:
         return _WORDS[text]
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("(") and text.endswith(")"):
-        return _in_parentheses(text[1:-1])
+        return _in_parentheses(text[1:-1], imports)
     for kind in (int, float):
         try:
             return kind(text)
@@ -233,11 +283,11 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def _in_parentheses(text: str) -> Nested | tuple[float, ...]:
+def _in_parentheses(text: str, imports: bool) -> Nested | tuple[float, ...]:
     """A learner, or numbers between commas, as in ``coverages=(0.8,0.95)``."""
     name, colon, _ = text.partition(":")
     if colon or name in models:
-        return Nested(parse_model(text))
+        return Nested(parse_model(text, imports=imports))
     return tuple(_number(part, text) for part in text.split(",") if part.strip())
 
 

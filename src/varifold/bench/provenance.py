@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
@@ -16,7 +17,7 @@ from typing import Any
 from varifold.base.spec import ModelSpec, Nested, parse_model
 from varifold.errors import ParameterError, UnknownNameError
 
-__all__ = ["cell_code", "code_version", "environment"]
+__all__ = ["cell_code", "code_version", "current_for", "environment"]
 
 _ABOVE = {"report", "cli", "checks"}
 """Parts of the package that no learner's number depends on."""
@@ -51,11 +52,12 @@ def _walk(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
 def cell_code(model: str) -> str:
     """The version of the code behind a model's numbers: ours, and of a learner from outside that of its modules.
 
-    A module counts with its text, so that a changed file is another version; what the module imports does not count,
-    apart from the classes that the learner inherits from. A model that cannot be made has a version of its own.
+    Such a learner is imported, so the model must come from the command line or from code, not from a store. A module
+    counts with its text, so that a changed file is another version; what the module imports does not count, apart from
+    the classes that the learner inherits from. A model that cannot be made has a version of its own.
     """
     try:
-        classes = _classes(parse_model(model))
+        classes = _classes(parse_model(model, imports=True))
     except (UnknownNameError, ParameterError, ImportError, SyntaxError):
         return f"{code_version()}+unknown"
     modules = sorted({c.__module__ for cls in classes for c in cls.__mro__})
@@ -66,6 +68,21 @@ def cell_code(model: str) -> str:
     for name in outside:
         digest.update(name.encode() + b"\0" + _text(name) + b"\0")
     return f"{code_version()}+{digest.hexdigest()[:12]}"
+
+
+def current_for(imported: Collection[str] = ()) -> Callable[[str, str], bool]:
+    """A test (model, version): whether an outcome of that version is one of the current code.
+
+    The modules of a learner from outside count where it is among those that may be `imported`: the models that the
+    command line or code names. A store may name any other; of these only the version of our code is compared.
+    """
+
+    def is_current(model: str, version: str) -> bool:
+        if model in imported:
+            return version == cell_code(model)
+        return version.partition("+")[0] == code_version()
+
+    return is_current
 
 
 def _classes(spec: ModelSpec) -> list[type[Any]]:

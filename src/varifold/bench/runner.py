@@ -10,7 +10,7 @@ from typing import Any
 
 from varifold.base.spec import parse_model
 from varifold.bench.cell import Cell, Outcome
-from varifold.bench.provenance import cell_code, environment
+from varifold.bench.provenance import cell_code, current_for, environment
 from varifold.bench.sources import length
 from varifold.bench.store import ResultStore
 from varifold.bench.table import Table
@@ -47,10 +47,10 @@ class RunSummary:
     seconds: float = 0.0
 
 
-def missing_model(text: str) -> str:
-    """Why a model cannot be made, or nothing."""
+def missing_model(text: str, *, imports: bool = False) -> str:
+    """Why a model cannot be made, or nothing; `imports` is that of `parse_model`."""
     try:
-        parse_model(text)
+        parse_model(text, imports=imports)
     except UnknownNameError:
         return f"{text.partition(':')[0]} is not registered"
     except ParameterError as error:
@@ -97,9 +97,11 @@ def run(
     """
     facts = environment()
     wanted = plan(tables, repeats)
-    unknown = {text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text))}
+    unknown = {
+        text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text, imports=True))
+    }
     wanted = [cell for cell in wanted if cell.model not in unknown]
-    held = store.outcomes(None if older else cell_code)
+    held = store.outcomes(None if older else current_for({cell.model for cell in wanted}))
     todo = [cell for cell in wanted if cell not in held]
     summary = RunSummary(len(wanted), len(wanted) - len(todo), unknown=unknown)
     clock = _Clock(held, todo, jobs)

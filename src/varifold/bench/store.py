@@ -139,8 +139,8 @@ class ResultStore:
             )
         return DataError(f"{self.path}: {error}; if the file is damaged, pass another --store")
 
-    def outcomes(self, code: str | Callable[[str], str] | None = None) -> dict[Cell, Outcome]:
-        """Return the outcomes of a code version, or of the version that a function returns for each model.
+    def outcomes(self, code: str | Callable[[str, str], bool] | None = None) -> dict[Cell, Outcome]:
+        """Return the outcomes of a code version, or those for whose model and version a function returns True.
 
         None selects the latest outcome of each cell, whatever its version.
         """
@@ -148,7 +148,7 @@ class ResultStore:
         outcomes = {}
         for version, *row in self._read(query):
             cell = _cell(tuple(row[: len(_KEY)]))
-            if code is None or version == (code(cell.model) if callable(code) else code):
+            if code is None or (code(cell.model, version) if callable(code) else version == code):
                 outcomes[cell] = _outcome(tuple(row[len(_KEY) :]))
         return outcomes
 

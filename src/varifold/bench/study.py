@@ -75,7 +75,7 @@ def define(
     load = _files(paths, target, options) if is_file else _data_set(paths[0], target, options)
     numeric = _is_numeric(listed, paths if is_file else [], target, options)
     if numeric:
-        listed = [regressor_for(parse_model(text)).text for text in listed]
+        listed = [regressor_for(parse_model(text, imports=True)).text for text in listed]
         load = file_name(paths, target, {**options, "target_type": "number"}) if is_file else load
     parse(scenario, SCENARIOS)
     label = " ".join(Path(path).name for path in paths) if is_file else paths[0]
@@ -95,7 +95,7 @@ def _is_numeric(models: list[str], paths: list[str], target: str | None, reading
     """Whether numbers are predicted: a regressor is among the learners, or the target of the files is a number."""
     from varifold.streams import read
 
-    if any(is_regressor(parse_model(text).cls) for text in models):
+    if any(is_regressor(parse_model(text, imports=True).cls) for text in models):
         return True
     kind = reading.get("target_type")
     if kind is None and paths:
@@ -114,7 +114,7 @@ def _short(label: str, load: str) -> str:
 def check_models(models: str) -> list[str]:
     """The learners of a list, refused where one cannot be made or stands there twice."""
     listed = split_models(models)
-    listed = [parse_spec(text).text for text in listed]
+    listed = [parse_spec(text, imports=True).text for text in listed]
     if len(set(listed)) < len(listed) or not listed:
         raise ParameterError(f"the learners must be different and at least one. Got {models!r} instead.")
     return listed

@@ -26,9 +26,12 @@ Failure = str
 
 
 def spec_of(cell: Cell) -> ModelSpec:
-    """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself."""
-    spec = parse_model(cell.model)
-    given = {key: parse_value(text) for key, text in parameters(cell.overrides, cell.overrides).items()}
+    """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself.
+
+    It may be imported: cells that are run come from the command line, from code and from the tables these name.
+    """
+    spec = parse_model(cell.model, imports=True)
+    given = {key: parse_value(text, imports=True) for key, text in parameters(cell.overrides, cell.overrides).items()}
     return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
 
 

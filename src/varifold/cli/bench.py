@@ -14,7 +14,7 @@ from typing import Any
 from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of
 from varifold.bench.compare import Filled, fill
-from varifold.bench.provenance import cell_code, code_version
+from varifold.bench.provenance import code_version, current_for
 from varifold.bench.runner import Progress, RunSummary, plan
 from varifold.bench.runner import run as run_cells
 from varifold.bench.sources import short_name
@@ -122,7 +122,7 @@ def _list(args: argparse.Namespace) -> int:
     held: set[Any] = set()
     if Path(args.store).exists():
         with ResultStore(args.store, write=False) as store:
-            held = set(store.outcomes(cell_code))
+            held = set(store.outcomes(current_for()))
     rows = []
     brought = {name: find_table(name) for name in entry_points_of(GROUP)}
     for name, table in (tables() | brought).items():
@@ -160,7 +160,7 @@ def _run(args: argparse.Namespace) -> int:
 def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
     """Say what will be run before anything is."""
     cells = plan(wanted, args.repeats)
-    held = store.outcomes(None if args.older else cell_code)
+    held = store.outcomes(None if args.older else current_for({cell.model for cell in cells}))
     names = ", ".join(table.name for table in wanted) if len(wanted) <= 4 else f"{len(wanted)} tables"
     added = [] if args.data or not args.models else check_models(args.models)
     with_added = f" with {', '.join(added)} beside {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
@@ -270,7 +270,9 @@ def _check_folders(args: argparse.Namespace) -> None:
 
 
 def _filled(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
-    outcomes = store.outcomes(None if args.older else cell_code)
+    """The tables with their outcomes; what a store names is not imported for a report."""
+    imported = {cell.model for cell in plan(wanted, args.repeats)} if args.bench == "run" else ()
+    outcomes = store.outcomes(None if args.older else current_for(imported))
     failures = store.failures()
     return [fill(table, outcomes, failures, args.repeats) for table in wanted]
 

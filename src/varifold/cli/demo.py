@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run all ways, print the table, draw the picture when matplotlib is there."""
-    spec = parse_model(args.model)
+    spec = parse_model(args.model, imports=True)
     with suppress(MissingExtraError):
         check_picture(args.plot)
     made = plant(seed=args.seed)

@@ -120,7 +120,7 @@ def _fields(args: argparse.Namespace) -> Any:
 
 def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
     """The learner to start with, and what makes the regressor to change to if the first labels are numbers."""
-    spec = parse_spec(args.model or "auto", args.target_type)
+    spec = parse_spec(args.model or "auto", args.target_type, imports=True)
 
     def regressor() -> ModelSpec:
         return regressor_for(spec) if args.model else parse_model(default_regressor())

@@ -77,7 +77,10 @@ def run(args: argparse.Namespace) -> int:
     default = "auto" if "auto" in models else "olvf"
     named = args.model is not None
     args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
-    spec = ModelSpec(args.model, args.model) if loaded is not None else parse_spec(args.model, args.target_type)
+    if loaded is None:
+        spec = parse_spec(args.model, args.target_type, imports=True)
+    else:
+        spec = ModelSpec(args.model, args.model)
     _check(args, spec if loaded is None else type(loaded))
     given = source.open_input(args, args.key or keyed.field_of(loaded))
     spec = for_target(args, given, spec, named, loaded)

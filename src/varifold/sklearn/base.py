@@ -74,7 +74,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_learner(self) -> Any:
         """A learner of the kind that `model` names, without state."""
         if isinstance(self.model, str):
-            return self._of_task(self._named(parse_model(self.model))())
+            return self._of_task(self._named(parse_model(self.model, imports=True))())
         if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
             raise ParameterError(
                 "The 'model' parameter must be a learner of varifold or the text of one, such as 'auto' or "

@@ -179,6 +179,8 @@ class OVFIV(VaryingClassifier):
                 "as horizon, and only it does"
             )
         base = make_learner(self.base)
+        if isinstance(base, OVFIV):
+            raise ParameterError("the base of OVFIV is a learner that it weighs by presence, not OVFIV; choose another")
         native = isinstance(base, VaryingClassifier) and not isinstance(base, PythonRule)
         if native and base.max_features is not None:
             raise ParameterError("the base learner shares the features of OVFIV: give max_features to OVFIV itself")
