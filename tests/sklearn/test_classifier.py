@@ -107,7 +107,13 @@ def test_parameters_are_checked_by_name_and_when_fitted() -> None:
         VarifoldClassifier().set_params(modle="arow")
     with pytest.raises(UnknownNameError, match="arow"):
         VarifoldClassifier("arwo").fit(frame, y)
-    assert set(VarifoldClassifier("arwo").get_params()) == {"model", "omitted", "shuffle", "random_state"}
+    assert set(VarifoldClassifier("arwo").get_params()) == {
+        "model",
+        "omitted",
+        "shuffle",
+        "random_state",
+        "class_weight",
+    }
     with pytest.raises(ParameterError, match="Got <class"):
         VarifoldClassifier(varifold.AROW).fit(frame, y)
     with pytest.raises(ParameterError, match="'absent', 'zero'"):
@@ -200,7 +206,7 @@ def test_labels_are_added_as_they_come_unless_declared() -> None:
 
 def test_fit_starts_again_and_partial_fit_continues() -> None:
     frame, y = plant()
-    whole = VarifoldClassifier("arow").fit(frame, y)
+    whole = VarifoldClassifier("arow", shuffle=False).fit(frame, y)
     parts = VarifoldClassifier("arow").partial_fit(frame[:90], y[:90]).partial_fit(frame[90:], y[90:])
     assert parts.model_.to_bytes() == whole.model_.to_bytes()
     assert whole.fit(frame[:90], y[:90]).model_.steps == 90
@@ -210,7 +216,7 @@ def test_integer_labels_and_weights_reach_the_learner() -> None:
     frame, y = plant()
     numbers = (y == "fault").astype(int)
     w = np.linspace(0.0, 2.0, len(y))
-    clf = VarifoldClassifier("arow").fit(frame, numbers, sample_weight=w)
+    clf = VarifoldClassifier("arow", shuffle=False).fit(frame, numbers, sample_weight=w)
     learner = varifold.AROW()
     learner.learn_many(frame, numbers.tolist(), w)
     assert clf.model_.to_bytes() == learner.to_bytes()
@@ -253,8 +259,58 @@ def test_labels_of_another_type_are_refused_and_change_nothing() -> None:
 def test_sorted_labels_give_a_warning_and_shuffling_helps() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="the 150 rows are sorted by their label.*shuffle=True"):
-        ordered = VarifoldClassifier("arow").fit(X, y)
-    shuffled = VarifoldClassifier("arow", shuffle=True).fit(X, y)
+        ordered = VarifoldClassifier("arow", shuffle=False).fit(X, y)
+    shuffled = VarifoldClassifier("arow").fit(X, y)
     assert shuffled.score(X, y) > max(0.8, ordered.score(X, y))
-    again = VarifoldClassifier("arow", shuffle=True, random_state=1).fit(X, y)
+    again = VarifoldClassifier("arow", random_state=1).fit(X, y)
     assert (again.predict_proba(X) != shuffled.predict_proba(X)).any()
+
+
+def test_the_default_learns_sorted_rows() -> None:
+    X, y = load_iris(return_X_y=True)
+    assert cross_val_score(VarifoldClassifier(), X, y).mean() >= 0.95
+
+
+def test_fit_permutes_by_its_seed_and_partial_fit_keeps_the_order() -> None:
+    frame, y = plant()
+    first, second = (VarifoldClassifier("arow").fit(frame, y) for _ in range(2))
+    assert first.model_.to_bytes() == second.model_.to_bytes()
+    drawn = VarifoldClassifier("arow", random_state=np.random.RandomState(0)).fit(frame, y)
+    assert drawn.model_.to_bytes() == first.model_.to_bytes()
+    learner = varifold.AROW()
+    learner.learn_many(frame, y.tolist())
+    assert first.model_.to_bytes() != learner.to_bytes()
+    assert VarifoldClassifier("arow").partial_fit(frame, y).model_.to_bytes() == learner.to_bytes()
+    assert VarifoldClassifier("arow", shuffle=False).fit(frame, y).model_.to_bytes() == learner.to_bytes()
+
+
+def test_class_weight_multiplies_the_weights_of_rows() -> None:
+    frame, y = plant()
+    w = np.linspace(0.5, 2.0, len(y))
+    by_label = np.where(y == "fault", 3.0, 1.0)
+    for fit in ("fit", "partial_fit"):
+        weighted = getattr(VarifoldClassifier("arow", class_weight={"fault": 3.0}), fit)(frame, y, sample_weight=w)
+        plain = getattr(VarifoldClassifier("arow"), fit)(frame, y, sample_weight=w * by_label)
+        assert weighted.model_.to_bytes() == plain.model_.to_bytes()
+    balanced = VarifoldClassifier("arow", class_weight="balanced").fit(frame, y)
+    share = {label: len(y) / (2 * np.sum(y == label)) for label in np.unique(y)}
+    wanted = VarifoldClassifier("arow").fit(frame, y, sample_weight=[share[label] for label in y])
+    assert balanced.model_.to_bytes() == wanted.model_.to_bytes()
+    with pytest.raises(ParameterError, match=r"balanced.*partial_fit"):
+        VarifoldClassifier("arow", class_weight="balanced").partial_fit(frame, y)
+    with pytest.raises(ValueError, match="class_weight"):
+        VarifoldClassifier("arow", class_weight="heavy").fit(frame, y)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_numbers_and_many_labels_are_refused() -> None:
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(300, 2))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        VarifoldClassifier("arow").fit(X, X[:, 0])
+    for y in ([f"{v:.3f}".replace(".", ",") for v in X[:, 0]], np.arange(300)):
+        for fit in ("fit", "partial_fit"):
+            with pytest.raises(LabelError, match="different labels among the first 300 rows"):
+                getattr(VarifoldClassifier("arow"), fit)(X, y)
+    declared = VarifoldClassifier("arow").partial_fit(X, np.arange(300), classes=np.arange(300))
+    assert len(declared.classes_) == 300

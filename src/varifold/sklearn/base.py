@@ -13,7 +13,7 @@ from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
 from varifold.errors import ParameterError, VarifoldError
-from varifold.sklearn.extra import BaseEstimator, check_is_fitted, check_sample_weight
+from varifold.sklearn.extra import BaseEstimator, check_is_fitted, check_random_state, check_sample_weight
 from varifold.sklearn.inputs import Names, named_columns
 
 _NESTED = "model__"
@@ -26,7 +26,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     model: Any
     omitted: str
     shuffle: bool
-    random_state: int
+    random_state: Any
     _task: ClassVar[str] = "classification"
 
     # ------------------------------------------------------------------ parameters
@@ -118,10 +118,8 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def _in_order(self, block: Block) -> Block:
-        """The rows as `fit` learns them: as they are, or permuted."""
-        if not self.shuffle:
-            return block
-        return block.take(np.random.default_rng(self.random_state).permutation(len(block)))
+        """The rows as `fit` learns them: permuted, or as they are."""
+        return block.take(check_random_state(self.random_state).permutation(len(block))) if self.shuffle else block
 
     def _answers(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """The learner's own answers and probabilities for each row; nothing is learned."""

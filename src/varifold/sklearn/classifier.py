@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold.errors import DataError, LabelError
+from varifold.errors import DataError, LabelError, ParameterError
 from varifold.sklearn.base import VaryingEstimator, block_of, rows_of
 from varifold.sklearn.extra import (
     ClassifierMixin,
@@ -16,8 +16,11 @@ from varifold.sklearn.extra import (
     check_classification_targets,
     check_consistent_length,
     check_is_fitted,
+    check_sample_weight,
     column_or_1d,
+    compute_sample_weight,
 )
+from varifold.streams.readers.targets import too_many_labels
 
 SORTED_ROWS = 30
 """Rows from which on sorted labels are no accident."""
@@ -27,8 +30,8 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
     """A classifier for scikit-learn whose columns are known by name and may change from call to call.
 
     NaN, None and a column that is not there mean *absent*; strings and categoricals are taken as they are, each value
-    an indicator. No imputer, encoder or scaler is needed before it. `fit` starts a new learner and goes through the
-    rows once, in their order; `partial_fit` continues with more rows, which may have other columns and other labels.
+    an indicator. No imputer, encoder or scaler is needed before it. `fit` starts a new learner and learns the permuted
+    rows in one pass; `partial_fit` continues with more rows in their order, which may have other columns and labels.
 
     Parameters
     ----------
@@ -40,10 +43,13 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         What the cells are that a sparse matrix does not store: ``"absent"``, as everywhere in this library, or
         ``"zero"``, as scikit-learn's own estimators read them (the matrix is then made dense).
     shuffle
-        Whether `fit` permutes the rows first. By default they are learned in their order, as a stream is; rows sorted
-        by their label, as in many example sets, are no stream.
+        Whether `fit` permutes the rows first; False learns them in their order, as a stream. `partial_fit` always does.
     random_state
         Seed of that permutation.
+    class_weight
+        Weights of the labels, multiplied with those of the rows: label -> weight, other labels having 1, or
+        ``"balanced"`` for weights inversely proportional to the labels' numbers of rows, which `partial_fit` cannot
+        know.
 
     Attributes
     ----------
@@ -79,21 +85,30 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
     """
 
     def __init__(
-        self, model: Any = "auto", *, omitted: str = "absent", shuffle: bool = False, random_state: int = 0
+        self,
+        model: Any = "auto",
+        *,
+        omitted: str = "absent",
+        shuffle: bool = True,
+        random_state: Any = 0,
+        class_weight: Any = None,
     ) -> None:
         self.model = model
         self.omitted = omitted
         self.shuffle = shuffle
         self.random_state = random_state
+        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from nothing: one pass over the rows, in their order or permuted (`shuffle`)."""
+        """Learn from nothing: one pass over the rows, permuted or in their order (`shuffle`)."""
         X, names = self._read(X)
         labels = self._labels(X, y)
+        _check_many(labels)
         learner = self._new_learner()
         if not self.shuffle:
             warn_if_sorted(labels)
-        learner.learn_many(self._in_order(block_of(X, names, labels, sample_weight)))
+        weights = self._weights(X, labels, sample_weight)
+        learner.learn_many(self._in_order(block_of(X, names, labels, weights)))
         self._keep_names(names)
         self.model_ = learner
         self.classes_ = np.unique(labels)
@@ -101,7 +116,7 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continue with more rows, whose columns may be others.
+        """Continue with more rows in their order; their columns may be others.
 
         `classes`, all labels that may come, fixes the columns of `predict_proba` from the start. Without it labels are
         added to `classes_` as they come.
@@ -109,8 +124,16 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         X, names = self._read(X, getattr(self, "_columns", None))
         labels = self._labels(X, y)
         known = self._known_labels(labels, classes)
+        if classes is None and not hasattr(self, "classes_"):
+            _check_many(labels)
+        if self.class_weight == "balanced":
+            raise ParameterError(
+                "class_weight='balanced' needs all rows, which partial_fit does not have; give weights by label, such "
+                "as {label: weight}"
+            )
+        weights = self._weights(X, labels, sample_weight)
         learner = self.model_ if hasattr(self, "model_") else self._new_learner()
-        learner.learn_many(block_of(X, names, labels, sample_weight))
+        learner.learn_many(block_of(X, names, labels, weights))
         self._keep_names(names)
         self._declared = getattr(self, "_declared", False) or classes is not None
         self.model_ = learner
@@ -152,6 +175,13 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         check_classification_targets(labels)
         return labels
 
+    def _weights(self, X: Any, labels: NDArray[Any], sample_weight: Any) -> Any:
+        """The weight of each row, that of its label included; None where all are 1."""
+        if self.class_weight is None:
+            return sample_weight
+        given = check_sample_weight(sample_weight, np.empty((rows_of(X), 1)), dtype=np.float64)
+        return given * compute_sample_weight(self.class_weight, labels)
+
     def _known_labels(self, labels: NDArray[Any], classes: Any) -> NDArray[Any]:
         """The labels after this call; refuses labels that were not declared and declarations that change."""
         before = getattr(self, "classes_", None)
@@ -178,6 +208,15 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         if unknown:
             raise LabelError(f"the label {unknown[0]!r} is not among the declared classes {known.tolist()!r}")
         return known
+
+
+def _check_many(labels: NDArray[Any]) -> None:
+    """Refuse labels most of which are different, before a learner takes memory for each."""
+    described = too_many_labels(labels.tolist())
+    if described is not None:
+        raise LabelError(
+            f"{described}; VarifoldRegressor predicts numbers, and partial_fit(X, y, classes=...) takes each as a class"
+        )
 
 
 def warn_if_sorted(labels: NDArray[Any]) -> None:

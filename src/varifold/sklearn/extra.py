@@ -15,13 +15,22 @@ __all__ = [
     "check_classification_targets",
     "check_consistent_length",
     "check_is_fitted",
+    "check_random_state",
     "check_sample_weight",
     "column_or_1d",
+    "compute_sample_weight",
 ]
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
+    from sklearn.utils import (
+        assert_all_finite,
+        check_array,
+        check_consistent_length,
+        check_random_state,
+        column_or_1d,
+        compute_sample_weight,
+    )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight as check_sample_weight
     from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: F401  (validate_data: 1.6 or newer)
@@ -43,4 +52,4 @@ except ImportError:
         __new__ = _missing
 
     assert_all_finite = check_array = check_classification_targets = check_consistent_length = _missing
-    check_is_fitted = check_sample_weight = column_or_1d = _missing
+    check_is_fitted = check_random_state = check_sample_weight = column_or_1d = compute_sample_weight = _missing

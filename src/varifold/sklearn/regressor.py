@@ -36,7 +36,7 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
     omitted
         What the cells are that a sparse matrix does not store: ``"absent"`` or ``"zero"``.
     shuffle
-        Whether `fit` permutes the rows first. By default they are learned in their order, as a stream is.
+        Whether `fit` permutes the rows first; False learns them in their order, as a stream. `partial_fit` always does.
     random_state
         Seed of that permutation.
 
@@ -61,7 +61,7 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
     _task: ClassVar[str] = "regression"
 
     def __init__(
-        self, model: Any = "autoregressor", *, omitted: str = "absent", shuffle: bool = False, random_state: int = 0
+        self, model: Any = "autoregressor", *, omitted: str = "absent", shuffle: bool = True, random_state: Any = 0
     ) -> None:
         self.model = model
         self.omitted = omitted
@@ -69,11 +69,11 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from nothing: one pass over the rows, in their order or permuted (`shuffle`)."""
+        """Learn from nothing: one pass over the rows, permuted or in their order (`shuffle`)."""
         return self._learn(self._new_learner(), *self._read(X), y, sample_weight, in_order=self._in_order)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Continue with more rows, whose columns may be others."""
+        """Continue with more rows in their order; their columns may be others."""
         learner = self.model_ if hasattr(self, "model_") else self._new_learner()
         return self._learn(learner, *self._read(X, getattr(self, "_columns", None)), y, sample_weight)
 

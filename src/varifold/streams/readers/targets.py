@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +16,22 @@ from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
 __all__ = [
+    "FIRST_ROWS",
     "TARGET_TYPES",
     "are_measured",
     "as_numbers",
     "decide_target_type",
     "is_quantity",
     "look_measured",
+    "too_many_labels",
     "warn_single_value",
 ]
 
 TARGET_TYPES = ("class", "number")
 MOST_VALUES = 50
 """More different numbers than that are a quantity when some are not whole, or when they lie apart."""
+FIRST_ROWS = 500
+"""Rows whose labels are counted before a learner takes memory for each."""
 FEW_VALUES = 10
 """In a short stream more numbers than that are a quantity, when some are not whole and most occur once."""
 FEWEST_ROWS = 10
@@ -53,6 +58,16 @@ def _refuse_few_texts(block: Block) -> None:
             f"none; if it means that there is no target, say absent=[{texts[0]!r}, ...] (--absent {texts[0]}), or take "
             "every number as a class, target_type='class' (--target-type class)"
         )
+
+
+def too_many_labels(labels: Iterable[Any]) -> str | None:
+    """Describe labels that are hardly classes: more than 50 different ones, more than half of the first rows."""
+    first = list(itertools.islice(labels, FIRST_ROWS))
+    different = list(dict.fromkeys(first))
+    if len(different) <= MOST_VALUES or 2 * len(different) <= len(first):
+        return None
+    shown = ", ".join(map(repr, different[:3]))
+    return f"{len(different)} different labels among the first {len(first)} rows, such as {shown}"
 
 
 def is_quantity(block: Block) -> bool:
