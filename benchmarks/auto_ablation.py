@@ -1,11 +1,12 @@
-"""What each expert of the default learner is worth: the mean error without it.
+"""Measure what each expert of the default classifier is worth: the mean error without it.
 
     VARIFOLD_DATA=... python benchmarks/auto_ablation.py --cache ablation.jsonl [--budget balanced] [--seeds 100 101]
 
-The streams are those of `auto_peers.py` (the long one left out) and scenarios of the papers' sets. Shown are the mean
-error of all streams without the expert, how much that is more than with all experts (in points: what the expert is
-worth), on how many streams it is at least .1 point worse or better, and the CPU microseconds per instance that leaving
-it out saves. Cells are cached as they are in `auto_peers.py`.
+`--experts "linear, full" "linear, full + evolving map"` leaves out these (several at once, joined by " + ") instead of
+each expert in turn. The streams are those of `auto_peers.py` without the long one, scenarios of the papers' sets, and
+correlated features with many labels. The first table shows, for each group of streams, the mean error with all experts
+and how much it rises (in points) without some; the second one, over all streams, on how many the error changes by at
+least .1 point and the CPU microseconds per instance that leaving out saves. Cells are cached as in `auto_peers.py`.
 """
 
 from __future__ import annotations
@@ -13,62 +14,90 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from auto_peers import GROUPS, STREAMS, measure
+from auto_peers import GROUPS, Rows, measure
 
 from varifold import AutoClassifier, datasets, evaluate, streams
 
 SETS = ("german", "ionosphere", "wdbc", "spambase", "svmguide3", "wpbc", "diabetes", "wine")
-SCENARIOS = ("vfs:0.5", "trapezoidal", "informative")
+SCENARIOS = ("vfs:0.5", "trapezoidal", "informative", "evolvable")
+CATEGORICAL = ("australian", "credit-a", "credit-g", "kr-vs-kp", "splice")
+"""Sets with string columns; in the papers they are streams whose features are replaced."""
 ROWS = 2000
 ALL = "(none)"
 
 
+def correlated(labels: int) -> Callable[[int], Rows]:
+    """100 features, linear combinations of 20 factors, and a label by the largest of random scores of the factors."""
+
+    def make(seed: int) -> Rows:
+        rng = np.random.default_rng(seed)
+        mixing, weights = rng.normal(size=(20, 100)), rng.normal(size=(20, labels))
+        factors = rng.normal(size=(ROWS, 20))
+        values = factors @ mixing + 0.5 * rng.normal(size=(ROWS, 100))
+        y = (factors @ weights).argmax(axis=1)
+        return [({f"f{j}": float(v) for j, v in enumerate(x)}, int(c)) for x, c in zip(values, y, strict=True)]
+
+    return make
+
+
+GENERATED: dict[str, dict[str, Callable[[int], Rows]]] = {
+    **{group: some for group, some in GROUPS.items() if group != "long"},
+    "correlated": {f"correlated, {labels} labels": correlated(labels) for labels in (2, 5, 26)},
+}
+PREPARED = {
+    **{scenario: [f"{name} {scenario}" for name in SETS] for scenario in SCENARIOS},
+    "categorical": [f"{name} {scenario}" for name in CATEGORICAL for scenario in ("trapezoidal", "evolvable")],
+}
+GROUP_OF = {stream: group for group, some in [*GENERATED.items(), *PREPARED.items()] for stream in some}
+
+
 def names_of(budget: str) -> list[str]:
-    """The experts of a new learner."""
+    """List the experts of a new learner."""
     return list(AutoClassifier(budget)._engine.model.names)
 
 
-def without(expert: str, budget: str) -> AutoClassifier:
-    """A new learner without one of its experts."""
+def without(experts: str, budget: str) -> AutoClassifier:
+    """Make a learner without these experts, joined by " + "."""
     model = AutoClassifier(budget)
-    if expert != ALL:
-        model._names = [name for name in names_of(budget) if name != expert]
+    if experts != ALL:
+        model._names = [name for name in names_of(budget) if name not in experts.split(" + ")]
         model._engine = model._make_engine()
     return model
 
 
 def cut_to(found: datasets.Dataset, seed: int) -> datasets.Dataset:
-    """Some rows of a large set."""
+    """Draw ROWS rows of a larger set."""
     order = np.random.default_rng(seed).permutation(len(found.block))[:ROWS]
     return replace(found, block=found.block.take(order)) if len(found.block) > ROWS else found
 
 
-def cell(stream: str, seed: int, expert: str, budget: str) -> dict[str, Any]:
-    model = without(expert, budget)
-    if stream in STREAMS:
-        found = measure(model, STREAMS[stream](seed))
+def cell(stream: str, seed: int, experts: str, budget: str) -> dict[str, Any]:
+    """Measure one learner on one stream."""
+    model = without(experts, budget)
+    generated = GENERATED.get(GROUP_OF[stream])
+    if generated:
+        result = measure(model, generated[stream](seed))
     else:
         name, scenario = stream.split(" ")
         prepared = streams.prepare(cut_to(datasets.load(name), seed), scenario, seed=seed)
         start = time.process_time()
         error = evaluate.prequential(model, prepared).cer
-        found = {"error": error, "us": 1e6 * (time.process_time() - start) / len(prepared.block)}
-    return {"stream": stream, "seed": seed, "without": expert, "budget": budget, **found}
+        result = {"error": error, "us": 1e6 * (time.process_time() - start) / len(prepared.block)}
+    return {"stream": stream, "seed": seed, "without": experts, "budget": budget, **result}
 
 
 def wanted(args: argparse.Namespace) -> Iterator[tuple[str, int, str, str]]:
-    generated = [stream for group, some in GROUPS.items() if group != "long" for stream in some]
-    known = [*generated, *(f"{name} {scenario}" for name in SETS for scenario in SCENARIOS)]
-    for stream in args.streams or known:
-        for seed in args.seeds:
-            for expert in [ALL, *(args.experts or names_of(args.budget))]:
-                yield stream, seed, expert, args.budget
+    """List the cells of the tables."""
+    for seed in args.seeds:
+        for stream in args.streams or GROUP_OF:
+            for experts in [ALL, *(args.experts or names_of(args.budget))]:
+                yield stream, seed, experts, args.budget
 
 
 def main() -> None:
@@ -76,8 +105,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("auto_ablation.jsonl"))
     parser.add_argument("--budget", default="balanced", choices=["fast", "balanced", "best"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[100])
-    parser.add_argument("--streams", nargs="+", help="instead of all; a set and a scenario as 'german vfs:0.5'")
-    parser.add_argument("--experts", nargs="+", help="to leave out, each in turn, instead of all")
+    parser.add_argument("--streams", nargs="+", help="some of them, such as 'german vfs:0.5'")
+    parser.add_argument("--experts", nargs="+", help="experts to leave out, joined by ' + '")
     args = parser.parse_args()
     lines = args.cache.read_text().splitlines() if args.cache.exists() else []
     known = {tuple(c[k] for k in ("stream", "seed", "without", "budget")): c for c in map(json.loads, lines)}
@@ -88,19 +117,31 @@ def main() -> None:
                 known[key] = cell(*key)
                 out.write(json.dumps(known[key]) + "\n")
                 out.flush()
-    print_table({key: known[key] for key in cells}, args)
+    print_tables({key: known[key] for key in cells}, args)
 
 
-def print_table(known: dict[Any, dict[str, Any]], args: argparse.Namespace) -> None:
-    experts = [ALL, *(args.experts or names_of(args.budget))]
-    table = {e: np.array([[c["error"], c["us"]] for c in known.values() if c["without"] == e]) for e in experts}
-    print("| without | mean error | worth | worse on | better on | us saved |\n|---|---|---|---|---|---|")
-    for expert in experts:
-        gap = 100 * (table[expert][:, 0] - table[ALL][:, 0])
-        saved = table[ALL][:, 1].mean() - table[expert][:, 1].mean()
+def print_tables(known: dict[Any, dict[str, Any]], args: argparse.Namespace) -> None:
+    """Print how much the error rises without the experts, by group and over all streams."""
+    left_out = args.experts or names_of(args.budget)
+    cells: dict[str, dict[tuple[str, int], dict[str, Any]]] = {e: {} for e in [ALL, *left_out]}
+    for c in known.values():
+        cells[c["without"]][c["stream"], c["seed"]] = c
+    groups = dict.fromkeys(GROUP_OF[stream] for stream, _ in cells[ALL])
+    print(f"| streams | runs | all experts | {' | '.join(left_out)} |\n|---|---|---|{'---|' * len(left_out)}")
+    for group in [*groups, "all"]:
+        keys = [key for key in cells[ALL] if group in (GROUP_OF[key[0]], "all")]
+        error = {e: 100 * np.array([cells[e][key]["error"] for key in keys]) for e in cells}
+        rises = " | ".join(f"{(error[e] - error[ALL]).mean():+.2f}" for e in left_out)
+        print(f"| {group} | {len(keys)} | {error[ALL].mean():.2f} | {rises} |")
+    print("\n| without | mean error | rise (standard error) | worse on | better on | us saved |")
+    print("|---|---|---|---|---|---|")
+    for e in cells:
+        table = np.array([[100 * cells[e][key]["error"], cells[e][key]["us"]] for key in cells[ALL]])
+        full = np.array([[100 * cells[ALL][key]["error"], cells[ALL][key]["us"]] for key in cells[ALL]])
+        gap = table[:, 0] - full[:, 0]
         print(
-            f"| {expert} | {100 * table[expert][:, 0].mean():.2f} | {gap.mean():+.2f} | {(gap >= 0.1).sum()} "
-            f"| {(gap <= -0.1).sum()} | {saved:.1f} |"
+            f"| {e} | {table[:, 0].mean():.2f} | {gap.mean():+.3f} ({gap.std() / len(gap) ** 0.5:.3f}) "
+            f"| {(gap >= 0.1).sum()} | {(gap <= -0.1).sum()} | {(full - table)[:, 1].mean():.1f} |"
         )
 
 

@@ -4,8 +4,8 @@
 
 Predict, then learn. First streams with a column of 100 to 2,000 levels beside eight others, of which the levels say
 something about the label or nothing: log loss and area under the ROC curve (error with more than two labels) of
-`AutoClassifier` without the column, of its second edition, to which every level is a feature of its own, of the
-learner as it is, and of river's logistic regression without the column and with it. Then words (a bag of words, coded
+`AutoClassifier` without the column, of the learner with it, and of river's logistic regression without the column
+and with it. Then words (a bag of words, coded
 1, whose vocabulary grows): the error beside ORF3V and NB3 alone. Choices were made on seeds 100 and 101.
 """
 
@@ -93,13 +93,6 @@ STREAMS: dict[str, Callable[[int, int], Rows]] = {
 }
 
 
-def second_edition() -> AutoClassifier:
-    model = AutoClassifier()
-    model._edition = 2
-    model._engine = model._make_engine()
-    return model
-
-
 def narrow(rows: Rows) -> Rows:
     """Without the wide columns."""
     return [({name: v for name, v in x.items() if name not in WIDE}, y) for x, y in rows]
@@ -121,7 +114,6 @@ def judged(model: Any, rows: Rows) -> tuple[float, float, float]:
 def on_columns(seeds: list[int], n: int) -> None:
     runs: dict[str, Callable[[Rows], tuple[float, float, float]]] = {
         "without": lambda rows: judged(AutoClassifier(), narrow(rows)),
-        "edition 2": lambda rows: judged(second_edition(), rows),
         "auto": lambda rows: judged(AutoClassifier(), rows),
         "river, without": lambda rows: judged(scaled_regression(), narrow(rows)),
         "river": lambda rows: judged(scaled_regression(), rows),
@@ -137,7 +129,7 @@ def on_columns(seeds: list[int], n: int) -> None:
 
 
 def on_words(seeds: list[int], n: int) -> None:
-    made = {"edition 2": second_edition, "auto": AutoClassifier, "ORF3V": varifold.ORF3V, "NB3": varifold.NB3}
+    made = {"auto": AutoClassifier, "ORF3V": varifold.ORF3V, "NB3": varifold.NB3}
     found = {name: np.mean([judged(make(), words(seed, n))[0] for seed in seeds]) for name, make in made.items()}
     print("\nwords, error: " + ", ".join(f"{name} {error:.4f}" for name, error in found.items()))
 

@@ -24,7 +24,6 @@ from river.multiclass import OneVsRestClassifier
 
 import varifold
 from varifold import datasets
-from varifold.auto.classifier import _experts
 from varifold.cli.filling import Values, mean_filled, ways
 from varifold.cli.sensors import plant
 
@@ -56,7 +55,7 @@ def wrong(model: Any, values: Values, columns: list[Any], labels: list[Any]) -> 
 def without_recall() -> varifold.AutoClassifier:
     """The default learner without the experts that see absence and recall what was read before."""
     model = varifold.AutoClassifier()
-    model._names = [name for name, *_ in _experts("balanced") if not name.startswith("recall")]
+    model._names = [name for name in model.report().experts if not name.startswith("recall") and name != "stack"]
     model._engine = model._make_engine()
     return model
 

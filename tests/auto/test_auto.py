@@ -12,7 +12,7 @@ from varifold import evaluate
 from varifold._engine.classify import Engine
 from varifold._engine.python_rule import PythonModel
 from varifold.auto._auto import AutoModel
-from varifold.auto.classifier import _experts
+from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import to_block
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
@@ -91,7 +91,9 @@ def test_the_combination_follows_the_oracle(labels):
         (Frequencies(), rows),
         (StandsAside(), rows),
     ]
-    oracle = Combination([expert[5:] for expert in _experts("fast")], len(labels))
+    oracle = Combination(
+        [(e.temperature, e.stack_weight, e.stack_variance) for e in classifier_experts("fast")], len(labels)
+    )
     for t in range(len(rows)):
         met = model.classes
         if len(met) == len(labels):
@@ -110,13 +112,13 @@ def test_the_combination_follows_the_oracle(labels):
 
 def _adopt(oracle, model):
     _, _, arrays = model._engine.dump()
-    oracle.a, oracle.variance = arrays["model.heat"].T.copy()
+    oracle.a, oracle.variance = arrays["model.temperature"].T.copy()
     oracle.mean = arrays["model.stack.mean"].copy()
-    oracle.cov = arrays["model.stack.cov"].reshape(len(oracle.mean), -1).copy()
+    oracle.cov = arrays["model.stack.covariance"].reshape(len(oracle.mean), -1).copy()
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
-    oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.leads"].tolist()
-    oracle.last[:2] = arrays["model.last"].tolist()
+    oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
+    oracle.last[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
 
 
@@ -125,7 +127,7 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
     rng = np.random.default_rng(3)
     mixture = _unguarded()
     guarded = varifold.AutoClassifier(budget="fast")
-    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(len(_experts("fast")) + 1), 0
+    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(len(classifier_experts("fast")) + 1), 0
     for t in range(1200):
         a, b = rng.normal(size=2)
         y = bool((a if t // 150 % 2 else -b) > 0)
@@ -144,7 +146,7 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
 
 
 def _unguarded():
-    return Engine(AutoModel(_experts("fast"), guard=0.0))
+    return Engine(AutoModel(classifier_experts("fast"), guard=0.0))
 
 
 def _member_losses(engine, x, y):
@@ -220,13 +222,10 @@ def test_threshold_moves_the_answer_and_not_the_probability():
 
 def test_experts_of_another_number_are_refused():
     block = to_block([{"a": 1.0}, {"a": 2.0}], [0, 1])
-    one = Engine(AutoModel([("linear", AROWRule(10.0), False, False, 0, 2.0, 0.1, 0.5)]))
+    linear = Expert(name="linear", model=lambda: AROWRule(10.0))
+    one = Engine(AutoModel([linear]))
     one.run(block)
-    pair = [
-        ("linear", AROWRule(10.0), False, False, 0, 2.0, 0.1, 0.5),
-        ("other", AROWRule(1.0), False, False, 0, 2.0, 0.1, 0.5),
-    ]
-    two = Engine(AutoModel(pair))
+    two = Engine(AutoModel([linear, Expert(name="other", model=lambda: AROWRule(1.0))]))
     with pytest.raises(ValueError, match="other experts"):
         two.fill(*one.dump())
 
@@ -243,7 +242,7 @@ def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
         values[:, 0] += 0.3 * truth * (seed % 2)
         block = to_block(np.where(rng.random((rows, 30)) < 0.5, values, np.nan), truth)
         for guard in cost:
-            codes, _ = Engine(AutoModel(_experts("balanced"), guard=guard)).run(block)
+            codes, _ = Engine(AutoModel(classifier_experts("balanced"), guard=guard)).run(block)
             cost[guard] += float(np.sum(codes != _in_order(truth)))
             cost[guard] -= round(rows * evaluate.prequential(varifold.AutoClassifier("fast"), block).majority_cer)
         rounds += rows
@@ -259,20 +258,20 @@ def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
             truth = (rng.random(300) < share).astype(int)
             block = to_block(rng.normal(size=(300, 6)) + signal * truth[:, None] * [1, 1, 0, 0, 0, 0], truth)
             for guard in wrong:
-                codes, _ = Engine(AutoModel(_experts("fast"), guard=guard)).run(block)
+                codes, _ = Engine(AutoModel(classifier_experts("fast"), guard=guard)).run(block)
                 wrong[guard] += int(np.sum(codes != _in_order(truth)))
         assert wrong[1.5] <= 1.02 * wrong[0.0] + 3, (share, wrong)
 
 
 def test_a_labels_first_instance_does_not_unsettle_the_combination():
     rng = np.random.default_rng(0)
-    engine = Engine(AutoModel(_experts("fast")))
+    engine = Engine(AutoModel(classifier_experts("fast")))
     for _ in range(40):
         engine.learn_one({"a": float(rng.normal())}, "usual")
     before = engine.dump()[2]
     engine.learn_one({"a": 9.0}, "new")
     after = engine.dump()[2]
-    for name in ("model.heat", "model.weights", "model.leads"):
+    for name in ("model.temperature", "model.weights", "model.guard"):
         assert (before[name] == after[name]).all()
 
 
@@ -284,7 +283,7 @@ def test_an_experts_exception_comes_out():
         def predict_proba_one(self, x):
             return {}
 
-    experts = [("theirs", PythonModel(Broken()), False, False, 0, 1.0, 0.1, 0.5), *_experts("fast")]
+    experts = [Expert(name="theirs", model=lambda: PythonModel(Broken())), *classifier_experts("fast")]
     engine = Engine(AutoModel(experts))
     with pytest.raises(ZeroDivisionError, match="inside"):
         engine.learn_one({"a": 1.0}, 1)

@@ -7,8 +7,7 @@ from tests.base.model_files import stream
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel
-from varifold.auto.classifier import _experts
-from varifold.auto.first_edition import COMBINATION, first_experts
+from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 
 
@@ -34,7 +33,7 @@ def test_a_temperature_of_the_mixture_calibrates_it():
     for seed in range(3):
         values, truth = overlapping(2500, seed)
         for prior, found in errors.items():
-            model = AutoModel(_experts("fast"), last_prior=prior)
+            model = AutoModel(classifier_experts("fast"), final_variance=prior)
             codes, probabilities = Engine(model).run(to_block(values, truth))
             found.append(calibration_error(probabilities[50:, :2], codes[50:], truth[50:]))
     assert np.mean(errors[0.1]) < 0.8 * np.mean(errors[0.0])
@@ -43,7 +42,7 @@ def test_a_temperature_of_the_mixture_calibrates_it():
 def test_the_temperature_does_not_change_which_label_is_most_probable():
     values, truth = overlapping(600, 7)
     found = [
-        Engine(AutoModel(_experts("fast"), guard=0.0, last_prior=prior)).run(to_block(values, truth))
+        Engine(AutoModel(classifier_experts("fast"), guard=0.0, final_variance=prior)).run(to_block(values, truth))
         for prior in (0.0, 0.1)
     ]
     assert (found[0][0] == found[1][0]).all()
@@ -59,32 +58,19 @@ def test_the_guard_asks_for_less_while_few_rows_were_seen():
         truth[:2] = 0, 1
         block = to_block(rng.normal(size=(50, 3)) + 2.0 * truth[:, None], truth)
         for full in wrong:
-            codes, _ = Engine(AutoModel(_experts("fast"), guard_full=full)).run(block)
+            codes, _ = Engine(AutoModel(classifier_experts("fast"), guard_full=full)).run(block)
             wrong[full] += int((codes != truth).sum())
     assert wrong[50.0] < 0.97 * wrong[0.0]
-
-
-def test_the_first_edition_is_combined_as_it_was():
-    model = AutoClassifier()
-    model._edition = 1
-    model._engine = model._make_engine()
-    plain = Engine(AutoModel(first_experts("balanced"), **COMBINATION))
-    for x, y in stream(120):
-        if len(model.classes) > 1:
-            assert model.predict_proba_one(x) == plain.predict_proba_one(x)
-        model.learn_one(x, y)
-        plain.learn_one(x, y)
-    assert "model.last" not in plain.dump()[2]
 
 
 def test_files_keep_the_temperature():
     model = AutoClassifier("fast")
     for x, y in stream(120):
         model.learn_one(x, y)
-    kept = model._engine.dump()[2]["model.last"]
+    kept = model._engine.dump()[2]["model.final_temperature"]
     assert kept[0] != pytest.approx(1.0, abs=1e-3)
     again = AutoClassifier.from_bytes(model.to_bytes())
-    assert (again._engine.dump()[2]["model.last"] == kept).all()
+    assert (again._engine.dump()[2]["model.final_temperature"] == kept).all()
     for x, y in stream(160):
         assert again.predict_proba_one(x) == model.predict_proba_one(x)
         again.learn_one(x, y)

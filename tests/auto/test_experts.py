@@ -6,25 +6,36 @@ import random
 import numpy as np
 import pytest
 
+from tests.base.model_files import stream
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel
-from varifold.auto.classifier import _experts
-from varifold.auto.first_edition import EARLY, LATE
+from varifold.auto.experts import Expert, classifier_experts
+from varifold.base import files
+from varifold.errors import ModelFileError
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 
-K = len(_experts("fast"))
+K = len(classifier_experts("fast"))
 
 
-def test_a_paused_expert_learns_in_every_eighth_round():
-    """A line learns nothing from a band; the additive expert does, and the stack is sure not to need the line."""
-    rng = np.random.default_rng(0)
-    experts = [
-        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 1.0, 0.1),
-        ("linear", AROWRule(10.0), False, True, 0, 2.0, 0.0, 1e-9),
+def useless_line(pausing):
+    """A linear expert learns nothing from a band; the additive expert does, and the stack ignores the former."""
+    return [
+        Expert(
+            name="additive",
+            model=lambda: AdditiveRule(30.0, 20_000),
+            temperature=2.0,
+            stack_weight=1.0,
+            stack_variance=0.1,
+        ),
+        Expert(name="linear", model=lambda: AROWRule(10.0), pausing=pausing, temperature=2.0, stack_variance=1e-9),
     ]
-    engine = Engine(AutoModel(experts))
+
+
+def test_a_paused_expert_learns_from_every_eighth_instance():
+    rng = np.random.default_rng(0)
+    engine = Engine(AutoModel(useless_line("late")))
     taught, before = [], None
     for step in range(800):
         a = float(rng.normal())
@@ -38,17 +49,10 @@ def test_a_paused_expert_learns_in_every_eighth_round():
     assert len(taught) > 15
 
 
-@pytest.mark.parametrize(
-    ("costly", "settings", "first"), [(LATE, {}, 500), (EARLY, {}, 200), (EARLY, {"first_pause": 500}, 500)]
-)
-def test_an_expert_is_paused_after_so_many_rounds_at_the_earliest(costly, settings, first):
-    """In the second edition there was one bound for all."""
+@pytest.mark.parametrize(("pausing", "first"), [("late", 500), ("early", 200)])
+def test_an_expert_is_not_paused_before_its_first_rounds(pausing, first):
     rng = np.random.default_rng(0)
-    experts = [
-        ("additive", AdditiveRule(30.0, 20_000), False, False, 0, 2.0, 1.0, 0.1),
-        ("linear", AROWRule(10.0), False, costly, 0, 2.0, 0.0, 1e-9),
-    ]
-    engine = Engine(AutoModel(experts, **settings))
+    engine = Engine(AutoModel(useless_line(pausing)))
     for step in range(first + 1):
         assert engine.model.paused_experts() == [], step
         a = float(rng.normal())
@@ -87,21 +91,14 @@ def test_a_label_or_a_feature_may_be_the_one_too_many():
         assert sorted(model._engine.model.disabled_experts()) == sorted(MATRICES)
 
 
-def test_the_second_edition_keeps_its_experts_however_large():
-    model = AutoClassifier()
-    model._edition = 2
-    model._engine = model._make_engine()
-    assert wide(model, 17, 64)._engine.model.disabled_experts() == []
-
-
 def test_the_guard_forgives_a_deficit_beyond_ten():
     """One heavy instance on which the mixture is wrong and the most frequent class right."""
-    engine = Engine(AutoModel(_experts("fast")))
+    engine = Engine(AutoModel(classifier_experts("fast")))
     for step in range(200):
         engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
     assert engine.predict_one({"a": -1.0}) is False
     engine.learn_one({"a": -1.0}, True, 100.0)
-    right_lead, loss_lead, behind = engine.dump()[2]["model.leads"]
+    right_lead, loss_lead, behind = engine.dump()[2]["model.guard"]
     assert (right_lead, loss_lead) == (-10.0, -10.0)
     assert behind > 10.0
 
@@ -141,7 +138,7 @@ def test_beyond_64_labels_the_stack_has_no_biases(labels, biases):
         model.learn_one(x, y)
     arrays = model._engine.dump()[2]
     assert len(arrays["model.stack.mean"]) == K + biases
-    assert arrays["model.stack.cov"].shape == ((K + biases) ** 2,)
+    assert arrays["model.stack.covariance"].shape == ((K + biases) ** 2,)
     again = pickle.loads(pickle.dumps(model))
     assert again.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
 
@@ -153,21 +150,48 @@ def test_dropped_biases_leave_the_experts_weights_as_they_were():
     before = model._engine.dump()[2]
     model.learn_one({"a": 3.0}, "one more")
     after = model._engine.dump()[2]
-    held = before["model.stack.cov"].reshape(64 + K, 64 + K)[:K, :K].ravel()
-    assert (after["model.stack.cov"] == held).all()
+    held = before["model.stack.covariance"].reshape(64 + K, 64 + K)[:K, :K].ravel()
+    assert (after["model.stack.covariance"] == held).all()
     assert (after["model.stack.mean"] == before["model.stack.mean"][:K]).all()
 
 
-def test_a_file_whose_stack_has_more_biases_loads():
+def test_a_file_whose_stack_has_other_biases_is_rejected():
     model, other = AutoClassifier("fast"), AutoClassifier("fast")
     for x, y in labelled(200, 70):
         model.learn_one(x, y)
     names, labels, arrays = model._engine.dump()
-    cov = np.eye(70 + K)
-    cov[:K, :K] = arrays["model.stack.cov"].reshape(K, K)
     mean = np.concatenate([arrays["model.stack.mean"], np.ones(70)])
-    other._engine.fill(names, labels, {**arrays, "model.stack.mean": mean, "model.stack.cov": cov.ravel()})
-    assert other.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+    with pytest.raises(ValueError, match=r"stack\.mean"):
+        other._engine.fill(names, labels, {**arrays, "model.stack.mean": mean})
+
+
+def learned(model, count=40):
+    for x, y in stream(count):
+        model.learn_one(x, y)
+    return model
+
+
+def test_a_file_names_its_experts():
+    header, _ = files.decode(learned(AutoClassifier()).to_bytes(), "test")
+    assert header["experts"] == [expert.name for expert in classifier_experts("balanced")]
+    assert "window forest" in header["experts"]
+
+
+def test_a_learner_with_some_experts_is_saved_and_loaded_with_these():
+    model = AutoClassifier()
+    model._names = ["linear", "window forest"]
+    model._engine = model._make_engine()
+    learned(model)
+    again = AutoClassifier.from_bytes(model.to_bytes())
+    assert list(again.report().experts) == ["linear", "window forest", "stack"]
+    assert again.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("experts", [["linear", "oracle"], ["additive", "linear"], None])
+def test_a_file_with_unknown_experts_is_rejected(experts):
+    header, arrays = files.decode(learned(AutoClassifier()).to_bytes(), "test")
+    with pytest.raises(ModelFileError, match="experts"):
+        AutoClassifier.from_bytes(files.encode({**header, "experts": experts}, arrays))
 
 
 def test_beyond_256_labels_costly_experts_stand_aside():
@@ -175,7 +199,9 @@ def test_beyond_256_labels_costly_experts_stand_aside():
     for x, y in labelled(257, 257):
         assert model._engine.model.disabled_experts() == []
         model.learn_one(x, y)
-    assert model._engine.model.disabled_experts() == [e[0] for e in _experts("balanced") if e[3]]
+    assert model._engine.model.disabled_experts() == [
+        e.name for e in classifier_experts("balanced") if e.pausing != "never"
+    ]
     assert "window forest: stands aside, there are more than 256 labels" in model.report().notes
     for x, y in labelled(600, 300):
         model.learn_one(x, y)

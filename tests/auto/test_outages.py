@@ -4,7 +4,7 @@ import numpy as np
 
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel
-from varifold.auto.classifier import _experts
+from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 from varifold.cli.sensors import plant
 
@@ -23,8 +23,8 @@ def test_recall_lowers_the_error_while_groups_are_silent():
         for _, first, end in made.outages():
             quiet[first:end] = True
         silent.append(quiet)
-        without.append(wrong([expert for expert in _experts("balanced") if not expert[0].startswith("recall")], made))
-        with_recall.append(wrong(_experts("balanced"), made))
+        without.append(wrong([e for e in classifier_experts("balanced") if not e.name.startswith("recall")], made))
+        with_recall.append(wrong(classifier_experts("balanced"), made))
     found, plain, quiet = np.concatenate(with_recall), np.concatenate(without), np.concatenate(silent)
     assert found[quiet].mean() < 0.92 * plain[quiet].mean()
     assert found.mean() < 0.95 * plain.mean()

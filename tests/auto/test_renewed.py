@@ -158,11 +158,11 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
 @pytest.mark.parametrize(
     ("name", "break_it"),
     [
-        ("purpose", lambda a: a * 0),
-        ("counters", lambda a: a + 7),
-        ("errors", lambda a: a[:-1]),
-        ("record", lambda a: a[:2]),
-        ("change.steps", lambda a: -a - 1),
+        ("role", lambda a: a * 0),
+        ("trial.counters", lambda a: a + 7),
+        ("detector", lambda a: a[:-1]),
+        ("trial.scores", lambda a: a[:2]),
+        ("changes.steps", lambda a: -a - 1),
     ],
 )
 def test_files_with_copies_that_cannot_be_are_refused(name, break_it):

@@ -6,6 +6,7 @@ import pytest
 from tests.evolving.test_detected_switch import stream
 from varifold import CWFE
 from varifold.auto._auto import AutoModel
+from varifold.auto.experts import Expert
 from varifold.base.classifier import VaryingClassifier
 from varifold.linear._arow import AROWRule
 
@@ -15,8 +16,9 @@ class Holder(VaryingClassifier):
 
     def _model(self):
         self.held = CWFE()._model()
-        start = (False, False, 0, 1.0, 0.5, 0.5)
-        return AutoModel([("arow", AROWRule(10.0), *start), ("cwfe", self.held, *start)])
+        start = {"stack_weight": 0.5, "stack_variance": 0.5}
+        arow = Expert(name="arow", model=lambda: AROWRule(10.0), **start)
+        return AutoModel([arow, Expert(name="cwfe", model=lambda: self.held, **start)])
 
 
 SPANS = [(120, "a"), (15, "ab"), (60, "b"), (15, "bc"), (60, "c")]

@@ -10,15 +10,14 @@ from varifold.auto._stacking cimport Stack, Temperature
 
 
 cdef class AutoModel(ExpertPool):
-    cdef double* lag               # [expert]: running mean of its log loss above the mixture's
-    cdef int64_t first_pause       # rounds before an EARLY expert is paused
-    cdef double* use               # [expert]: running mean of how far it moves the stack's logits
+    cdef double* excess_loss       # [expert]: running mean of its log loss above the mixture's
+    cdef double* stack_use         # [expert]: running mean of how far it moves the stack's logits
     cdef Stack stack
     cdef Experts weights           # of the experts and, last, the stack
-    cdef double drift, floor, threshold, temperature_prior
+    cdef double threshold
     cdef Guard guard
-    cdef Temperature last          # of the mixture
-    cdef double last_prior         # variance of the latter at the start; 0 in models without it
+    cdef Temperature final         # of the mixture
+    cdef double final_variance     # of the latter at the start
     cdef double* class_weight      # [class]: weight learned
     cdef double* mixed             # [class]
     cdef double* mixed_logit       # [class]
@@ -28,7 +27,6 @@ cdef class AutoModel(ExpertPool):
     cdef double* loss              # [expert and stack]
     cdef double* share             # [slot]: contributions of one expert
     cdef History history
-    cdef bint watches              # rises of the error are noticed and recorded
     cdef Alarms alarms
 
     cdef double handicap(self, int c) noexcept nogil

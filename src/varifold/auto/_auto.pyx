@@ -23,7 +23,7 @@ from varifold._numeric.hedge cimport (
 )
 from varifold.auto._alarms cimport MOST_ALARMS, alarms_learn, alarms_start
 from varifold.auto._categories cimport COLUMNS
-from varifold.auto._experts cimport EARLY, ExpertPool
+from varifold.auto._experts cimport EARLY, NEVER, ExpertPool
 from varifold.auto._guard cimport guard_holds, guard_learn
 from varifold.auto._history cimport (
     history_dump, history_fill, history_free, history_make, history_row, history_rows, update_losses,
@@ -37,44 +37,42 @@ from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
+cdef double RATE = 0.5             # of the exponential weights
+cdef double SHARE = 0.01           # of the weight that is shared out each round
+cdef double TRUST = 4.0            # weight of the stack at the start, as a multiple of an expert's
+cdef double FLOOR = 1e-3           # mixed into every probability, uniformly
+cdef double DRIFT = 1e-5           # added to the variances of temperatures and stack each round
+cdef double BIAS_VARIANCE = 0.05   # of a bias of the stack at the start
+cdef double TEMPERATURE_VARIANCE = 0.1    # at the start
 cdef double LAGS = 0.05            # a costly expert whose log loss is this much above the mixture's is paused,
 cdef double UNUSED = 0.1           # if it moves the stack's logits no more than this
-cdef int64_t FIRST_PAUSE = 500     # at the earliest after so many rounds
+cdef int64_t FIRST_EARLY = 200     # at the earliest after this many rounds,
+cdef int64_t FIRST_LATE = 500      # or this many
 cdef double RENEWED = 0.1          # part of the first variances by which the stack doubts when an expert was replaced
 
 
 cdef class AutoModel(ExpertPool):
     """Experts and what combines them.
 
-    An expert is (name, model, what it sees, costly, most slots or 0, first temperature, first weight in the stack,
-    variance of the latter). The stack starts with `trust` times the weight of an expert. EARLY experts are
-    paused after `first_pause` rounds at the earliest, LATE ones after FIRST_PAUSE.
+    `experts` are of the type `experts.Expert`. The stack starts with TRUST times the weight of an expert.
     """
 
-    def __cinit__(self, experts, double share=0.01, double eta=0.5, double drift=1e-5, double floor=1e-3,
-                  double trust=4.0, double bias_prior=0.05, double temperature_prior=0.1, double threshold=0.5,
-                  double guard=1.5, double guard_full=50.0, double last_prior=0.1, bint watches=True,
-                  int64_t first_pause=200, Py_ssize_t most_cells=65_536):
+    def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
+                  double final_variance=TEMPERATURE_VARIANCE):
         cdef int e, k
-        cdef double[::1] parts = np.array([part for *_, part, _ in experts], dtype=np.float64)
-        cdef double[::1] doubts = np.array([doubt for *_, doubt in experts], dtype=np.float64)
+        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
+        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         self.add_experts(experts)
         k = self.k
-        self.drift = drift
-        self.floor = floor
         self.threshold = threshold
         self.guard.strength = guard
         self.guard.full = guard_full
-        self.last.a = 1.0
-        self.last.variance = self.last_prior = last_prior
-        self.temperature_prior = temperature_prior
-        self.watches = watches
-        self.first_pause = first_pause
-        self.most_cells = most_cells
+        self.final.a = 1.0
+        self.final.variance = self.final_variance = final_variance
         alarms_start(&self.alarms)
-        self.arrays.declare("lag", &self.lag, fixed(k))
-        self.arrays.declare("use", &self.use, fixed(k))
-        self.arrays.declare("met", &self.class_weight, per_class(low=0))
+        self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
+        self.arrays.declare("stack_use", &self.stack_use, fixed(k))
+        self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
         self.arrays.scratch(&self.portion, fixed(k + 1))
         self.arrays.scratch(&self.loss, fixed(k + 1))
         self.arrays.scratch(&self.mixed, per_class())
@@ -83,12 +81,12 @@ cdef class AutoModel(ExpertPool):
         self.arrays.scratch(&self.given, per_class())
         self.arrays.scratch(&self.share, per_slot())
         if (history_make(&self.history, k + 1) < 0
-                or stack_make(&self.stack, k, &parts[0], &doubts[0], bias_prior) < 0
-                or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0):
+                or stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0
+                or experts_make(&self.weights, k + 1, FIXED_RATE, RATE, SHARE) < 0):
             raise MemoryError
         for e in range(k):
-            self.weights.held[e] = -log(trust)
-            self.temperature[e].variance = temperature_prior
+            self.weights.held[e] = -log(TRUST)
+            self.temperature[e].variance = TEMPERATURE_VARIANCE
 
     def __dealloc__(self):
         history_free(&self.history)
@@ -144,21 +142,18 @@ cdef class AutoModel(ExpertPool):
             for c in range(k):
                 self.mixed[c] += self.portion[e] * self.calibrated[e * k + c]
         for c in range(k):
-            self.mixed[c] = (1.0 - self.floor) * self.mixed[c] / total + self.floor / k
+            self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
 
     cdef void sharpen(self) noexcept nogil:
-        """The mixture at its own temperature; as it is in models without one."""
+        """Scale the mixture's logits by its own temperature."""
         cdef int c, k = self.classes
         cdef double mean = 0.0
-        if self.last_prior == 0.0:
-            memcpy(self.sharpened, self.mixed, k * sizeof(double))
-            return
         for c in range(k):
             self.mixed_logit[c] = log(self.mixed[c])
             mean += self.mixed_logit[c] / k
         for c in range(k):
             self.mixed_logit[c] -= mean
-            self.sharpened[c] = self.last.a * self.mixed_logit[c]
+            self.sharpened[c] = self.final.a * self.mixed_logit[c]
         softmax(k, self.sharpened, self.sharpened)
 
     cdef void apply_guard(self) noexcept nogil:
@@ -199,12 +194,12 @@ cdef class AutoModel(ExpertPool):
         self.teach(v, y, w)
         for e in range(self.k):
             if self.renewed(e, v.step):
-                self.temperature[e].variance = self.temperature_prior
+                self.temperature[e].variance = TEMPERATURE_VARIANCE
                 stack_doubt(&self.stack, RENEWED)
         if self.classes > 1:
             for e in range(self.k):
-                if v.step >= (self.first_pause if self.costly[e] >= EARLY else FIRST_PAUSE):
-                    self.paused[e] = self.costly[e] and self.lag[e] > LAGS and self.use[e] < UNUSED
+                if self.pausing[e] != NEVER and v.step >= (FIRST_EARLY if self.pausing[e] == EARLY else FIRST_LATE):
+                    self.paused[e] = self.excess_loss[e] > LAGS and self.stack_use[e] < UNUSED
 
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil:
         """Learn how to combine the experts, from what they answer before they learn the instance."""
@@ -214,21 +209,20 @@ cdef class AutoModel(ExpertPool):
         self.record(v.step, y)
         for e in range(self.k + 1):
             if e < self.k and self.idle(e, v.step):
-                self.loss[e] = max(self.lag[e], 0.0) - log(self.mixed[y])
+                self.loss[e] = max(self.excess_loss[e], 0.0) - log(self.mixed[y])
             else:
-                self.loss[e] = -log((1.0 - self.floor) * self.calibrated[e * k + y] + self.floor / k)
+                self.loss[e] = -log((1.0 - FLOOR) * self.calibrated[e * k + y] + FLOOR / k)
                 if e < self.k:
-                    self.lag[e] += (self.loss[e] + log(self.mixed[y]) - self.lag[e]) / 50.0
-        stack_learn(&self.stack, self.logit, self.calibrated + self.k * k, y, w, self.drift)
+                    self.excess_loss[e] += (self.loss[e] + log(self.mixed[y]) - self.excess_loss[e]) / 50.0
+        stack_learn(&self.stack, self.logit, self.calibrated + self.k * k, y, w, DRIFT)
         for e in range(self.k):
             if not self.idle(e, v.step):
                 self.measure_use(e)
-                temperature_learn(&self.temperature[e], self.temperature_prior, k, self.logit + e * k,
-                                  self.calibrated + e * k, y, w, self.drift)
+                temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
+                                  self.calibrated + e * k, y, w, DRIFT)
         experts_learn(&self.weights, self.loss, w)
         guard_learn(&self.guard, k, self.sharpened, self.given, self.class_weight, y, w)
-        if self.last_prior > 0.0:
-            temperature_learn(&self.last, self.last_prior, k, self.mixed_logit, self.sharpened, y, w, self.drift)
+        temperature_learn(&self.final, self.final_variance, k, self.mixed_logit, self.sharpened, y, w, DRIFT)
 
     cdef void measure_use(self, int e) noexcept nogil:
         """Update how much the stack uses an expert: how far its weighted logits move from their usual values."""
@@ -238,7 +232,7 @@ cdef class AutoModel(ExpertPool):
             moved = self.logit[e * k + c] - self.usual[c * self.k + e]
             reach += moved * moved
             self.usual[c * self.k + e] += moved / 50.0
-        self.use[e] += (fabs(self.stack.mean[e]) * sqrt(reach / k) - self.use[e]) / 50.0
+        self.stack_use[e] += (fabs(self.stack.mean[e]) * sqrt(reach / k) - self.stack_use[e]) / 50.0
 
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update running losses; record the expert weights periodically."""
@@ -320,14 +314,14 @@ cdef class AutoModel(ExpertPool):
         experts_dump(&self.weights, &held[0])
         return {
             **ExpertPool.dump(self, size),
-            **(self.dump_alarms() if self.watches else {}),
+            **self.dump_alarms(),
             "weights": np.asarray(held),
-            **({"last": np.array([self.last.a, self.last.variance])} if self.last_prior > 0.0 else {}),
-            "leads": np.array([self.guard.right_lead, self.guard.loss_lead, self.guard.behind]),
+            "final_temperature": np.array([self.final.a, self.final.variance]),
+            "guard": np.array([self.guard.right_lead, self.guard.loss_lead, self.guard.behind]),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
-            "stack.cov": np.array([self.stack.cov[i] for i in range(d * d)]),
+            "stack.covariance": np.array([self.stack.cov[i] for i in range(d * d)]),
             **history_dump(&self.history),
-            "watch": np.array([self.history.losses[i] for i in range(4)]),
+            "recent_losses": np.array([self.history.losses[i] for i in range(4)]),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -339,23 +333,18 @@ cdef class AutoModel(ExpertPool):
         experts_fill(&self.weights, &held[0])
         self.fill_stack(arrays)
         history_fill(&self.history, arrays)
-        for i, value in enumerate(checked_array(arrays, "watch", "f", (4,)).tolist()):
+        for i, value in enumerate(checked_array(arrays, "recent_losses", "f", (4,)).tolist()):
             self.history.losses[i] = value
-        if self.watches:
-            self.fill_alarms(arrays)
-        leads = checked_array(arrays, "leads", "f", (3,)).tolist()
+        self.fill_alarms(arrays)
+        leads = checked_array(arrays, "guard", "f", (3,)).tolist()
         self.guard.right_lead, self.guard.loss_lead, self.guard.behind = leads
-        if self.last_prior > 0.0:
-            self.last.a, self.last.variance = checked_array(arrays, "last", "f", (2,)).tolist()
+        self.final.a, self.final.variance = checked_array(arrays, "final_temperature", "f", (2,)).tolist()
 
     def fill_stack(self, dict arrays):
-        """Take the stack; of a file whose stack has more biases than this build's, the inputs' part."""
+        """Restore the weights of the stack and their covariance."""
         cdef Py_ssize_t i, d = self.k + stack_biases(self.classes)
-        saved = len(checked_array(arrays, "stack.mean", "f", (None,)))
-        if saved not in (d, self.k + self.classes):
-            raise ValueError(f"a stack of {saved} numbers does not belong to {self.k} experts and {self.classes} labels")
-        mean = arrays["stack.mean"][:d].tolist()
-        cov = checked_array(arrays, "stack.cov", "f", (saved * saved,)).reshape(saved, saved)[:d, :d].ravel().tolist()
+        mean = checked_array(arrays, "stack.mean", "f", (d,)).tolist()
+        cov = checked_array(arrays, "stack.covariance", "f", (d * d,)).tolist()
         if stack_reserve(&self.stack, self.classes) < 0:
             raise MemoryError
         stack_lay_out(&self.stack, self.classes)

@@ -8,7 +8,7 @@ from varifold.auto._views cimport InstanceViews
 
 
 # When an expert may be paused.
-cdef enum Costly:
+cdef enum Pausing:
     NEVER
     LATE
     EARLY
@@ -22,11 +22,10 @@ cdef class ExpertPool(Model):
     cdef int k                     # experts
     cdef int64_t* sees             # [expert]: how it sees an instance, see Sees
     cdef CategoriesModel categories    # one of the models, or None
-    cdef bint has_categories
     cdef int categories_at         # which of the experts that is, -1 for none
-    cdef int64_t* costly           # [expert]: see add_experts(); not NEVER: disabled when there are many classes
-    cdef Py_ssize_t most_cells     # numbers in matrices per class beyond which an expert is disabled; 0 none
-    cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
+    cdef int64_t* pausing          # [expert]: see Pausing; not NEVER: disabled when there are many classes
+    cdef int64_t* max_columns      # [expert]: columns beyond which it is disabled; 0 none
+    cdef int64_t* matrix_side      # [expert]: rows of its matrices, one per class; 0 none
     cdef int64_t* renews           # [expert]: is a RenewedModel
     cdef int64_t* paused           # [expert]: asked and taught in one round of PAUSE_INTERVAL
     cdef int64_t* disabled         # [expert]: for good

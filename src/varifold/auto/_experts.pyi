@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from varifold._engine.model import Model
 
 SEES: tuple[str, ...]
+PAUSING: tuple[str, ...]
 
 class ExpertPool(Model):
     names: list[str]

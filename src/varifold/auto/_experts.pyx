@@ -17,7 +17,8 @@ from varifold.auto._views cimport as_columns, forget_last, views_free, views_res
 
 from varifold._engine.state import checked_array, fixed, per_class
 
-SEES = ("everything", "columns", "bounded")    # the names of `Sees`
+SEES = ("everything", "columns", "bounded")    # the names of `Sees`,
+PAUSING = ("never", "late", "early")           # and of `Pausing`
 
 ctypedef void (*answer_call)(void*, int) noexcept nogil
 ctypedef int64_t (*changed_call)(void*) noexcept nogil
@@ -25,20 +26,17 @@ ctypedef int64_t (*changed_call)(void*) noexcept nogil
 cdef double SHARPEST = 8.0         # largest logit an expert may bring
 cdef int64_t PAUSE_INTERVAL = 8    # a paused expert is asked and taught once in so many rounds
 cdef int MANY_CLASSES = 256        # costly experts are disabled beyond it: some hold a matrix per class
+cdef Py_ssize_t MOST_CELLS = 65_536    # numbers in the matrices of an expert, one per class, beyond which it is disabled
 
 
 cdef class ExpertPool(Model):
     """A subclass hands the experts to add_experts() when it is made."""
 
     cdef int add_experts(self, object experts) except -1:
-        """Take experts given as (name, model, what it sees, costly, most slots or 0, first temperature, ...).
-
-        Costly is NEVER, LATE or EARLY: when the expert may be paused. A number n > EARLY says EARLY, and that it holds a
-        matrix of n x n numbers per class once there are n features.
-        """
+        """Make the models of the experts (see `experts.Expert`)."""
         cdef int e, k
-        self.names = [name for name, *_ in experts]
-        self.models = [model for _, model, *_ in experts]
+        self.names = [expert.name for expert in experts]
+        self.models = [expert.model() for expert in experts]
         k = self.k = len(self.models)
         self.sees_empty = True
         self.wants_columns = True
@@ -49,28 +47,29 @@ cdef class ExpertPool(Model):
         if self.inner == NULL:
             raise MemoryError
         self.arrays.scratch(&self.sees, fixed(k))
-        self.arrays.scratch(&self.costly, fixed(k))
-        self.arrays.scratch(&self.most, fixed(k))
+        self.arrays.scratch(&self.pausing, fixed(k))
+        self.arrays.scratch(&self.max_columns, fixed(k))
+        self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.renews, fixed(k))
         self.arrays.scratch(&self.answered, fixed(k))
-        self.arrays.declare("asleep", &self.paused, fixed(k, low=0, high=1))
-        self.arrays.declare("aside", &self.disabled, fixed(k, low=0, high=1))
-        self.arrays.declare("heat", <double**> &self.temperature, fixed(k, width=2))
+        self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
+        self.arrays.declare("disabled", &self.disabled, fixed(k, low=0, high=1))
+        self.arrays.declare("temperature", <double**> &self.temperature, fixed(k, width=2))
         self.arrays.scratch(&self.usual, per_class(width=k))
         self.arrays.scratch(&self.logit, per_class(width=k))
         self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.score, per_class())
-        for e, (_, model, sees, costly, most, temperature, *_) in enumerate(experts):
+        for e, (expert, model) in enumerate(zip(experts, self.models)):
             self.inner[e] = <void*> (<Model?> model)
-            self.sees[e] = sees
+            self.sees[e] = SEES.index(expert.sees)
             if isinstance(model, CategoriesModel):
                 self.categories = model
                 self.categories_at = e
-                self.has_categories = True
             self.renews[e] = isinstance(model, RenewedModel)
-            self.costly[e] = costly
-            self.most[e] = most
-            self.temperature[e].a = temperature
+            self.pausing[e] = PAUSING.index(expert.pausing)
+            self.max_columns[e] = expert.max_columns or 0
+            self.matrix_side[e] = expert.matrix_side or 0
+            self.temperature[e].a = expert.temperature
         return 0
 
     def __dealloc__(self):
@@ -97,12 +96,12 @@ cdef class ExpertPool(Model):
 
     cdef bint too_many_classes(self, int e) noexcept nogil:
         """Whether the next class disables the expert."""
-        return (self.costly[e] and self.classes >= MANY_CLASSES) or self.too_large(e, self.classes + 1)
+        return (self.pausing[e] != NEVER and self.classes >= MANY_CLASSES) or self.too_large(e, self.classes + 1)
 
     cdef bint too_large(self, int e, Py_ssize_t classes) noexcept nogil:
         """Whether the expert would hold too many numbers in its matrices, one per class."""
-        cdef Py_ssize_t side = min(self.space.size - 1, self.costly[e])
-        return self.most_cells > 0 and self.costly[e] > EARLY and classes * side * side > self.most_cells
+        cdef Py_ssize_t side = min(self.space.size - 1, self.matrix_side[e])
+        return classes * side * side > MOST_CELLS
 
     cdef int reserve_class(self) except -1:
         cdef int e
@@ -142,7 +141,7 @@ cdef class ExpertPool(Model):
 
     cdef bint rewrites(self) noexcept nogil:
         """Whether some experts see wide columns otherwise than as they come."""
-        return self.has_categories and self.categories.wide_columns > 0
+        return self.categories_at >= 0 and self.categories.wide_columns > 0
 
     cdef bint idle(self, int e, int64_t step) noexcept nogil:
         """Whether the expert stands aside, or is paused in this round."""
@@ -174,8 +173,8 @@ cdef class ExpertPool(Model):
         return self.categories.value_of(slot) * self.calls.magnitude(self.inner[e], self.categories.seen_as(slot))
 
     cdef Py_ssize_t width(self) noexcept nogil:
-        """What limits on features count: columns, or slots in editions that know no wide columns."""
-        return self.space.size - (self.space.indicators if self.has_categories else 0)
+        """Count the columns."""
+        return self.space.size - self.space.indicators
 
     cdef void ask(self, View* v) noexcept nogil:
         """Logits and calibrated probabilities by expert."""
@@ -209,7 +208,7 @@ cdef class ExpertPool(Model):
         cdef int e
         self.rewrite(v)
         for e in range(self.k):
-            if (self.most[e] and self.width() > self.most[e]) or self.too_large(e, self.classes):
+            if (self.max_columns[e] and self.width() > self.max_columns[e]) or self.too_large(e, self.classes):
                 self.disabled[e] = 1
             if e == self.categories_at or not self.idle(e, v.step):
                 self.calls.learn(self.inner[e], self.seen_by(e, v), y, w)
@@ -252,24 +251,23 @@ cdef class ExpertPool(Model):
                 status, reason = "aside", self.reason_of(e)
             elif self.paused[e]:
                 status, reason = "paused", "hardly moves the answer: asked and taught in one round of eight"
-            found[name] = {"sees": SEES[self.sees[e]], "limit": self.most[e] or None,
+            found[name] = {"sees": SEES[self.sees[e]], "limit": self.max_columns[e] or None,
                            "status": status, "reason": reason, "notes": tuple(self.models[e].notes())}
         return found
 
     def reason_of(self, int e):
         """Why an expert stands aside."""
-        counted = "columns" if self.has_categories else "features"
         if not self.disabled[e]:
             return "no column has many levels"
-        if self.most[e] and self.width() > self.most[e]:
-            return f"there are more than {self.most[e]:,} {counted}"
+        if self.max_columns[e] and self.width() > self.max_columns[e]:
+            return f"there are more than {self.max_columns[e]:,} columns"
         if self.classes <= MANY_CLASSES:
-            return f"its matrices, one per label, would hold more than {self.most_cells:,} numbers"
+            return f"its matrices, one per label, would hold more than {MOST_CELLS:,} numbers"
         return f"there are more than {MANY_CLASSES:,} labels"
 
     def wide_columns(self):
         """Names of the string columns with so many levels that experts see a part of them."""
-        return self.categories.wide() if self.has_categories else []
+        return self.categories.wide() if self.categories_at >= 0 else []
 
     def notes(self):
         found = []
@@ -288,7 +286,7 @@ cdef class ExpertPool(Model):
         cdef int e
         cdef Py_ssize_t i
         arrays = {**Model.dump(self, size),
-                  "usual": np.array([self.usual[i] for i in range(self.k * self.classes)], dtype=np.float64)}
+                  "usual_logits": np.array([self.usual[i] for i in range(self.k * self.classes)], dtype=np.float64)}
         for e in range(self.k):
             if not self.disabled[e]:
                 arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
@@ -298,7 +296,7 @@ cdef class ExpertPool(Model):
         cdef int e
         cdef Py_ssize_t i
         Model.fill(self, arrays, capacity)
-        for i, value in enumerate(checked_array(arrays, "usual", "f", (self.k * self.classes,)).tolist()):
+        for i, value in enumerate(checked_array(arrays, "usual_logits", "f", (self.k * self.classes,)).tolist()):
             self.usual[i] = value
         for e in range(self.k):
             if not self.disabled[e]:

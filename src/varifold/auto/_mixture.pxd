@@ -20,7 +20,7 @@ cdef double within(double z) noexcept nogil
 
 cdef class RegressionMixture(RegressionModel):
     cdef readonly list names
-    cdef object make               # gives the experts as they begin: (name, model, sees columns only, most slots or 0)
+    cdef tuple experts             # as they were given, to begin again
     cdef list models
     cdef void** inner              # the models again, for calls without the GIL
     cdef Calls calls
@@ -29,7 +29,7 @@ cdef class RegressionMixture(RegressionModel):
     cdef bint absolute             # experts are judged by the absolute error, not by its square
     cdef Target own                # statistics of the targets without their outliers, for the experts
     cdef int64_t* on_columns       # [expert]: sees which columns are present, not values
-    cdef int64_t* most             # [expert]: slots beyond which it is disabled; 0 none
+    cdef int64_t* max_features     # [expert]: slots beyond which it is disabled; 0 none
     cdef int64_t* disabled         # [expert]: for good
     cdef Experts weights           # of the experts and, last, the stack
     cdef double* numbers           # [4]: rounds, typical error of the answers, mean square of the stack's error, outliers in a row

@@ -1,21 +1,14 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from varifold._engine.regression_model import RegressionModel
+from varifold.auto.experts import Expert
 
 class RegressionMixture(RegressionModel):
     names: list[str]
-    def __init__(
-        self,
-        make: Callable[[], Sequence[tuple[str, RegressionModel, bool, int]]],
-        absolute: bool = False,
-        share: float = 0.01,
-        eta: float = 3.0,
-        trust: float = 4.0,
-        doubt: float = 1.0,
-    ) -> None: ...
+    def __init__(self, experts: Sequence[Expert], absolute: bool = False) -> None: ...
     def expert_weights(self) -> dict[str, float]: ...
     def stack_weights(self) -> dict[str, float]: ...
     def weight_history(self) -> tuple[NDArray[Any], NDArray[Any]]: ...

@@ -29,6 +29,10 @@ from varifold.auto._views cimport as_columns, views_free, views_reserve
 
 from varifold._engine.state import checked_array, fixed, per_slot
 
+cdef double RATE = 3.0         # of the exponential weights
+cdef double SHARE = 0.01       # of the weight that is shared out each round
+cdef double TRUST = 4.0        # weight of the stack at the start, as a multiple of an expert's
+cdef double BIAS_VARIANCE = 1.0    # of the stack's constant at the start
 cdef double WORST = 4.0        # typical errors at which a loss reaches its largest value
 cdef double HUBER = 3.0        # typical errors beyond which the stack counts an error as that much
 cdef double MEMORY = 200.0     # rounds over which the typical error is averaged
@@ -43,15 +47,13 @@ cdef double within(double z) noexcept nogil:
 
 
 cdef class RegressionMixture(RegressionModel):
-    """Experts, which `make()` gives as (name, model, sees columns only, most slots or 0), and what combines them."""
+    """Experts (see `experts.Expert`) and what combines them."""
 
-    def __cinit__(self, make, bint absolute=False, double share=0.01, double eta=3.0, double trust=4.0,
-                  double doubt=1.0):
+    def __cinit__(self, experts, bint absolute=False):
         cdef int e, k
-        experts = make()
-        self.make = make
-        self.names = [name for name, *_ in experts]
-        self.models = [model for _, model, *_ in experts]
+        self.experts = tuple(experts)
+        self.names = [expert.name for expert in experts]
+        self.models = [expert.model() for expert in experts]
         k = self.k = len(self.models)
         self.absolute = absolute
         self.sees_empty = True
@@ -64,26 +66,26 @@ cdef class RegressionMixture(RegressionModel):
         if self.inner == NULL:
             raise MemoryError
         self.arrays.scratch(&self.on_columns, fixed(k))
-        self.arrays.scratch(&self.most, fixed(k))
+        self.arrays.scratch(&self.max_features, fixed(k))
         self.arrays.scratch(&self.disabled, fixed(k))
-        self.arrays.declare("numbers", &self.numbers, fixed(4))
-        self.arrays.declare("stack", &self.mean, fixed(k + 1))
-        self.arrays.declare("covariance", &self.cov, fixed(k + 1, width=k + 1))
+        self.arrays.declare("rounds", &self.numbers, fixed(4))
+        self.arrays.declare("stack.mean", &self.mean, fixed(k + 1))
+        self.arrays.declare("stack.covariance", &self.cov, fixed(k + 1, width=k + 1))
         self.arrays.scratch(&self.answer_of, fixed(k + 1))
         self.arrays.scratch(&self.portion, fixed(k + 1))
         self.arrays.scratch(&self.loss, fixed(k + 1))
         self.arrays.scratch(&self.work, fixed(k + 1))
         self.arrays.scratch(&self.share, per_slot())
-        if history_make(&self.history, k + 1) < 0 or experts_make(&self.weights, k + 1, FIXED_RATE, eta, share) < 0:
+        if history_make(&self.history, k + 1) < 0 or experts_make(&self.weights, k + 1, FIXED_RATE, RATE, SHARE) < 0:
             raise MemoryError
-        for e, (_, model, on_columns, most) in enumerate(experts):
-            self.inner[e] = <void*> (<RegressionModel?> model)
-            self.on_columns[e] = on_columns
-            self.most[e] = most
-            self.mean[e] = 1.0 / k
-            self.cov[e * (k + 1) + e] = doubt
-            self.weights.held[e] = -log(trust)
-        self.cov[(k + 1) * (k + 1) - 1] = doubt
+        for e, expert in enumerate(experts):
+            self.inner[e] = <void*> (<RegressionModel?> self.models[e])
+            self.on_columns[e] = expert.sees == "columns"
+            self.max_features[e] = expert.max_columns or 0
+            self.mean[e] = expert.stack_weight
+            self.cov[e * (k + 1) + e] = expert.stack_variance
+            self.weights.held[e] = -log(TRUST)
+        self.cov[(k + 1) * (k + 1) - 1] = BIAS_VARIANCE
 
     def __dealloc__(self):
         free(self.inner)
@@ -233,7 +235,7 @@ cdef class RegressionMixture(RegressionModel):
         """Let the experts learn; the number of features may disable some."""
         cdef int e
         for e in range(self.k):
-            if self.most[e] and self.space.size > self.most[e]:
+            if self.max_features[e] and self.space.size > self.max_features[e]:
                 self.disabled[e] = 1
             if not self.disabled[e]:
                 self.regress.learn(self.inner[e], self.seen_by(e, v), y, w)
@@ -319,7 +321,7 @@ cdef class RegressionMixture(RegressionModel):
         found = []
         for e in range(self.k):
             if self.disabled[e]:
-                found.append(f"{self.names[e]}: stands aside, there are more than {self.most[e]:,} features")
+                found.append(f"{self.names[e]}: stands aside, there are more than {self.max_features[e]:,} features")
             else:
                 found.extend(f"{self.names[e]}: {note}" for note in self.models[e].notes())
         return found
@@ -329,7 +331,7 @@ cdef class RegressionMixture(RegressionModel):
     def dump(self, Py_ssize_t size):
         cdef double[::1] held = np.zeros(experts_size(&self.weights))
         experts_dump(&self.weights, &held[0])
-        arrays = {**RegressionModel.dump(self, size), "weights": np.asarray(held), "own": self.own.dump(),
+        arrays = {**RegressionModel.dump(self, size), "weights": np.asarray(held), "target": self.own.dump(),
                   **history_dump(&self.history)}
         for e in range(self.k):
             if not self.disabled[e]:
@@ -342,12 +344,12 @@ cdef class RegressionMixture(RegressionModel):
         own = {key: array for key, array in arrays.items() if not key.split(".")[0].isdigit()}
         self.arrays.fill(own, self.space.size if self.alone else -1, capacity, 1)
         experts_fill(&self.weights, &held[0])
-        self.own.fill({"target": arrays["own"]})
+        self.own.fill(arrays)
         history_fill(&self.history, arrays)
         for e in range(self.k):
             prefix = f"{e}."
             parts = {key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}
-            self.disabled[e] = self.most[e] > 0 and not parts    # what is disabled is not saved
+            self.disabled[e] = self.max_features[e] > 0 and not parts    # what is disabled is not saved
             if not self.disabled[e]:
                 self.models[e].fill(parts, capacity)
         self.grow(capacity)

@@ -1,14 +1,12 @@
 from libc.stdint cimport int32_t
 
 from varifold._engine.view cimport View
-from varifold.auto._first cimport FirstInstances
+from varifold.auto._warm_up cimport FirstInstances
 from varifold.auto._levels cimport Level
 from varifold.auto._mixture cimport RegressionMixture
 
 
 cdef class AutoRegression(RegressionMixture):
-    cdef readonly bint earlier     # as a state of the first edition left it
-    cdef public bint complete      # to be filled with a state of this edition only
     cdef double* errors            # [4]: mean error of about 50 and of about 1,000 answers, mean square of these, their number
     cdef Level* level              # an offset to the experts' answers
     cdef FirstInstances first      # until their outliers are known

@@ -3,10 +3,8 @@
 What lies more than OUTLIER typical errors from the answer is moved there. After IN_A_ROW of them on the same side either the
 level has changed (see `_levels`), or errors are of another size: then the bound is OUTLIER deviations, and after LASTING in a
 row there is none. Outliers among the first targets, before errors are known, are found by the targets themselves (see
-`_first`); then new experts learn these again.
+`_warm_up`); then new experts learn these again.
 """
-
-import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
@@ -15,7 +13,7 @@ from libc.string cimport memcpy
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_weights
 from varifold._numeric.memory cimport out_of_memory
-from varifold.auto._first cimport FIRST, WIDEST, Bounds, FirstInstances, moved
+from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, FirstInstances, moved
 from varifold.auto._history cimport history_row
 from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_jumped, level_note, level_return, level_step
 from varifold.auto._mixture cimport COUNT, ROW, TYPICAL, RegressionMixture, within
@@ -27,7 +25,6 @@ cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved t
 cdef double IN_A_ROW = 5.0     # more outliers on the same side are a new level, or errors of another size
 cdef double LASTING = 30.0     # more outliers on the same side are learned as they are
 cdef double FIRST_ROUNDS = 30.0  # before so many rounds no error tells an outlier
-LATER = {"errors": 4, "level": LEVEL_NUMBERS}    # arrays that states of the first edition lack
 
 
 cdef enum:
@@ -38,12 +35,12 @@ cdef enum:
 
 
 cdef class AutoRegression(RegressionMixture):
-    """A mixture, of what `make()` gives as (name, model, sees columns only, most slots or 0), for targets with outliers."""
+    """A mixture of experts (see `experts.Expert`) for targets with outliers."""
 
-    def __cinit__(self, make, bint absolute=False):
+    def __cinit__(self, experts, bint absolute=False):
         self.prepares = True
         self.first = FirstInstances()
-        self.arrays.declare("errors", &self.errors, fixed(4))
+        self.arrays.declare("error_means", &self.errors, fixed(4))
         self.arrays.declare("level", <double**> &self.level, fixed(LEVEL_NUMBERS))
 
     # ---------------------------------------------------------------- the first instances
@@ -65,7 +62,7 @@ cdef class AutoRegression(RegressionMixture):
 
     cdef int relearn(self) except -1:
         """Let new experts learn the first instances without their outliers, in a model that nobody sees yet."""
-        cdef AutoRegression fresh = AutoRegression(self.make, self.absolute)
+        cdef AutoRegression fresh = AutoRegression(self.experts, self.absolute)
         cdef View* v
         cdef Py_ssize_t i
         cdef Bounds bounds = self.first.bounds()
@@ -152,7 +149,6 @@ cdef class AutoRegression(RegressionMixture):
         cdef double z, kept
         cdef double* row
         cdef View* known
-        self.earlier = False
         if not self.first.over:
             y = self.warm_up(v, y, w)
         known = without_new(&self.views, v)
@@ -187,13 +183,9 @@ cdef class AutoRegression(RegressionMixture):
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        arrays = {**RegressionMixture.dump(self, size), **self.first.dump()}
-        return {key: array for key, array in arrays.items() if not self.earlier or key not in LATER}
+        return {**RegressionMixture.dump(self, size), **self.first.dump()}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        self.earlier = not self.complete and not LATER.keys() & arrays.keys()
-        if self.earlier:
-            arrays = {**arrays, **{key: np.zeros(n) for key, n in LATER.items()}}
         self.first.fill(arrays, self.space.size)
         RegressionMixture.fill(self, arrays, capacity)
 

@@ -324,14 +324,14 @@ cdef class RenewedModel(Model):
         changes = self.change_records()
         arrays = {
             **Model.dump(self, size),
-            "purpose": np.array([self.purpose[i] for i in range(COPIES)], dtype=np.int64),
-            "last": np.array([self.last[i] for i in range(COPIES)], dtype=np.int64),
-            "record": np.array(record),
-            "counters": np.array(counters, dtype=np.int64),
-            "before": np.array([self.before]),
-            "errors": adwin_dump(&self.errors),
-            "change.steps": np.array([[c[name] for name in STEPS] for c in changes], dtype=np.int64).reshape(-1, 4),
-            "change.errors": np.array([[c[name] for name in ERRORS] for c in changes]).reshape(-1, 3),
+            "role": np.array([self.purpose[i] for i in range(COPIES)], dtype=np.int64),
+            "last_active": np.array([self.last[i] for i in range(COPIES)], dtype=np.int64),
+            "trial.scores": np.array(record),
+            "trial.counters": np.array(counters, dtype=np.int64),
+            "trial.error_before": np.array([self.before]),
+            "detector": adwin_dump(&self.errors),
+            "changes.steps": np.array([[c[name] for name in STEPS] for c in changes], dtype=np.int64).reshape(-1, 4),
+            "changes.errors": np.array([[c[name] for name in ERRORS] for c in changes]).reshape(-1, 3),
         }
         for i in range(COPIES):
             if self.purpose[i] != UNUSED:
@@ -341,7 +341,7 @@ cdef class RenewedModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int i
         Model.fill(self, arrays, capacity)
-        purpose = checked_array(arrays, "purpose", "i", (COPIES,), UNUSED, KEPT).tolist()
+        purpose = checked_array(arrays, "role", "i", (COPIES,), UNUSED, KEPT).tolist()
         self.fill_trial(arrays, purpose)
         for i in range(COPIES):
             self.purpose[i] = purpose[i]
@@ -360,25 +360,25 @@ cdef class RenewedModel(Model):
     def fill_trial(self, dict arrays, list purpose):
         """Take the counts of the trial, the detector and the records."""
         cdef int i
-        counters = checked_array(arrays, "counters", "i", (6,), -1, 1 << 53).tolist()
+        counters = checked_array(arrays, "trial.counters", "i", (6,), -1, 1 << 53).tolist()
         self.active, self.since, self.compared, self.wanted, self.changes, self.changed = counters
         if (not 0 <= self.active < COPIES or purpose[self.active] != ANSWERS or purpose.count(ANSWERS) != 1
                 or purpose.count(TRIAL) > 1 or purpose.count(KEPT) > MOST_KEPT or min(counters[2:5]) < 0):
             raise ValueError(f"copies with the purposes {purpose}, of which {self.active} answers")
-        self.before = checked_array(arrays, "before", "f", (1,), 0, 1)[0]
-        record = checked_array(arrays, "record", "f", (COPIES, 3)).tolist()
-        last = checked_array(arrays, "last", "i", (COPIES,), 0, 1 << 53).tolist()
+        self.before = checked_array(arrays, "trial.error_before", "f", (1,), 0, 1)[0]
+        record = checked_array(arrays, "trial.scores", "f", (COPIES, 3)).tolist()
+        last = checked_array(arrays, "last_active", "i", (COPIES,), 0, 1 << 53).tolist()
         for i in range(COPIES):
             self.record[i].lead, self.record[i].apart, self.record[i].wrong = record[i]
             self.last[i] = last[i]
-        adwin_fill(&self.errors, checked_array(arrays, "errors", "f", (None,)))
+        adwin_fill(&self.errors, checked_array(arrays, "detector", "f", (None,)))
         self.fill_changes(arrays)
 
     def fill_changes(self, dict arrays):
         """Take the records of changes."""
         cdef int64_t i, at, held = min(self.changes, <int64_t> MOST_CHANGES)
-        steps = checked_array(arrays, "change.steps", "i", (held, 4), 0, 1 << 53).tolist()
-        errors = checked_array(arrays, "change.errors", "f", (held, 3), 0).tolist()
+        steps = checked_array(arrays, "changes.steps", "i", (held, 4), 0, 1 << 53).tolist()
+        errors = checked_array(arrays, "changes.errors", "f", (held, 3), 0).tolist()
         for i in range(held):
             at = (self.changes - held + i) % MOST_CHANGES
             self.change[at] = {**dict(zip(STEPS, steps[i])), **dict(zip(ERRORS, errors[i]))}

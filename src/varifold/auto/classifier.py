@@ -6,21 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from varifold.auto._auto import AutoModel
-from varifold.auto._categories import CategoriesModel
-from varifold.auto._renewed import RenewedModel
-from varifold.auto.first_edition import (
-    BOUNDED,
-    COLUMNS,
-    COMBINATION,
-    EARLY,
-    EVERYTHING,
-    LATE,
-    NEVER,
-    SECOND_COMBINATION,
-    Expert,
-    first_experts,
-    made,
-)
+from varifold.auto.experts import classifier_experts
 from varifold.auto.report import AutoReport, ExpertState, changes, drifts, risen_share
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
@@ -29,20 +15,6 @@ from varifold.base.estimator import undisturbed
 from varifold.base.files import Arrays
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.base.young import instances_of
-from varifold.copula._gaussian import GaussianModel
-from varifold.copula._latent import Copula
-from varifold.copula._ovfm import OVFMModel
-from varifold.forest._windowforest import WindowForestModel
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._arow import AROWRule
-from varifold.linear._recall import RecallRule
-from varifold.naive_bayes._frequency import FrequencyModel
-from varifold.naive_bayes._gaussiannb import GaussianNBModel
-from varifold.naive_bayes._presence import PresenceModel
-from varifold.neighbours._neighbours import NeighboursModel
-
-EDITION = 3
-"""Of the list of experts: 1 is that of files and pickles that name none."""
 
 
 class AutoClassifier(VaryingClassifier):
@@ -130,10 +102,9 @@ class AutoClassifier(VaryingClassifier):
     _cost = "O(present); budget='balanced': O(500 present + min(known, 128)^2)"
     _native_multiclass = True
     _uses_absence = True
-    _edition = 1
     _window = 20_000
     _names: list[str] | None = None
-    """The experts held, if not all of the edition's."""
+    """The experts held, if not all of the budget's."""
 
     def __init__(
         self,
@@ -150,7 +121,6 @@ class AutoClassifier(VaryingClassifier):
     ) -> None:
         self.budget = budget
         self.threshold = threshold
-        self._edition = EDITION
         self._check_rules(objective, costs)
         super().__init__(
             scale=scale,
@@ -169,12 +139,10 @@ class AutoClassifier(VaryingClassifier):
         check_one_rule(type(self).__name__, given)
 
     def _model(self) -> AutoModel:
-        known = _of_edition(self._edition, self.budget, self._window)
-        names = self._names or [name for name, *_ in known]
+        experts = classifier_experts(self.budget, self._window)
+        chosen = [expert for expert in experts if self._names is None or expert.name in self._names]
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
-        chosen = [expert for expert in known if expert[0] in names]
-        combination = {1: COMBINATION, 2: SECOND_COMBINATION}.get(self._edition, {})
-        return AutoModel(chosen, threshold=self.threshold, **{**combination, **guard})
+        return AutoModel(chosen, threshold=self.threshold, **guard)
 
     def _fill_early(self) -> None:
         """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
@@ -182,18 +150,15 @@ class AutoClassifier(VaryingClassifier):
         self._engine = self._make_engine()
 
     def _header(self) -> dict[str, Any]:
-        model = cast(AutoModel, self._engine.model)
-        return {**super()._header(), "edition": self._edition, "experts": model.names}
+        return {**super()._header(), "experts": cast(AutoModel, self._engine.model).names}
 
     def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """The edition and the experts of a file; one that names no edition is of the first."""
-        edition, names = header.get("edition", 1), header.get("experts")
-        if edition not in range(1, EDITION + 1):
-            raise ValueError(f"experts of edition {edition!r}; this version knows 1 to {EDITION}")
-        self._edition, self._names = edition, names
+        """Choose the experts that the file holds."""
+        super()._apply_header(header)
+        self._names = header.get("experts")
         self._engine = self._make_engine()
-        if names is not None and names != cast(AutoModel, self._engine.model).names:
-            raise ValueError(f"experts that edition {edition} does not have: {names!r}")
+        if self._names != cast(AutoModel, self._engine.model).names:
+            raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
 
     def _instances(self, arrays: Arrays) -> Arrays | None:
         """The instances of the window forest's window, which holds all of a short stream."""
@@ -230,75 +195,3 @@ class AutoClassifier(VaryingClassifier):
             states={name: ExpertState(weights_now[name], **state) for name, state in model.expert_states().items()},
             wide_columns=tuple(model.wide_columns()),
         )
-
-
-def _of_edition(edition: int, budget: str, window: int) -> list[Expert]:
-    """The experts of an edition; in the second, experts see every level of a column and none is for categories."""
-    if edition == 1:
-        return first_experts(budget)
-    experts = _experts(budget, window, edition)
-    if edition == EDITION:
-        return experts
-    return [
-        (name, model, COLUMNS if sees == COLUMNS else EVERYTHING, *rest)
-        for name, model, sees, *rest in experts
-        if name != "categories"
-    ]
-
-
-def _experts(budget: str, window: int = 20_000, edition: int = EDITION) -> list[Expert]:
-    """(name, model, what it sees, when it may be paused, most columns or 0; to start with: temperature, part in the
-    stack, variance of that part). Parts and variances are those of the stacks of the development streams.
-    """
-    linear = RenewedModel(lambda: AROWRule(10.0))
-    recent = AdditiveRule(3.0, 0, 100.0)
-    additive = RenewedModel(lambda: AdditiveRule(30.0, 20_000))
-    bayes = RenewedModel(lambda: GaussianNBModel(1.0))
-    frequencies = RenewedModel(FrequencyModel)
-    categories = CategoriesModel(10.0)
-    if budget == "fast":
-        return [
-            ("linear", linear, EVERYTHING, NEVER, 0, 2.0, 0.8, 1.5),
-            ("linear, recent", recent, EVERYTHING, NEVER, 0, 2.0, 0.0, 0.5),
-            ("additive", additive, BOUNDED, NEVER, 0, 2.0, 0.8, 0.8),
-            ("naive Bayes", bayes, BOUNDED, NEVER, 0, 0.5, 0.07, 0.02),
-            ("presence", PresenceModel(), COLUMNS, NEVER, 0, 1.0, 0.1, 0.5),
-            ("class frequencies", frequencies, EVERYTHING, NEVER, 0, 1.0, -0.2, 1.2),
-            ("categories", categories, EVERYTHING, NEVER, 0, 1.0, 0.0, 0.5),
-        ]
-    latent = OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
-    trees = _trees(30 if budget == "best" else 10, window, edition)
-    experts: list[Expert] = [
-        ("linear", linear, EVERYTHING, NEVER, 0, 2.0, -0.3, 1.0),
-        ("linear, recent", recent, EVERYTHING, NEVER, 0, 2.0, 0.0, 0.5),
-        ("additive", additive, BOUNDED, NEVER, 0, 2.0, 0.35, 0.8),
-        ("naive Bayes", bayes, BOUNDED, NEVER, 0, 0.5, 0.03, 0.02),
-        ("presence", PresenceModel(), COLUMNS, NEVER, 0, 1.0, 0.1, 0.5),
-        ("class frequencies", frequencies, EVERYTHING, NEVER, 0, 1.0, -0.4, 1.6),
-        ("linear, full", AROWRule(10.0, 128), BOUNDED, EARLY, 0, 2.0, 0.2, 0.8),
-        ("neighbours", NeighboursModel(5, 500, single=edition > 2), BOUNDED, EARLY, 0, 1.0, 0.1, 0.06),
-        ("latent", latent, BOUNDED, 64, 1_024, 2.0, 1.3, 2.8),
-        ("evolving map", made("cwfe", max_dense=128), BOUNDED, 128, 1_024, 2.0, -0.15, 0.5),
-        ("Gaussian", GaussianModel(65), BOUNDED, 64, 1_024, 0.3, 0.08, 0.04),
-        ("window forest", trees, BOUNDED, EARLY, 0, 1.0, 0.3, 0.1),
-        ("recall", RecallRule(10.0), EVERYTHING, LATE, 0, 2.0, 0.0, 0.3),
-        ("recall, additive", RecallRule(30.0, True, 150.0), EVERYTHING, LATE, 0, 2.0, 0.0, 0.3),
-        ("categories", categories, EVERYTHING, NEVER, 0, 1.0, 0.0, 0.5),
-    ]
-    if budget == "best":
-        experts.append(
-            ("neighbours, many", NeighboursModel(10, 1_000, single=edition > 2), BOUNDED, EARLY, 0, 1.0, 0.1, 0.06)
-        )
-        experts.append(("additive, bold", AdditiveRule(10.0, 20_000), BOUNDED, EARLY, 0, 2.0, 0.0, 0.5))
-    return experts
-
-
-def _trees(count: int, window: int, edition: int = EDITION) -> WindowForestModel:
-    """A window of at most so many rows that stops growing at 100,000 numbers (1.2 MB), but not below 1,000 rows.
-
-    Rows of at most 12 values go on to the full window: they take little, and long streams gain most from it. In the
-    second edition the window had 10,000 rows.
-    """
-    settings: dict[str, Any] = {"columns": 2.0, "cuts": 16, "min_leaf": 2, "smoothing": 1.0, "seed": 0}
-    most, narrow = (window, 12.0) if edition > 2 else (min(window, 10_000), 0.0)
-    return WindowForestModel(trees=count, window=most, numbers=100_000, narrow=narrow, **settings)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, cast
 
-from varifold._engine.regression_model import RegressionModel
 from varifold.auto._regression import AutoRegression
+from varifold.auto.experts import regressor_experts
 from varifold.auto.report import RegressionReport, changes, risen_number
 from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
@@ -15,21 +14,6 @@ from varifold.base.files import Arrays
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
 from varifold.base.young import instances_of
-from varifold.copula._copularegressor import CopulaRegression
-from varifold.copula._latent import Copula
-from varifold.forest._windowforestregressor import WindowForestRegression
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._additiveregressor import AdditiveRegression
-from varifold.linear._arow import AROWRule
-from varifold.linear._arowregressor import AROWRegression
-from varifold.linear._tracking import TrackingRegression
-from varifold.neighbours._neighboursregressor import NeighboursRegression
-
-Expert = tuple[str, RegressionModel, bool, int]
-FIRST = ["linear", "linear, full", "additive", "tracking", "tracking, slow", "presence", "neighbours", "mean"]
-"""The experts of files that name none."""
-EDITION = 2
-"""Files of the first edition hold no errors for the report and no level of the targets; the next learn begins both."""
 
 
 class AutoRegressor(VaryingRegressor):
@@ -53,8 +37,7 @@ class AutoRegressor(VaryingRegressor):
     (r = 10); two lines that follow the target by steps of a fixed rate, one quick and one slow; a line on the mere
     presence of columns; the 5 nearest of the last 500 instances; `WindowForestRegressor` with 10 trees whose leaves may
     hold one instance, over at most 10,000 instances or 100,000 numbers; `CopulaRegressor` with windows of 500 values
-    over the 64 most active features, up to 1,024 known ones; the mean. Model files name their experts: those of builds
-    that had fewer go on with theirs.
+    over the 64 most active features, up to 1,024 known ones; the mean.
 
     The *stack* is a linear combination of their answers, learned by recursive least squares; errors beyond three times
     the typical one count as that much, and it answers no further outside of the experts' answers than the typical
@@ -87,7 +70,6 @@ class AutoRegressor(VaryingRegressor):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"loss": OneOf("squared", "absolute")}
-    _before: ClassVar[dict[str, Any]] = {"coverages": ()}
     _cost = "O(500 present + min(known, 128)^2 + 64^3)"
     _uses_absence = True
     _window: int = 10_000
@@ -109,7 +91,9 @@ class AutoRegressor(VaryingRegressor):
         )
 
     def _model(self) -> AutoRegression:
-        return AutoRegression(partial(_experts, self._window, self._names), self.loss == "absolute")
+        experts = regressor_experts(self._window)
+        chosen = [expert for expert in experts if self._names is None or expert.name in self._names]
+        return AutoRegression(chosen, self.loss == "absolute")
 
     def _fill_early(self) -> None:
         """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
@@ -117,20 +101,15 @@ class AutoRegressor(VaryingRegressor):
         self._engine = self._make_engine()
 
     def _header(self) -> dict[str, Any]:
-        model = cast(AutoRegression, self._engine.model)
-        return {**super()._header(), "edition": 1 if model.earlier else EDITION, "experts": model.names}
+        return {**super()._header(), "experts": cast(AutoRegression, self._engine.model).names}
 
     def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """The edition and the experts of a file; one that names no edition is of the first."""
+        """Choose the experts that the file holds."""
         super()._apply_header(header)
-        self._names = header.get("experts", FIRST)
+        self._names = header.get("experts")
         self._engine = self._make_engine()
-        model = cast(AutoRegression, self._engine.model)
-        if header.get("edition", 1) not in range(1, EDITION + 1):
-            raise ValueError(f"a file of edition {header['edition']!r}; this version knows 1 to {EDITION}")
-        model.complete = header.get("edition", 1) == EDITION
-        if self._names != model.names:
-            raise ValueError(f"experts that this version does not have: {self._names!r}")
+        if self._names != cast(AutoRegression, self._engine.model).names:
+            raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
 
     def _instances(self, arrays: Arrays) -> Arrays | None:
         """The instances of the window forest's window, which holds all of a short stream."""
@@ -163,23 +142,3 @@ class AutoRegressor(VaryingRegressor):
             recent={},
             typical_error=model.typical_error(),
         )
-
-
-def _experts(window: int, names: list[str] | None) -> list[Expert]:
-    """(name, model, looks at presence only, most slots or 0), of these names or all."""
-    forest = WindowForestRegression(
-        trees=10, window=window, columns=2.0, cuts=16, min_leaf=1, smoothing=1.0, seed=0, numbers=100_000
-    )
-    known: list[Expert] = [
-        ("linear", AROWRegression(AROWRule(1.0)), False, 0),
-        ("linear, full", AROWRegression(AROWRule(1.0, 128)), False, 0),
-        ("additive", AdditiveRegression(AdditiveRule(10.0, 20_000)), False, 0),
-        ("tracking", TrackingRegression(0.2, 0.2), False, 0),
-        ("tracking, slow", TrackingRegression(0.03, 0.1), False, 0),
-        ("presence", AROWRegression(AROWRule(1.0)), True, 0),
-        ("neighbours", NeighboursRegression(5, 500), False, 0),
-        ("window forest", forest, False, 0),
-        ("copula", CopulaRegression(Copula(window=500, max_dense=65)), False, 1_024),
-        ("mean", RegressionModel(), False, 0),
-    ]
-    return [expert for expert in known if names is None or expert[0] in names]

@@ -158,33 +158,33 @@ cdef class FirstInstances:
             columns.extend((i, v.column[j]) for j in range(v.columns))
             rows.append((v.step, v.known, self.rows[i].y, self.rows[i].learned, self.rows[i].w))
         return {
-            "first.checked": np.array([self.checked], dtype=np.int64),
-            "first.steps": np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2),
-            "first.targets": np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3),
-            "first.slots": np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3),
-            "first.values": np.array([entry[3:] for entry in entries], dtype=np.float64).reshape(-1, 2),
-            "first.columns": np.array(columns, dtype=np.int64).reshape(-1, 2),
+            "warm_up.checked": np.array([self.checked], dtype=np.int64),
+            "warm_up.steps": np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2),
+            "warm_up.targets": np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3),
+            "warm_up.slots": np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3),
+            "warm_up.values": np.array([entry[3:] for entry in entries], dtype=np.float64).reshape(-1, 2),
+            "warm_up.columns": np.array(columns, dtype=np.int64).reshape(-1, 2),
         }
 
     def fill(self, dict arrays, Py_ssize_t slots):
         """Take what dump() gave, checked; files without it are of learners that are beyond their warm-up."""
         cdef Py_ssize_t i
-        if "first.steps" not in arrays:
+        if "warm_up.steps" not in arrays:
             self.end()
             return
-        steps = checked_array(arrays, "first.steps", "i", (None, 2), 0)
+        steps = checked_array(arrays, "warm_up.steps", "i", (None, 2), 0)
         n = len(steps)
         if n > FIRST:
             raise ValueError(f"{n} first instances; there are at most {FIRST}")
-        targets = checked_array(arrays, "first.targets", "f", (n, 3), -1e150, 1e150)
-        held = checked_array(arrays, "first.slots", "i", (None, 3), 0)
-        values = checked_array(arrays, "first.values", "f", (len(held), 2), -1e150, 1e150)
-        columns = checked_array(arrays, "first.columns", "i", (None, 2), 0)
+        targets = checked_array(arrays, "warm_up.targets", "f", (n, 3), -1e150, 1e150)
+        held = checked_array(arrays, "warm_up.slots", "i", (None, 3), 0)
+        values = checked_array(arrays, "warm_up.values", "f", (len(held), 2), -1e150, 1e150)
+        columns = checked_array(arrays, "warm_up.columns", "i", (None, 2), 0)
         if not (targets[:, 2] > 0.0).all() or held[:, 2].max(initial=0) > 1:
             raise ValueError("first instances with a weight of 0 or marks other than 0 and 1")
         check_slots(held[:, :2], n, slots)
         check_slots(columns, n, slots)
-        self.checked = int(checked_array(arrays, "first.checked", "i", (1,), 0, n)[0])
+        self.checked = int(checked_array(arrays, "warm_up.checked", "i", (1,), 0, n)[0])
         for i in range(n):
             mine = held[:, 0] == i
             self.fill_row(i, held[mine], values[mine], columns[columns[:, 0] == i, 1])
