@@ -97,6 +97,6 @@ def test_a_level_that_returns_starts_again():
 def test_a_slot_that_there_is_not_is_refused(slot):
     model = ORF3V()
     model.learn_one({"a": 1.0}, True)
-    for call in (model._engine.model.role, model._engine.model.portrait):
+    for call in (model._engine.model.role, model._engine.model.feature_distribution):
         with pytest.raises(IndexError, match="no feature has the slot"):
             call(slot)

@@ -159,10 +159,10 @@ def test_a_vanished_feature_gives_its_memory_back_and_returns_as_new():
     assert model.state_bytes()["model"] < full / 2
     assert "31 features vanished" in model.traits.notes[0]
     with pytest.raises(UnknownNameError, match="goes 3"):
-        model.portrait("goes 3")
+        model.feature_distribution("goes 3")
     model.learn_one({"goes 3": 1.0, "text": "p"}, 0)
     assert model.features["goes 3"].role == "waiting"
-    assert model.portrait("goes 3").digests[0][1].sum() == 1.0
+    assert model.feature_distribution("goes 3").digests[0][1].sum() == 1.0
     assert list(model.explain_one({"goes 3": 1.0, "text": "p"}, 0)) == ["goes 3", "text=p", "(intercept)"]
     assert model.explain_one({"goes 3": 1.0, "text": "p"}, 0)["text=p"] == 0.0
 
@@ -255,7 +255,7 @@ def test_the_seed_decides_the_thresholds():
     for model in models:
         for x, y, w in rows:
             model.learn_one(x, y, w)
-    thresholds = [model.portrait("normal").thresholds.tolist() for model in models]
+    thresholds = [model.feature_distribution("normal").thresholds.tolist() for model in models]
     assert thresholds[0] == thresholds[1] != thresholds[2]
     assert len(thresholds[0]) == 10
     assert models[0].traits.randomized

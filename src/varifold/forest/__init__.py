@@ -1,4 +1,4 @@
-"""Forests: stumps on single features, voting by weight, and trees over a window of instances."""
+"""Forests: stumps per feature that vote by weight, and trees over a window of recent instances."""
 
 from varifold.forest.orf3v import ORF3V
 from varifold.forest.windowforest import WindowForest

@@ -25,13 +25,13 @@ cdef class DynFoModel(Model):
     cdef double* value                   # [stump]
     cdef double* weight                  # [stump]
     cdef double* shares                  # [stump][class][2]: of the classes on either side
-    cdef int32_t* answers                # scratch [stump][2]: the largest class of either side
+    cdef int32_t* majority                # scratch [stump][2]: the largest class of either side
     cdef double* counts                  # [class]: weight learned
-    cdef uint8_t* wrong                  # ring of the last answers
-    cdef readonly int64_t answered
-    cdef Row asked                       # scratch: the instance by column, in the two arrays below
-    cdef int32_t* asked_key              # scratch [slot]
-    cdef double* asked_value             # scratch [slot]
+    cdef uint8_t* wrong                  # ring: whether recent predictions were wrong
+    cdef readonly int64_t predicted
+    cdef Row current                       # scratch: the instance by column, in the two arrays below
+    cdef int32_t* current_key              # scratch [slot]
+    cdef double* current_value             # scratch [slot]
     cdef int32_t* entry                  # scratch [slot][2], 0 between calls: 1 + where a key is in the instance
     cdef double* mean                    # scratch [class]
     cdef double* part                    # scratch [slot]
@@ -48,5 +48,5 @@ cdef class DynFoModel(Model):
     cdef double threshold(self) noexcept nogil
     cdef void renew(self, Py_ssize_t n_alive, int64_t t) noexcept nogil
     cdef void learn_stump(self, Py_ssize_t j, Py_ssize_t n_alive, uint64_t luck) noexcept nogil
-    cdef void set_answers(self, Py_ssize_t j) noexcept nogil
+    cdef void set_majority(self, Py_ssize_t j) noexcept nogil
     cdef void lose(self, int32_t key, double level) noexcept nogil

@@ -1,4 +1,4 @@
-"""DynFo (Schreckenberger, Bartelt, Stuckenschmidt 2022): stumps that are weighed, learned again and dropped."""
+"""DynFo (Schreckenberger, Bartelt, Stuckenschmidt 2022): weighted stumps that are relearned or dropped."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from varifold.forest._window cimport Window, read_view
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot, per_slot_and_class
 
-cdef double TIE = 1e-9   # votes and gains that differ by less are equal, so that rounding decides nothing
+cdef double TIE = 1e-9   # smaller differences of votes or gains count as ties, so that rounding decides nothing
 
 
 cdef class DynFoModel(Model):
-    """Weighted stumps over a window of the last instances; the answer is the weighted mean of their sides' shares."""
+    """Predict by the weighted mean of the label shares of stumps learned on a window of recent instances."""
 
     def __cinit__(self, Py_ssize_t stumps, Py_ssize_t window, double alpha, double beta, double delta, double epsilon,
                   double gamma, double theta1, double theta2, Py_ssize_t draws, uint64_t seed):
@@ -45,13 +45,13 @@ cdef class DynFoModel(Model):
         self.stumps.declare("stump.value", &self.value, per_slot())
         self.stumps.declare("stump.weight", &self.weight, per_slot(low=0))
         self.stumps.declare("stump.shares", &self.shares, per_slot_and_class(width=2, low=0, high=1))
-        self.stumps.scratch(&self.answers, per_slot(width=2))
+        self.stumps.scratch(&self.majority, per_slot(width=2))
         self.stumps.scratch(&self.sorted, per_slot())
         self.stumps.reserve_slots(stumps)
         self.arrays.declare("counts", &self.counts, per_class(low=0))
         self.arrays.declare("wrong", &self.wrong, fixed(window, low=0, high=1))
-        self.arrays.scratch(&self.asked_key, per_slot())
-        self.arrays.scratch(&self.asked_value, per_slot())
+        self.arrays.scratch(&self.current_key, per_slot())
+        self.arrays.scratch(&self.current_value, per_slot())
         self.arrays.scratch(&self.entry, per_slot(width=2))
         self.arrays.scratch(&self.part, per_slot())
         self.arrays.scratch(&self.mean, per_class())
@@ -68,11 +68,11 @@ cdef class DynFoModel(Model):
         return self.splits.reserve_classes(self.classes + 1)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for the row."""
+        """Reserve memory for the next row."""
         return self.window.reserve(n + n_new)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take a feature out of rows and stumps; a level that goes leaves its column present."""
+        """Remove a feature from rows and stumps; a removed level leaves its column present."""
         self.arrays.forget(slot)
         if self.space.kind[slot] & INDICATOR:
             self.window.forget(2 * self.space.column[slot] + 1, slot)
@@ -87,44 +87,44 @@ cdef class DynFoModel(Model):
             self.lose(2 * slot + 1, 0.0)
 
     cdef void lose(self, int32_t key, double level) noexcept nogil:
-        """Stumps with this key (and level, unless 0) have nothing to split; the next instance has them learned again."""
+        """Mark stumps with this key (and level, unless 0) for relearning at the next instance."""
         cdef Py_ssize_t j
         for j in range(self.n):
             if self.key[j] == key and (level == 0.0 or self.value[j] == level):
                 self.key[j] = 0
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void read(self, View* v) noexcept nogil:
-        """Lay the instance out by column, and mark its keys."""
+        """Read the instance by column and mark its keys."""
         cdef Py_ssize_t i
-        self.asked.key = self.asked_key
-        self.asked.value = self.asked_value
-        read_view(v, self.space, &self.asked)
-        for i in range(self.asked.n):
-            self.entry[self.asked.key[i]] = <int32_t> (i + 1)
+        self.current.key = self.current_key
+        self.current.value = self.current_value
+        read_view(v, self.space, &self.current)
+        for i in range(self.current.n):
+            self.entry[self.current.key[i]] = <int32_t> (i + 1)
 
     cdef void unmark(self) noexcept nogil:
-        """Take the marks of read() off."""
+        """Clear the marks of read()."""
         cdef Py_ssize_t i
-        for i in range(self.asked.n):
-            self.entry[self.asked.key[i]] = 0
+        for i in range(self.current.n):
+            self.entry[self.current.key[i]] = 0
 
     cdef int side(self, Py_ssize_t j) noexcept nogil:
-        """The side of stump j on which the instance is, 0 or 1; -1 when its feature is absent."""
+        """Return the side of stump j for the instance, 0 or 1; -1 if its feature is absent."""
         cdef int32_t key = self.key[j], i = self.entry[key]
         if i == 0:
             return -1
         if key & 1:
-            return self.asked.value[i - 1] != self.value[j]
-        return self.asked.value[i - 1] > self.value[j]
+            return self.current.value[i - 1] != self.value[j]
+        return self.current.value[i - 1] > self.value[j]
 
     cdef double* share(self, Py_ssize_t j, int c) noexcept nogil:
-        """Shares of class c on the two sides of stump j."""
+        """Return the shares of class c on the two sides of stump j."""
         return self.shares + (j * self.stumps.classes + c) * 2
 
     cdef double vote(self, double* out) noexcept nogil:
-        """Weighted mean of the shares by class, and the weight of the stumps that vote; the class frequencies if none."""
+        """Average the shares by class, weighted; the class frequencies if no stump votes. Return the voting weight."""
         cdef Py_ssize_t j
         cdef int c, side
         cdef double sum = 0.0, total = 0.0
@@ -151,7 +151,7 @@ cdef class DynFoModel(Model):
         self.unmark()
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """The scores, which are shares and sum to one."""
+        """Copy the scores: they are shares and sum to one."""
         memcpy(out, scores, self.classes * sizeof(double))
 
     # ---------------------------------------------------------------- learning
@@ -165,18 +165,18 @@ cdef class DynFoModel(Model):
             self.proba(scores, probs)
 
     cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
-        """Score and keep the instance, add a stump at first or if the error is large, weigh all, learn again, drop."""
+        """Score and store the instance; add a stump if due; reweight, relearn and drop stumps."""
         cdef Py_ssize_t n_alive
         cdef int64_t t = v.step + 1
         self.read(v)
         self.vote(out)
         if self.window.taken:
-            self.wrong[self.answered % self.window.most] = out[y] < out[argmax(self.classes, out)] - TIE
-            self.answered += 1
+            self.wrong[self.predicted % self.window.most] = out[y] < out[argmax(self.classes, out)] - TIE
+            self.predicted += 1
         self.counts[y] += w
-        self.asked.y = y
-        self.asked.w = w
-        self.splits.put(&self.asked)
+        self.current.y = y
+        self.current.w = w
+        self.splits.put(&self.current)
         n_alive = self.splits.list_alive(self.space.size)
         if self.n < self.most and (self.n == 0 or self.window.taken <= self.most or self.error() > self.gamma):
             self.n += 1
@@ -186,14 +186,14 @@ cdef class DynFoModel(Model):
         self.unmark()
 
     cdef double error(self) noexcept nogil:
-        """Share of the answers to the window's instances that were wrong."""
-        cdef Py_ssize_t i, n = <Py_ssize_t> min(self.answered, <int64_t> self.window.most), wrong = 0
+        """Return the share of wrong predictions over the window."""
+        cdef Py_ssize_t i, n = <Py_ssize_t> min(self.predicted, <int64_t> self.window.most), wrong = 0
         for i in range(n):
             wrong += self.wrong[i]
         return <double> wrong / n if n else 0.0
 
     cdef void reweigh(self, int y, double w) noexcept nogil:
-        """A right vote raises a stump's weight towards 2, a wrong one lowers it towards 0, an absent feature by epsilon."""
+        """Update weights: a correct vote moves towards 2, a wrong one towards 0, an absent feature costs epsilon."""
         cdef Py_ssize_t j
         cdef int side
         cdef double a = self.alpha * w
@@ -202,10 +202,10 @@ cdef class DynFoModel(Model):
             if side < 0:
                 self.weight[j] -= self.epsilon * w
             else:
-                self.weight[j] = ((2.0 * a if self.answers[2 * j + side] == y else 0.0) + self.weight[j]) / (1.0 + a)
+                self.weight[j] = ((2.0 * a if self.majority[2 * j + side] == y else 0.0) + self.weight[j]) / (1.0 + a)
 
     cdef double threshold(self) noexcept nogil:
-        """The quantile theta2 of the weights, interpolated."""
+        """Return the quantile theta2 of the weights, interpolated."""
         cdef Py_ssize_t i, k = <Py_ssize_t> floor((self.n - 1) * self.middle)
         cdef double below, above
         memcpy(self.sorted, self.weight, self.n * sizeof(double))
@@ -216,7 +216,7 @@ cdef class DynFoModel(Model):
         return below + (above - below) * ((self.n - 1) * self.middle - k)
 
     cdef void renew(self, Py_ssize_t n_alive, int64_t t) noexcept nogil:
-        """Learn again what has lost its feature, and by chance what lies below the threshold; drop what is too light."""
+        """Relearn stumps that lost their feature and, at random, those below the threshold; drop the lightest."""
         cdef Py_ssize_t j
         cdef double threshold = self.threshold()
         cdef uint64_t luck
@@ -230,7 +230,7 @@ cdef class DynFoModel(Model):
                 self.n -= 1
 
     cdef void learn_stump(self, Py_ssize_t j, Py_ssize_t n_alive, uint64_t luck) noexcept nogil:
-        """Draw a share delta of the features in the window and take the best split of these, with weight 1."""
+        """Draw a share delta of the features in the window and keep the best split among them, with weight 1."""
         cdef Py_ssize_t i, at, count = <Py_ssize_t> floor(self.delta * n_alive + TIE)
         cdef int32_t* alive = self.splits.alive
         cdef int c
@@ -248,21 +248,21 @@ cdef class DynFoModel(Model):
         self.weight[j] = 1.0
         for c in range(self.classes):
             memcpy(self.share(j, c), self.splits.side_of(self.key[j], c), 2 * sizeof(double))
-        self.set_answers(j)
+        self.set_majority(j)
 
-    cdef void set_answers(self, Py_ssize_t j) noexcept nogil:
-        """The largest class of either side, the first among equals."""
+    cdef void set_majority(self, Py_ssize_t j) noexcept nogil:
+        """Store the majority class of each side, the first among ties."""
         cdef int c, side
         for side in range(2):
-            self.answers[2 * j + side] = 0
+            self.majority[2 * j + side] = 0
             for c in range(1, self.classes):
-                if self.share(j, c)[side] > self.share(j, self.answers[2 * j + side])[side] + TIE:
-                    self.answers[2 * j + side] = c
+                if self.share(j, c)[side] > self.share(j, self.majority[2 * j + side])[side] + TIE:
+                    self.majority[2 * j + side] = c
 
     # ---------------------------------------------------------------- explaining
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Weight of the stumps that split the feature."""
+        """Return the weight of the stumps that split the feature."""
         cdef Py_ssize_t j
         cdef bint level = (self.space.kind[slot] & INDICATOR) != 0
         cdef int32_t key = 2 * self.space.column[slot] + level
@@ -273,7 +273,7 @@ cdef class DynFoModel(Model):
         return sum
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """A stump's share of the vote above 1 / labels goes to the value it looks at; the rest is the intercept's."""
+        """Assign a stump's share of the vote above 1 / labels to the value it tests; the rest is the intercept's."""
         cdef Py_ssize_t i, j
         cdef int side
         cdef int32_t slot
@@ -286,7 +286,7 @@ cdef class DynFoModel(Model):
             if side >= 0 and sum > 0.0:
                 slot = self.key[j] >> 1
                 if self.key[j] & 1:
-                    slot = <int32_t> self.asked.value[self.entry[self.key[j]] - 1]
+                    slot = <int32_t> self.current.value[self.entry[self.key[j]] - 1]
                 self.part[slot] += self.weight[j] / sum * (self.share(j, label)[side] - 1.0 / self.classes)
         self.unmark()
         rest = self.mean[label]
@@ -299,8 +299,8 @@ cdef class DynFoModel(Model):
 
     # ---------------------------------------------------------------- looking inside
 
-    def portraits(self):
-        """(key, value, weight, shares by side and class) of every stump."""
+    def stumps_by_key(self):
+        """Return (key, value, weight, shares by side and class) of every stump."""
         cdef Py_ssize_t j
         cdef int c, side
         return [(self.key[j], self.value[j], self.weight[j],
@@ -310,7 +310,7 @@ cdef class DynFoModel(Model):
 
     def dump(self, Py_ssize_t size):
         return {**Model.dump(self, size), **self.window.dump(), **self.stumps.dump(self.n, self.classes),
-                "answered": np.array([self.answered], dtype=np.int64)}
+                "predicted": np.array([self.predicted], dtype=np.int64)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef Py_ssize_t j
@@ -318,14 +318,14 @@ cdef class DynFoModel(Model):
         self.window.fill(arrays, capacity, self.classes)
         self.splits.reserve_classes(self.classes)
         self.splits.recount()
-        self.answered = int(checked_array(arrays, "answered", "i", (1,), 0, 1 << 53)[0])
+        self.predicted = int(checked_array(arrays, "predicted", "i", (1,), 0, 1 << 53)[0])
         keys = checked_array(arrays, "stump.key", "i", (None,), 0, 2 * capacity - 1)
         if len(keys) > self.most:
             raise ValueError(f"{len(keys)} stumps where {self.most} are allowed")
         self.stumps.fill(arrays, len(keys), self.most, self.classes)
         self.n = len(keys)
         for j in range(self.n):
-            self.set_answers(j)
+            self.set_majority(j)
 
     def nbytes(self):
         return Model.nbytes(self) + self.window.nbytes() + self.stumps.nbytes() + self.splits.nbytes()

@@ -1,4 +1,4 @@
-"""Where feature forests live: memory by slot, given back when a feature vanishes.
+"""Memory of the feature forests by slot, freed when a feature vanishes.
 
 Blocks for features that an instance brings are taken in prepare(), before anything changes, and wait in pools.
 """
@@ -19,11 +19,11 @@ from varifold.forest._vanishing cimport Presence, presence_mark, soonest, vanish
 
 from varifold._engine.state import per_class, per_slot
 
-cdef int MANY_LEVELS = 64    # a column with more levels than this gives up those that have vanished
+cdef int MANY_LEVELS = 64    # a column with more levels than this drops its vanished ones
 
 
 cdef int canonical_width(int classes) noexcept nogil:
-    """Classes that rows are saved for: 2, 4, 8, ..."""
+    """Return the number of classes that rows are saved for: 2, 4, 8, ..."""
     cdef int wide = 2 if classes else 0
     while wide < classes:
         wide *= 2
@@ -32,7 +32,7 @@ cdef int canonical_width(int classes) noexcept nogil:
 
 cdef void copy_rows(const double* source, int head, int wide, double* target, int new_head, int new_wide,
                     int rows) noexcept nogil:
-    """Copy a block of `head` numbers and rows of 1 + wide into one laid out for another number of classes."""
+    """Copy a block of `head` numbers and rows of 1 + wide numbers to a layout for another number of classes."""
     cdef int k
     memcpy(target, source, min(head, new_head) * sizeof(double))
     for k in range(rows):
@@ -41,7 +41,7 @@ cdef void copy_rows(const double* source, int head, int wide, double* target, in
 
 
 cdef class FeatureStates(Model):
-    """The state of each feature, and the deadlines by which the vanished ones are found."""
+    """Hold the state of each feature and the deadlines at which to test whether it vanished."""
 
     def __cinit__(self):
         self.prepares = True
@@ -86,7 +86,7 @@ cdef class FeatureStates(Model):
         return Model.add_class(self)
 
     cdef int widen(self, int wide) except -1:
-        """Lay what is held out for this many classes; all or nothing."""
+        """Change the layout of all blocks to this many classes; on failure nothing changes."""
         cdef int old = self.wide, J = self.stumps
         cdef Py_ssize_t u, k
         cdef bint fits = True
@@ -132,7 +132,7 @@ cdef class FeatureStates(Model):
         return 0
 
     cdef void size_pools(self, int wide) noexcept nogil:
-        """Blocks to come are for this many classes."""
+        """Set the number of classes of blocks allocated from now on."""
         pool_empty(&self.rings, self.rule.words * sizeof(uint64_t))
         pool_empty(&self.digests, wide * sizeof(Digest))
         pool_empty(&self.points, FIRST_ROOM * sizeof(Point))
@@ -140,7 +140,7 @@ cdef class FeatureStates(Model):
         pool_empty(&self.levels, (2 * wide + 1) * sizeof(double))
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Blocks for all that the instance may begin to hold, and room in the digests that it adds to."""
+        """Allocate the blocks and digest capacity that learning this instance may need."""
         cdef Py_ssize_t i, rings = n_new, digests = n_new, points = n_new, levels = n_new
         cdef Py_ssize_t forests = n_new if self.grace <= 1 else 0
         cdef FeatureState* state
@@ -175,7 +175,7 @@ cdef class FeatureStates(Model):
     # ---------------------------------------------------------------- coming and going
 
     cdef void see(self, int32_t u, int64_t t) noexcept nogil:
-        """The feature is there in round t; its deadline moves forward if it may now vanish sooner."""
+        """Record that the feature is present in round t; move its deadline forward if it may now vanish sooner."""
         cdef FeatureState* state = &self.states[u]
         cdef Presence* p = &state.presence
         cdef int64_t sooner
@@ -192,7 +192,7 @@ cdef class FeatureStates(Model):
                 heap_touch(&self.heap, u)
 
     cdef void prune(self, int64_t t) noexcept nogil:
-        """Look at the features that are due, and give up those that have vanished (eq. 7)."""
+        """Test the features that are due and prune those that have vanished (eq. 7)."""
         cdef int32_t u
         cdef int64_t due
         cdef Presence* p
@@ -209,7 +209,7 @@ cdef class FeatureStates(Model):
                 heap_touch(&self.heap, u)
 
     cdef void prune_levels(self, int32_t u, int32_t present, int64_t t) noexcept nogil:
-        """Give up levels of a column that stays while they do not, once it has many.
+        """Prune vanished levels of a column that is still present, once it has many levels.
 
         Without this a column whose strings change for ever (codes, versions, ids) would hold every one it ever had.
         """
@@ -230,13 +230,13 @@ cdef class FeatureStates(Model):
             s = following
 
     cdef bint level_vanished(self, int32_t s, int64_t t) noexcept nogil:
-        """The rule of gap_exceeded() with what the space knows of the level: absent too long for its share."""
+        """Apply the rule of gap_exceeded() to a level, with the occurrences that the space recorded."""
         cdef Seen* seen = &self.space.seen[s]
         cdef int64_t gap = t - seen_last(seen), age = seen_last(seen) - seen_first(seen) + 1 + self.rule.window
         return gap >= self.rule.window and gap * log1p(-<double> seen_count(seen) / age) < self.rule.log_delta
 
     cdef void vanish(self, int32_t u) noexcept nogil:
-        """Give up a feature's state, its name and those of its levels."""
+        """Remove a feature's state, its name and those of its levels."""
         cdef int32_t s = self.states[u].first_level
         if self.space.kind[u] & NUMERIC:
             self.mark_evicted(u)
@@ -247,7 +247,7 @@ cdef class FeatureStates(Model):
         self.pruned += 1
 
     cdef void clear(self, int32_t u) noexcept nogil:
-        """Back to nothing, a column's levels with it."""
+        """Reset a slot to empty, together with a column's levels."""
         cdef FeatureState* state = &self.states[u]
         cdef int32_t s = state.first_level, following
         heap_drop(&self.heap, u)
@@ -263,7 +263,7 @@ cdef class FeatureStates(Model):
         memset(state, 0, sizeof(FeatureState))
 
     cdef void clear_numbers(self, FeatureState* state) noexcept nogil:
-        """Forget a feature's numbers; the levels of the same name stay."""
+        """Free a feature's numeric state; levels of the same name are kept."""
         cdef int c
         if state.digest != NULL:
             for c in range(self.wide):
@@ -276,7 +276,7 @@ cdef class FeatureStates(Model):
         state.refreshed = 0
 
     cdef void link(self, int32_t s, int32_t u) noexcept nogil:
-        """A block for level s, at the head of column u's chain."""
+        """Allocate a block for level s at the head of column u's list."""
         self.states[s].level = <double*> pool_take(&self.levels)
         self.states[s].next_level = self.states[u].first_level
         self.states[u].first_level = s

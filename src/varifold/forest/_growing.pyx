@@ -35,7 +35,7 @@ cdef class Growing(Model):
     # ---------------------------------------------------------------- a tree that grows
 
     cdef void begin(self, Py_ssize_t length, int trees) noexcept nogil:
-        """Begin a tree over the last `length` rows; reserve_pairs(length / fewest() + 1) came before."""
+        """Start a tree over the last `length` rows; requires reserve_pairs(length / fewest() + 1)."""
         cdef Py_ssize_t i
         cdef int32_t* order = self.window.order
         for i in range(self.space.size):
@@ -57,7 +57,7 @@ cdef class Growing(Model):
         self.credit = 0
 
     cdef bint work(self, Py_ssize_t rows, int trees) noexcept nogil:
-        """Spend the work of looking at this many rows on the tree; whether it is grown.
+        """Grow the tree with a budget of this many rows; return whether it is complete.
 
         A node is looked at as a whole: what that takes beyond the rows given is made up for by later calls.
         """
@@ -69,7 +69,7 @@ cdef class Growing(Model):
         return self.n_pending == 0
 
     cdef void grow_node(self, Pending* p, int trees) noexcept nogil:
-        """Weigh a node and split it if that pays; its children then take its place among the pending."""
+        """Evaluate a node and split it if worthwhile; its children replace it among the pending nodes."""
         cdef int32_t node = p.node, pair
         cdef Py_ssize_t middle, slot
         cdef int32_t* order = self.window.order + p.start
@@ -88,7 +88,7 @@ cdef class Growing(Model):
         slot = best.key >> 1 if best.way & PRESENCE or not best.key & 1 else <Py_ssize_t> best.value
         best.gain *= max(1.0, (p.stop - p.start) / <double> SAMPLE)
         self.importance[slot] += self.importance_of(best.gain) / trees
-        # the left child comes on top: it is grown first
+        # the left child is on top: it is grown first
         p.depth += 1
         p[1] = p[0]
         p[1].node = pair
@@ -98,7 +98,7 @@ cdef class Growing(Model):
         self.n_pending += 2
 
     cdef void abandon(self) noexcept nogil:
-        """Give up the tree that grows."""
+        """Drop the growing tree."""
         if self.root_growing:
             self.nodes.release_tree(self.root_growing)
         self.root_growing = 0
@@ -107,23 +107,23 @@ cdef class Growing(Model):
     # ---------------------------------------------------------------- one split
 
     cdef void add_row(self, double* sums, Row* r) noexcept nogil:
-        """Let a row join sums that splits are judged by."""
+        """Add a row to the sums by which splits are evaluated."""
         pass
 
     cdef void count_row(self, int32_t node, Row* r) noexcept nogil:
-        """Let a row join what a node holds."""
+        """Add a row to a node's statistics."""
         pass
 
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """Set what a node holds, and `total`, by its rows; whether there is anything to split."""
+        """Compute a node's statistics and `total` from its rows; return whether there is anything to split."""
         return False
 
     cdef double importance_of(self, double gain) noexcept nogil:
-        """What a split's gain makes its column worth."""
+        """Convert a split's gain to the importance of its column."""
         return 0.0
 
     cdef bint find_split(self, int32_t* order, Py_ssize_t n, Split* best) noexcept nogil:
-        """The best split on some columns, each drawn from a drawn row; whether there is any."""
+        """Find the best split over columns drawn from random rows; return whether there is any."""
         cdef int32_t[MOST_COLUMNS] tried
         cdef Row* r
         cdef int attempt, i, wanted, count = 0, useful = 0
@@ -155,7 +155,7 @@ cdef class Growing(Model):
         return best.key != 0
 
     cdef int32_t* sample(self, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """SAMPLE of n rows, evenly through their order, and their sums in `total`."""
+        """Pick SAMPLE of n rows, evenly spaced, and sum them in `total`."""
         cdef Py_ssize_t i
         memset(self.total, 0, self.classes * sizeof(double))
         for i in range(SAMPLE):
@@ -164,7 +164,7 @@ cdef class Growing(Model):
         return self.window.spare
 
     cdef void gather(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
-        """Values of the rows under a key, not a number where there is none, in `value`; at most SAMPLE rows."""
+        """Collect the rows' values under a key in `value`, NaN if absent; at most SAMPLE rows."""
         cdef Py_ssize_t i, at
         cdef double* column = self.window.table + (key >> 1) * self.window.room
         cdef Row* r
@@ -178,7 +178,7 @@ cdef class Growing(Model):
             self.value[i] = r.value[at] if at >= 0 else NONE
 
     cdef int draw_cuts(self, Py_ssize_t n, int32_t key) noexcept nogil:
-        """Values of drawn rows, each once, ascending; of numbers the midpoints between them. Returns how many."""
+        """Collect distinct values of random rows, ascending (of numbers, the midpoints); return their number."""
         cdef int i, j, at, m = 0
         cdef double value
         for i in range(self.cuts):
@@ -203,7 +203,7 @@ cdef class Growing(Model):
         return max(0, m - 1)
 
     cdef void count_bins(self, int32_t* order, Py_ssize_t n, int32_t key, int m) noexcept nogil:
-        """Rows and their sums by bin: m + 1 between thresholds, or a level each and one for others; then absent."""
+        """Sum rows by bin: m + 1 between thresholds, or one per level and one for the others; then absent ones."""
         cdef Py_ssize_t i
         cdef int low
         cdef Row* r
@@ -221,7 +221,7 @@ cdef class Growing(Model):
             self.add_row(self.table + low * self.classes, r)
 
     cdef bint try_column(self, int32_t* order, Py_ssize_t n, int32_t key, Split* best) noexcept nogil:
-        """Try the splits on a column, and on its presence; whether any leaves enough rows on both sides."""
+        """Try the splits on a column and on its presence; return whether any leaves enough rows on both sides."""
         cdef int c, j, b, m
         cdef Py_ssize_t left = 0, held
         cdef bint found = False
@@ -254,11 +254,11 @@ cdef class Growing(Model):
         return found
 
     cdef bint try_split(self, Py_ssize_t left, Py_ssize_t n, int m, Split* tried, Split* best) noexcept nogil:
-        """Try one threshold or level, absent values sent left and right; whether either leaves enough rows."""
+        """Try one threshold or level, with absent values left and right; return whether either leaves enough rows."""
         cdef Py_ssize_t absent = self.rows[m + 1]
         cdef bint found
         if absent == 0:
-            # nothing was absent: what will be goes where most rows go
+            # nothing was absent: future absent values follow the majority
             tried.way = 0 if 2 * left >= n else ABSENT_RIGHT
             return self.judge(self.below, NULL, left, n, tried, best)
         tried.way = ABSENT_RIGHT
@@ -276,7 +276,7 @@ cdef class Growing(Model):
         return False
 
     cdef Py_ssize_t part(self, int32_t* order, Py_ssize_t n, Split* split) noexcept nogil:
-        """Put the rows that go left before those that go right, each in their order; returns how many go left."""
+        """Partition the rows stably into those that go left and right; return the number on the left."""
         cdef Py_ssize_t i, left = 0, right = 0
         cdef bint tabled = not split.key & 1 and (split.key >> 1) < self.window.tabled
         cdef double* column = self.window.table + (split.key >> 1) * self.window.room
@@ -294,7 +294,7 @@ cdef class Growing(Model):
     # ---------------------------------------------------------------- files
 
     def dump_growth(self):
-        """The tree that grows: its counters, its pending nodes and the order of its rows."""
+        """Return the growing tree: its counters, pending nodes and row order."""
         cdef Py_ssize_t i
         length = self.length_growing if self.root_growing else 0
         counters = [self.root_growing, length, self.end, self.begun, self.draws, self.credit]
@@ -305,7 +305,7 @@ cdef class Growing(Model):
                 "growth.order": np.array([self.window.order[i] for i in range(length)], dtype=np.int32)}
 
     def fill_growth(self, dict arrays):
-        """Take what dump_growth() gave, checked, after the window and before the nodes."""
+        """Restore the checked result of dump_growth(), after the window and before the nodes."""
         cdef Py_ssize_t i
         counters = checked_array(arrays, "growth.counters", "i", (6,), -(1 << 53), 1 << 53).tolist()
         held = min(self.window.taken, self.window.most)
@@ -329,7 +329,7 @@ cdef class Growing(Model):
             self.pending[i].start, self.pending[i].stop = start, stop
 
     def check_pending(self):
-        """Refuse pending nodes that are not, each once, leaves of the tree that grows."""
+        """Reject pending nodes that are not, each exactly once, leaves of the growing tree."""
         cdef Py_ssize_t i
         pending = [self.pending[i].node for i in range(self.n_pending)]
         leaves = self.nodes.leaves_of(self.root_growing) if self.root_growing else []

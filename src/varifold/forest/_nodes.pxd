@@ -7,7 +7,7 @@ from varifold.forest._window cimport Row
 
 cdef class Nodes:
     cdef State arrays
-    cdef int32_t* key          # of the column asked about (see Row); 0: a leaf, or the column is no more
+    cdef int32_t* key          # of the column tested (see Row); 0: a leaf, or the column was evicted
     cdef double* value         # threshold: a number up to it goes left; or the slot of the level that goes left
     cdef uint8_t* way          # see Way
     cdef int32_t* left         # left child, the right one comes next; 0: a leaf. Of a free pair: the next free pair

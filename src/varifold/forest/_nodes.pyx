@@ -1,4 +1,4 @@
-"""Nodes of all trees of a forest, in one pool: children come in pairs, and pairs given back are used again."""
+"""A pool of nodes for all trees of a forest: children are allocated in pairs, and freed pairs are reused."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from varifold._engine.state import checked_array, per_slot, per_slot_and_class
 
 
 cdef class Nodes:
-    """A pool of nodes; reserve_pairs() takes the memory that take_pair() hands out.
+    """A pool of nodes; reserve_pairs() allocates the memory that take_pair() hands out.
 
     `least` is the smallest number that a node's counts may hold in files.
     """
@@ -27,18 +27,18 @@ cdef class Nodes:
         self.arrays.reserve_slots(self.used)
 
     cdef int reserve_pairs(self, Py_ssize_t pairs) except -1:
-        """Room for this many pairs beyond those in use."""
+        """Reserve memory for this many pairs beyond those in use."""
         cdef Py_ssize_t needed = self.used + 2 * max(0, pairs - self.n_free)
         if needed > self.arrays.slots:
             self.arrays.reserve_slots(max(needed, self.arrays.slots + self.arrays.slots // 4))
         return 0
 
     cdef Py_ssize_t room_left(self) noexcept nogil:
-        """Pairs that can be taken now."""
+        """Return the number of pairs available now."""
         return self.n_free + (self.arrays.slots - self.used) // 2
 
     cdef int32_t take_pair(self) noexcept nogil:
-        """Two leaves without counts, 0 when there is no room: the first one's number."""
+        """Allocate two leaves without counts; return the first one's number, or 0 if the pool is exhausted."""
         cdef int32_t pair = self.free_pair
         if pair:
             self.free_pair = self.left[pair]
@@ -51,7 +51,7 @@ cdef class Nodes:
         return <int32_t> (self.used - 2)
 
     cdef void release_pair(self, int32_t pair) noexcept nogil:
-        """Give a pair of nodes back."""
+        """Free a pair of nodes."""
         memset(self.key + pair, 0, 2 * sizeof(int32_t))
         memset(self.value + pair, 0, 2 * sizeof(double))
         memset(self.way + pair, 0, 2 * sizeof(uint8_t))
@@ -62,7 +62,7 @@ cdef class Nodes:
         self.n_free += 1
 
     cdef void release_tree(self, int32_t root) noexcept nogil:
-        """Give back all nodes of a tree: a list of pairs to visit is chained through the right nodes' values."""
+        """Free all nodes of a tree; the list of pairs to visit is chained through the right nodes' values."""
         cdef int32_t pair, child, pending = root
         self.value[root + 1] = 0.0
         while pending:
@@ -70,17 +70,17 @@ cdef class Nodes:
             pending = <int32_t> self.value[pair + 1]
             for child in range(pair, pair + 2):
                 if self.left[child]:
-                    # the right node's own split is read before its value becomes the chain
+                    # read the right node's split before its value becomes the link
                     self.value[self.left[child] + 1] = pending
                     pending = self.left[child]
             self.release_pair(pair)
 
     cdef double* counts_of(self, int32_t node) noexcept nogil:
-        """Weight by class at a node."""
+        """Return the weight by class at a node."""
         return self.counts + <Py_ssize_t> node * self.arrays.classes
 
     def check_trees(self, roots):
-        """Refuse nodes that are not, each once, in a tree or free."""
+        """Reject nodes that do not occur exactly once, in a tree or in the free list."""
         left = [self.left[i] for i in range(self.used)]
         seen = set()
         pending = [int(root) for root in roots]
@@ -100,7 +100,7 @@ cdef class Nodes:
             raise ValueError(f"{self.used // 2 - 1 - len(seen)} pairs of nodes are in no tree")
 
     def leaves_of(self, int32_t root):
-        """The leaves of a tree whose nodes were checked."""
+        """Return the leaves of a tree whose nodes were checked."""
         found = []
         pending = [root]
         while pending:
@@ -114,12 +114,12 @@ cdef class Nodes:
         return found
 
     def dump(self, Py_ssize_t classes):
-        """The nodes in use, and the list of free ones."""
+        """Return the nodes in use and the free list."""
         return {**self.arrays.dump(self.used, classes),
                 "node.free": np.array([self.free_pair, self.n_free], dtype=np.int64)}
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes, roots):
-        """Take what dump() gave, checked."""
+        """Restore the checked result of dump()."""
         self.used = len(checked_array(arrays, "node.key", "i", (None,), 0, 2 * capacity - 1))
         free_pair, n_free = checked_array(arrays, "node.free", "i", (2,), 0, max(self.used, 1)).tolist()
         if self.used < 2 or self.used % 2:
@@ -130,5 +130,5 @@ cdef class Nodes:
         self.check_trees(roots)
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the number of bytes held."""
         return self.arrays.nbytes()

@@ -1,4 +1,4 @@
-"""ORF3V: the weighted vote of the forests present, and what each of them has been worth."""
+"""ORF3V: the weighted vote of the present forests and the record of their accuracy."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from varifold._engine.state import per_class
 
 
 cdef class ORF3VModel(Stumps):
-    """Forests that vote, are judged by their votes, and are given up when their features vanish."""
+    """Combine forests by vote, weight them by accuracy and prune those of vanished features."""
 
     def __cinit__(self, int stumps, int candidates, int grace, int64_t r, double growth, double alpha,
                   int64_t window, double delta, str prune, str replace, str thresholds, double compression,
@@ -59,7 +59,7 @@ cdef class ORF3VModel(Stumps):
 
     def __dealloc__(self):
         free(self.sorted_points)
-        self.paired = False    # the pairs are gone when the states are cleared
+        self.paired = False    # the pairs are freed before the states are cleared
 
     cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil:
         if self.paired and resize(<void**> &self.sorted_points, (room + 1) * wide * sizeof(Point)) < 0:
@@ -79,7 +79,7 @@ cdef class ORF3VModel(Stumps):
     # ---------------------------------------------------------------- the vote
 
     cdef double* voting_row(self, View* v, Py_ssize_t i, FeatureState** owner) noexcept nogil:
-        """The row that answers entry i, NULL when it has no forest yet; its state goes to `owner`."""
+        """Return the row that votes for entry i, NULL without a forest; store its state in `owner`."""
         cdef int32_t s = v.slot[i]
         cdef FeatureState* state = &self.states[s]
         cdef int low = 0, high = self.stumps, middle
@@ -102,7 +102,7 @@ cdef class ORF3VModel(Stumps):
         return edge + 2 * self.stumps + low * (1 + self.wide)
 
     cdef bint sum_votes(self, View* v, double* out) noexcept nogil:
-        """Sum of weighted votes by class; whether there was any."""
+        """Sum the weighted votes by class; return whether there was any."""
         cdef Py_ssize_t i
         cdef int c
         cdef bint voted = False
@@ -161,7 +161,7 @@ cdef class ORF3VModel(Stumps):
             self.share_pair_votes(v, label, out)
 
     cdef void share_pair_votes(self, View* v, int label, double* out) noexcept nogil:
-        """A pair's vote goes half to each of its features."""
+        """Split the vote of a pair evenly between its features."""
         cdef int p
         cdef double half
         self.pairs.look_up(v, self.classes, self.mass, self.total, False)
@@ -205,7 +205,7 @@ cdef class ORF3VModel(Stumps):
             self.try_pair(v, t)
 
     cdef void renew_grids(self) noexcept nogil:
-        """Move the edges of the pairs that are due to where the quantiles are by now."""
+        """Move the edges of the pairs that are due to the current quantiles."""
         cdef int p, k
         cdef double edge[2][BINS - 1]
         cdef double share[2][CELLS]
@@ -233,7 +233,7 @@ cdef class ORF3VModel(Stumps):
                 pair.edge[1][k] = edge[1][k]
 
     cdef void shares_up_to(self, int32_t s, double* edge, double* out) noexcept nogil:
-        """Share of a number's values up to each edge; its digests were just added up."""
+        """Compute the share of a number's values up to each edge; its digests were flushed and summed before."""
         cdef FeatureState* state = &self.states[s]
         cdef double total = 0.0
         cdef int c, k
@@ -246,7 +246,7 @@ cdef class ORF3VModel(Stumps):
             out[k] /= total
 
     cdef void try_pair(self, View* v, int64_t t) noexcept nogil:
-        """Put two features of the instance on trial, if a place is free: any two, or in turn two of high credit."""
+        """Put two features of the instance on trial if a place is free; every other time prefer high credit."""
         cdef int p = self.pairs.vacancy(), drawn
         cdef Py_ssize_t i, j
         cdef Pair* pair
@@ -269,7 +269,7 @@ cdef class ORF3VModel(Stumps):
             pair.certainty = 1.0
 
     cdef Py_ssize_t drawn(self, View* v, int64_t t, int first, int times) noexcept nogil:
-        """The entry of most credit among `times` random ones of the instance."""
+        """Return the entry with the highest credit among `times` random ones of the instance."""
         cdef Py_ssize_t i, best = 0
         cdef int k
         for k in range(times):
@@ -279,16 +279,16 @@ cdef class ORF3VModel(Stumps):
         return best
 
     cdef bint settled(self, int32_t s) noexcept nogil:
-        """Whether a slot is a number's that is known well enough to be half of a pair."""
+        """Return whether the slot is numeric and has enough values to be part of a pair."""
         return self.space.kind[s] & NUMERIC and self.states[s].forest != NULL and self.states[s].numbers >= SETTLED
 
     cdef bint edges_of(self, int32_t s, double* edge) noexcept nogil:
-        """Where a number's bins end now. False: all its values are equal."""
+        """Compute the current bin edges of a number; return False if all its values are equal."""
         self.add_up(&self.states[s])
         return quantile_edges(self.states[s].digest, self.classes, self.sorted_points, edge)
 
     cdef void judge(self, View* v, int y, double w) noexcept nogil:
-        """Eq. 8: a forest's weight follows how often its own vote is right. The temperature follows the log loss.
+        """Update forest weights by the accuracy of their own votes (eq. 8), and the temperature by the log loss.
 
         The information of a vote about the label is kept beside it, since the weight alone does not separate good
         forests from bad ones: where classes are not balanced most of them favour the largest class, and are right as often as it is.
@@ -316,13 +316,13 @@ cdef class ORF3VModel(Stumps):
             self.learn_factors(y, w)
 
     cdef double information(self, double* row, int y) noexcept nogil:
-        """log P_i(y) / prior(y): information of a forest's vote about the label beyond the class prior."""
+        """Return log P_i(y) / prior(y): the information of a forest's vote about the label beyond the class prior."""
         if not self.paper_vote:
             return row[1 + y]
         return log(row[1 + y] * self.total / self.mass[y]) if row[1 + y] > 0.0 else 0.0
 
     cdef void learn_factors(self, int y, double w) noexcept nogil:
-        """One Newton step of the log loss in the factor on the evidence, and in those on the votes of pairs."""
+        """Take one Newton step of the log loss in the factor on the evidence and in those on the pairs' votes."""
         cdef int c
         cdef double top = -1e300, sum = 0.0, first = 0.0, second = 0.0
         for c in range(self.classes):
@@ -348,12 +348,12 @@ cdef class ORF3VModel(Stumps):
     # ---------------------------------------------------------------- looking inside
 
     def check_slot(self, Py_ssize_t slot):
-        """Refuse a slot that there is not."""
+        """Raise an error for an invalid slot."""
         if not 0 <= slot < self.space.size:
             raise IndexError(f"no feature has the slot {slot}; there are {self.space.size}")
 
     def role(self, Py_ssize_t slot):
-        """'forest' or 'level' when the slot votes, 'waiting' before."""
+        """Return 'forest' or 'level' if the slot votes, otherwise 'waiting'."""
         self.check_slot(slot)
         cdef FeatureState* state = &self.states[slot]
         if state.level != NULL:
@@ -363,23 +363,23 @@ cdef class ORF3VModel(Stumps):
         return "waiting"
 
     def feature_weights(self):
-        """Weight by slot of every feature that votes: numbers by their own slot, levels by their column's."""
+        """Return the weight of every voting feature by slot: numbers by their own slot, levels by their column's."""
         cdef Py_ssize_t u
         return {u: self.states[u].weight for u in range(1, self.capacity)
                 if self.states[u].forest != NULL or self.states[u].texts >= self.grace}
 
     def feature_information(self):
-        """By slot of every feature that votes: mean of log2 P(y) / prior(y) over its votes, recent ones counting more."""
+        """Return the mean of log2 P(y) / prior(y) over each feature's votes by slot, weighted towards recent votes."""
         cdef Py_ssize_t u
         return {u: self.states[u].credit / self.states[u].credit_weight / log(2.0) if self.states[u].credit_weight > 0.0 else 0.0
                 for u in self.feature_weights()}
 
     def pair_information(self):
-        """By slots of every pair that votes: mean of log2 P(y) with its vote / P(y) without, recent ones counting more."""
+        """Return the mean of log2 P(y) with / without the vote of each voting pair, weighted towards recent ones."""
         return {both: gain / log(2.0) for both, gain in self.pairs.voting().items()} if self.paired else {}
 
-    def portrait(self, Py_ssize_t slot):
-        """(thresholds, by class the digest's values, weights and whether they are points) of a number's slot."""
+    def feature_distribution(self, Py_ssize_t slot):
+        """Return (thresholds; by class: digest values, weights, whether they are points) of a numeric slot."""
         self.check_slot(slot)
         cdef FeatureState* state = &self.states[slot]
         cdef int c, j

@@ -7,7 +7,7 @@ cdef enum:
     BINS = 4                           # of a feature, by quantiles
     CELLS = 16
     ROWS = 25                          # cells, then bins of the first and of the second feature, then all
-    TRIAL = 100                        # sights of a pair on trial
+    TRIAL = 100                        # occurrences of a pair on trial
     SETTLED = 30                       # values of a feature before it may be in a pair
 
 # Two features whose values are counted together, by class, over a grid. a = 0: an empty place.

@@ -1,4 +1,4 @@
-"""Pairs of features that together say more of the label than each alone: found by trial, counted over a small grid."""
+"""Pairs of features that are informative only together: found by trial, counted over a small grid."""
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from varifold.forest._tdigest cimport Digest, Point
 from varifold._engine.state import checked_array
 
 cdef double START = 0.5
-cdef double TIE = 1e-12    # differences below it are rounding
-cdef double SHRINK = 8.0   # observations' worth of naive Bayes in every cell
+cdef double TIE = 1e-12    # smaller differences are rounding errors
+cdef double SHRINK = 8.0   # weight of naive Bayes in every cell, in observations
 
 
 cdef int by_value(const void* a, const void* b) noexcept nogil:
-    """Order of points for qsort: by value, then by weight."""
+    """Compare points for qsort: by value, then by weight."""
     cdef const Point* p = <const Point*> a
     cdef const Point* q = <const Point*> b
     if p.at != q.at:
@@ -29,7 +29,7 @@ cdef int by_value(const void* a, const void* b) noexcept nogil:
 
 
 cdef bint quantile_edges(Digest* digest, int classes, Point* point, double* edge) noexcept nogil:
-    """Where the bins of a feature end, from flushed digests, whose points fit into `point`. False: all values are equal."""
+    """Compute bin edges from flushed digests, whose points fit into `point`; return False if all values are equal."""
     cdef Py_ssize_t n = 0, i
     cdef int c, k
     cdef double total = 0.0, upto
@@ -47,7 +47,7 @@ cdef bint quantile_edges(Digest* digest, int classes, Point* point, double* edge
             i += 1
             upto += point[i].mass
         edge[k] = point[i].at
-        if n and edge[k] >= point[n - 1].at:    # most values are the largest: it gets the last bin to itself
+        if n and edge[k] >= point[n - 1].at:    # the largest value is the majority: give it the last bin
             c = <int> n - 1
             while c > 0 and point[c].at >= point[n - 1].at:
                 c -= 1
@@ -56,7 +56,7 @@ cdef bint quantile_edges(Digest* digest, int classes, Point* point, double* edge
 
 
 cdef inline int bin_of(double* edge, double x) noexcept nogil:
-    """The bin that a value falls into."""
+    """Return the bin of a value."""
     cdef int k, found = 0
     for k in range(BINS - 1):
         found += x > edge[k]
@@ -65,7 +65,7 @@ cdef inline int bin_of(double* edge, double x) noexcept nogil:
 
 cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, double* new_upto,
                          double* share) noexcept nogil:
-    """share[i * BINS + j]: how much of old bin i lies in new bin j, given the share of values up to each edge."""
+    """Compute share[i * BINS + j], the part of old bin i in new bin j, given the share of values up to each edge."""
     cdef int i, j
     cdef double low, high, from_, to
     for i in range(BINS):
@@ -80,7 +80,7 @@ cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, d
 
 
 cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil:
-    """Where a slot stands in the view, -1 when it does not."""
+    """Return the position of a slot in the view, -1 if it is absent."""
     cdef Py_ssize_t low = 0, high = v.n, middle
     while low < high:
         middle = (low + high) >> 1
@@ -92,7 +92,7 @@ cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil:
 
 
 cdef class Pairs:
-    """Pair p votes if p < limit, and is on trial otherwise."""
+    """Hold the pairs: pair p votes if p < limit, and is on trial otherwise."""
 
     def __cinit__(self, int limit, double alpha):
         self.limit = limit
@@ -112,10 +112,10 @@ cdef class Pairs:
         free(self.moved)
 
     cdef int widen(self, int wide) except -1:
-        """Room for this many classes; all or nothing."""
+        """Reserve memory for this many classes; on failure nothing changes."""
         cdef Py_ssize_t n = 2 * self.limit, k
         cdef double* new[5]
-        cdef Py_ssize_t* size = [n * ROWS, n, 1, 1, ROWS]    # of count, lift, sum, naive, moved
+        cdef Py_ssize_t* size = [n * ROWS, n, 1, 1, ROWS]    # for count, lift, sum, naive, moved
         if wide <= self.wide:
             return 0
         for k in range(5):
@@ -138,7 +138,7 @@ cdef class Pairs:
     # ---------------------------------------------------------------- the vote
 
     cdef bint look_up(self, View* v, int classes, double* mass, double total, bint trials) noexcept nogil:
-        """Find the cells that an instance falls into, what they say, and the sum of the votes; whether there is any."""
+        """Look up the cells of an instance, their votes and the sum of the votes; return whether there is any."""
         cdef int p, c, any_vote = 0
         cdef Py_ssize_t i, j
         memset(self.sum, 0, classes * sizeof(double))
@@ -159,7 +159,7 @@ cdef class Pairs:
         return any_vote
 
     cdef void lift_of(self, int p, int classes, double* mass, double total) noexcept nogil:
-        """log P(c | cell) / Q(c), where Q is what its two bins say by naive Bayes, to which P is shrunk."""
+        """Compute log P(c | cell) / Q(c), where Q is naive Bayes over the two bins and P is shrunk towards Q."""
         cdef double* first = self.count + <Py_ssize_t> p * ROWS * self.wide
         cdef double* cell = first + self.cell[p] * self.wide
         cdef double* a = first + (CELLS + self.cell[p] // BINS) * self.wide
@@ -188,9 +188,9 @@ cdef class Pairs:
     # ---------------------------------------------------------------- learning
 
     cdef void judge(self, int classes, double* prob, int y, double w, bint tempered) noexcept nogil:
-        """What each vote won, or would have won, over the answer without it; then a Newton step of its factor.
+        """Credit each vote with its gain over the prediction without it, then take a Newton step of its factor.
 
-        `prob` is the answer with all votes of the instance looked up last, 0 for a class never learned.
+        `prob` is the prediction with all votes of the instance, 0 for a class never learned.
         """
         cdef int p, c
         cdef double a = self.alpha * w, sign, rest, gain, first, second
@@ -218,7 +218,7 @@ cdef class Pairs:
                 pair.factor = min(max(pair.factor + w * (lift[y] - first) / pair.certainty, 0.0), 1.0)
 
     cdef void absorb(self, int y, double w) noexcept nogil:
-        """Count the label in the cells that the instance fell into; edges are due after 1, 2, 4, ... trials' sights."""
+        """Count the label in the instance's cells; edges are due after 1, 2, 4, ... times the trial's occurrences."""
         cdef int p
         cdef int64_t trials
         cdef double* first
@@ -237,7 +237,7 @@ cdef class Pairs:
     # ---------------------------------------------------------------- coming and going
 
     cdef double worth(self, int p) noexcept nogil:
-        """Mean gain of a vote minus its standard error; 0 without votes."""
+        """Return the mean gain of a vote minus its standard error; 0 without votes."""
         cdef Pair* pair = &self.pair[p]
         cdef double mean, rounds
         if pair.credit_weight == 0.0:
@@ -247,7 +247,7 @@ cdef class Pairs:
         return mean - sqrt(max(pair.square / pair.credit_weight - mean * mean, 0.0) / rounds)
 
     cdef void decide(self) noexcept nogil:
-        """A pair whose trial is over replaces the worst voting pair if it is better, else it is dropped.
+        """Replace the worst voting pair by a better pair whose trial is over; otherwise drop the latter.
 
         Voting pairs that have cost log likelihood are dropped, and trials that have at half time.
         """
@@ -276,21 +276,21 @@ cdef class Pairs:
                ROWS * self.wide * sizeof(double))
 
     cdef void clear(self, int p) noexcept nogil:
-        """Make a place empty."""
+        """Clear a place."""
         memset(&self.pair[p], 0, sizeof(Pair))
         self.cell[p] = -1
         if self.wide:
             memset(self.count + <Py_ssize_t> p * ROWS * self.wide, 0, ROWS * self.wide * sizeof(double))
 
     cdef void leave(self, int32_t slot) noexcept nogil:
-        """Drop the pairs of a feature that has vanished."""
+        """Drop the pairs of a vanished feature."""
         cdef int p
         for p in range(2 * self.limit):
             if self.pair[p].a == slot or self.pair[p].b == slot:
                 self.clear(p)
 
     cdef void share_out(self, int p, double* share_a, double* share_b) noexcept nogil:
-        """Lay the counts out for new edges: as much of a bin's as lies there now."""
+        """Redistribute the counts to new edges in proportion to the overlap of the bins."""
         cdef double* old = self.count + <Py_ssize_t> p * ROWS * self.wide
         cdef int i, j, k, m, c, wide = self.wide
         cdef double part
@@ -308,7 +308,7 @@ cdef class Pairs:
         memcpy(old, self.moved, (ROWS - 1) * wide * sizeof(double))
 
     cdef int vacancy(self) noexcept nogil:
-        """A place for a trial, -1 when all are taken."""
+        """Return a free place for a trial, -1 if there is none."""
         cdef int p
         for p in range(self.limit, 2 * self.limit):
             if self.pair[p].a == 0:
@@ -316,7 +316,7 @@ cdef class Pairs:
         return -1
 
     cdef bint known(self, int32_t a, int32_t b) noexcept nogil:
-        """Whether the two features vote or are on trial as a pair."""
+        """Return whether the two features vote or are on trial as a pair."""
         cdef int p
         for p in range(2 * self.limit):
             if self.pair[p].a == a and self.pair[p].b == b:
@@ -326,13 +326,13 @@ cdef class Pairs:
     # ---------------------------------------------------------------- keeping
 
     def voting(self):
-        """Slots of every pair that votes and the mean gain of its vote, in nats."""
+        """Return the slots of every voting pair and the mean gain of its vote, in nats."""
         cdef int p
         return {(self.pair[p].a, self.pair[p].b): self.pair[p].credit / self.pair[p].credit_weight
                 for p in range(self.limit) if self.pair[p].a}
 
     def dump(self, int classes):
-        """The state as a dict of arrays, the counts laid out as forests are."""
+        """Return the state as a dict of arrays, with the counts in the layout of the forests."""
         cdef int p, k, wide = canonical_width(classes)
         table = np.zeros((2 * self.limit, 3), dtype=np.int64)
         real = np.zeros((2 * self.limit, 5 + 2 * (BINS - 1)))
@@ -351,7 +351,7 @@ cdef class Pairs:
         return {"pairs": table, "pair_numbers": real, "pair_counts": count}
 
     def fill(self, dict arrays, int wide, numeric):
-        """Take what dump() gave for `wide` classes; `numeric` says whether a slot is a number's that has a forest."""
+        """Restore the result of dump() for `wide` classes; `numeric` tells whether a slot is numeric with a forest."""
         cdef int p, k
         cdef const double[:, :, ::1] counts
         table = checked_array(arrays, "pairs", "i", (2 * self.limit, 3), 0, 1 << 53)
@@ -375,6 +375,6 @@ cdef class Pairs:
                 memcpy(self.count + (p * ROWS + k) * self.wide, &counts[p, k, 0], wide * sizeof(double))
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the number of bytes held."""
         return (2 * self.limit * (sizeof(Pair) + sizeof(int) + (ROWS + 1) * self.wide * sizeof(double))
                 + (ROWS + 2) * self.wide * sizeof(double))

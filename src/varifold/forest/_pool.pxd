@@ -1,4 +1,4 @@
-"""Zeroed blocks of one size, taken before they are needed, so that learning cannot run out of memory."""
+"""Zeroed blocks of one size, allocated in advance, so that learning cannot run out of memory."""
 
 from libc.stdlib cimport free
 
@@ -6,7 +6,7 @@ from varifold._numeric.memory cimport allocate, out_of_memory, resize
 
 cdef struct Pool:
     size_t size          # bytes per block
-    Py_ssize_t n, room   # blocks held, and pointers there is room for
+    Py_ssize_t n, room   # blocks held, and capacity for pointers
     void** block
 
 
@@ -25,13 +25,13 @@ cdef inline int pool_reserve(Pool* p, Py_ssize_t count) except -1 nogil:
 
 
 cdef inline void* pool_take(Pool* p) noexcept nogil:
-    """One of the blocks that pool_reserve() made sure of; it is released with free()."""
+    """Return one of the blocks that pool_reserve() allocated; the caller frees it."""
     p.n -= 1
     return p.block[p.n]
 
 
 cdef inline void pool_empty(Pool* p, size_t size) noexcept nogil:
-    """Free the blocks; those to come have this size."""
+    """Free the blocks; later ones have this size."""
     while p.n:
         p.n -= 1
         free(p.block[p.n])

@@ -1,4 +1,4 @@
-"""The best split of each column over a window of instances, searched once per instance at the most."""
+"""The best split of each column over a window of instances, searched at most once per instance."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport qsort
@@ -9,7 +9,7 @@ from varifold.forest._window cimport Row, Window, place
 
 from varifold._engine.state import fixed, per_class, per_slot, per_slot_and_class
 
-cdef double TIE = 1e-9   # gains that differ by less are equal, so that rounding decides nothing
+cdef double TIE = 1e-9   # smaller differences of gains count as ties, so that rounding decides nothing
 
 
 cdef int by_value(const void* a, const void* b) noexcept nogil:
@@ -18,7 +18,7 @@ cdef int by_value(const void* a, const void* b) noexcept nogil:
 
 
 cdef class SplitSearch:
-    """Splits of the window's columns; a key is a column's numbers or its strings, as in `Row`."""
+    """Search splits of the window's columns; a key is a column's numbers or its strings, as in `Row`."""
 
     def __cinit__(self, Window window):
         self.window = window
@@ -47,20 +47,20 @@ cdef class SplitSearch:
             self.held[r.key[i]] += by
 
     cdef void put(self, Row* r) noexcept nogil:
-        """Put a row into the window; its reserve() made room."""
+        """Add a row to the window, which reserved memory for it."""
         if self.window.taken >= self.window.most:
             self.count_row(&self.window.row[self.window.taken % self.window.most], -1)
         self.window.put(r)
         self.count_row(r, 1)
 
     def recount(self):
-        """Count the rows of a window that was just filled."""
+        """Count the rows of a window that was just restored."""
         cdef Py_ssize_t i
         for i in range(min(self.window.taken, <int64_t> self.window.most)):
             self.count_row(&self.window.row[i], 1)
 
     cdef Py_ssize_t list_alive(self, Py_ssize_t slots) noexcept nogil:
-        """The keys that rows have, ascending, in `alive`; how many."""
+        """List the keys that occur in rows, ascending, in `alive`; return their number."""
         cdef Py_ssize_t n = 0
         cdef int32_t key
         for key in range(2, <int32_t> (2 * slots)):
@@ -72,11 +72,11 @@ cdef class SplitSearch:
     # ---------------------------------------------------------------- searching
 
     cdef double* side_of(self, int32_t key, int c) noexcept nogil:
-        """Shares of class c on the two sides of a key's best split."""
+        """Return the shares of class c on the two sides of a key's best split."""
         return self.sides + (<Py_ssize_t> (key >> 1) * self.arrays.classes + c) * 4 + 2 * (key & 1)
 
     cdef Split* search(self, int32_t key, int classes) noexcept nogil:
-        """The best split of a key that rows have. Where all of them go left, the right side has the same shares."""
+        """Return the best split of a key. If all rows go left, the right side has the same shares."""
         cdef Split* found = &self.best[key]
         cdef Py_ssize_t n, at
         cdef double middle
@@ -89,13 +89,13 @@ cdef class SplitSearch:
         found.value = self.point[at].value
         if not key & 1 and at + 1 < n:
             middle = 0.5 * (found.value + self.point[at + 1].value)
-            if middle < self.point[at + 1].value:    # between two neighbouring doubles there is none
+            if middle < self.point[at + 1].value:    # two neighbouring doubles have no midpoint
                 found.value = middle
         self.share(key, n, at, classes)
         return found
 
     cdef Py_ssize_t gather(self, int32_t key) noexcept nogil:
-        """The values under a key, in `point`; how many."""
+        """Collect the values under a key in `point`; return their number."""
         cdef Py_ssize_t t, i, n = 0, rows = <Py_ssize_t> min(self.window.taken, <int64_t> self.window.most)
         cdef Row* r
         for t in range(rows):
@@ -109,7 +109,7 @@ cdef class SplitSearch:
         return n
 
     cdef Py_ssize_t best_cut(self, int32_t key, Py_ssize_t n, int classes, double* gain) noexcept nogil:
-        """The last of the sorted points that lies left (of a level: the last with it); n - 1 if no split helps.
+        """Return the last sorted point on the left (of a level: the last with it); n - 1 if no split helps.
 
         With weights l by class on the left and r on the right, and L, R their sums, impurity decreases by
         sum of l^2 / L + sum of r^2 / R - sum of (l + r)^2 / (L + R).
@@ -128,7 +128,7 @@ cdef class SplitSearch:
         gain[0] = 0.0
         for i in range(n):
             if key & 1 and i and self.point[i].value != self.point[i - 1].value:
-                for c in range(classes):    # the level before goes back to the right
+                for c in range(classes):    # move the previous level back to the right
                     self.right[c] += self.left[c]
                     self.left[c] = 0.0
                 left = left2 = 0.0
@@ -143,9 +143,9 @@ cdef class SplitSearch:
             if i + 1 < n and self.point[i + 1].value == self.point[i].value:
                 continue
             if total <= left or (key & 1 and self.point[i].value == 0.0):
-                continue    # nothing on the right, or a level that was evicted
+                continue    # empty right side, or an evicted level
             rest = total - left
-            # rounding of very unequal weights can leave more than there is
+            # rounding of very unequal weights can exceed the total
             own = left2 / left + min(max(right2, 0.0), rest * rest) / rest - squares / total
             if own > gain[0] + TIE * total:
                 gain[0] = own
@@ -153,7 +153,7 @@ cdef class SplitSearch:
         return at
 
     cdef void share(self, int32_t key, Py_ssize_t n, Py_ssize_t at, int classes) noexcept nogil:
-        """Shares of the classes on the two sides of the split after point `at`."""
+        """Compute the shares of the classes on the two sides of the split after point `at`."""
         cdef Py_ssize_t i
         cdef int c
         cdef double left = 0.0, right = 0.0
@@ -171,5 +171,5 @@ cdef class SplitSearch:
             self.side_of(key, c)[1] = self.right[c] / right if right > 0.0 else self.left[c] / left
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the number of bytes held."""
         return self.arrays.nbytes()

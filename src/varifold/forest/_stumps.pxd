@@ -26,7 +26,7 @@ cdef class Stumps(SavedFeatureStates):
     cdef double best_edge(self, int32_t u, int64_t t) noexcept nogil
     cdef void insert_edge(self, FeatureState* state, int held, double edge) noexcept nogil
     cdef void drop_edge(self, int32_t u, int64_t t) noexcept nogil
-    cdef void answer_rows(self, FeatureState* state) noexcept nogil
+    cdef void fill_rows(self, FeatureState* state) noexcept nogil
     cdef void fill_row(self, double* row, double* share) noexcept nogil
 
 cdef double TIE                        # differences below it are rounding

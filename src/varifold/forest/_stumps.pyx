@@ -1,4 +1,4 @@
-"""The forests of ORF3V: stumps on single features, read off class-wise t-digests and renewed as those grow."""
+"""The forests of ORF3V: stumps per feature, computed from class-wise t-digests and updated as those grow."""
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -18,12 +18,12 @@ cdef double TIE = 1e-12
 
 
 cdef inline double chance(uint64_t seed, int64_t step, int64_t slot, int64_t k) noexcept nogil:
-    """A number in [0, 1) that depends on its four arguments alone."""
+    """Return a number in [0, 1) that depends on the four arguments only."""
     return unit_interval(mix(draw(seed, <uint64_t> step, <uint64_t> slot) ^ <uint64_t> k))
 
 
 cdef class Stumps(SavedFeatureStates):
-    """A row is a forest's answer between two edges: the class it favours, then a vote for every class."""
+    """Maintain stumps. A row is a forest's vote between two edges: its favoured class, then a vote for every class."""
 
     def __dealloc__(self):
         free(self.sums)
@@ -31,7 +31,7 @@ cdef class Stumps(SavedFeatureStates):
     # ---------------------------------------------------------------- memory
 
     cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil:
-        """Scratch for digests of up to `room` points in each of `wide` classes."""
+        """Reserve scratch memory for digests of up to `room` points in each of `wide` classes."""
         if resize(<void**> &self.sums, (room + 1) * wide * sizeof(double)) < 0:
             return out_of_memory()
         return 0
@@ -69,7 +69,7 @@ cdef class Stumps(SavedFeatureStates):
         self.fill_row(level + self.wide, self.mix)
 
     cdef void learn_number(self, int32_t u, double x, int y, double w, int64_t t) noexcept nogil:
-        """Add a value to the digest of its class; the forest is made after `grace` values and renewed now and then."""
+        """Add a value to the digest of its class; build the forest after `grace` values, update it when due."""
         cdef FeatureState* state = &self.states[u]
         self.see(u, t)
         if state.digest == NULL:
@@ -88,7 +88,7 @@ cdef class Stumps(SavedFeatureStates):
     # ---------------------------------------------------------------- the forest
 
     cdef void renew(self, int32_t u, int64_t t) noexcept nogil:
-        """A new forest, or one stump replaced; every side distribution is read off the digests again."""
+        """Build a forest, or replace one stump; recompute the distribution of every side from the digests."""
         cdef FeatureState* state = &self.states[u]
         cdef int j, J = self.stumps
         self.add_up(state)
@@ -99,18 +99,18 @@ cdef class Stumps(SavedFeatureStates):
         else:
             self.drop_edge(u, t)
             self.insert_edge(state, J - 1, self.best_edge(u, t))
-        self.answer_rows(state)
+        self.fill_rows(state)
         state.refreshed = state.numbers
 
     cdef void add_up(self, FeatureState* state) noexcept nogil:
-        """Flush the feature's digests and add up the weights of their centroids."""
+        """Flush the feature's digests and sum the weights of their centroids."""
         cdef int c
         for c in range(self.classes):
             digest_flush(&state.digest[c], self.compression)
             digest_sums(&state.digest[c], self.sums + c * self.sums_room)
 
     cdef double candidate(self, FeatureState* state, double u) noexcept nogil:
-        """A threshold from a number in [0, 1): of the range, or of the values seen whatever their class."""
+        """Map a number in [0, 1) to a threshold: within the range, or a quantile over all classes."""
         cdef int c
         cdef double lo = 1e300, hi = -1e300, sum = 0.0
         cdef Digest* d
@@ -131,7 +131,7 @@ cdef class Stumps(SavedFeatureStates):
         return hi
 
     cdef double impurity(self, FeatureState* state, double edge) noexcept nogil:
-        """Eq. 2: Gini impurity of both sides, weighted by what they hold."""
+        """Return the Gini impurity of both sides, weighted by their weights (eq. 2)."""
         cdef int c
         cdef double b, a, below = 0.0, above = 0.0, pure_below = 0.0, pure_above = 0.0
         for c in range(self.classes):
@@ -146,7 +146,7 @@ cdef class Stumps(SavedFeatureStates):
         return 1.0 - (b + a) / (below + above)
 
     cdef double best_edge(self, int32_t u, int64_t t) noexcept nogil:
-        """The purest of K random thresholds."""
+        """Return the purest of K random thresholds."""
         cdef FeatureState* state = &self.states[u]
         cdef int k
         cdef double edge, found, best = 0.0, lowest = 2.0
@@ -159,7 +159,7 @@ cdef class Stumps(SavedFeatureStates):
         return best
 
     cdef void insert_edge(self, FeatureState* state, int held, double edge) noexcept nogil:
-        """Put a threshold among `held` others, behind its equals."""
+        """Insert a threshold into `held` others, after its ties."""
         cdef double* edges = state.forest
         cdef double* serial = edges + self.stumps
         cdef int j = held
@@ -172,7 +172,7 @@ cdef class Stumps(SavedFeatureStates):
         state.serial += 1
 
     cdef void drop_edge(self, int32_t u, int64_t t) noexcept nogil:
-        """Take the oldest stump out, or a random one."""
+        """Remove the oldest stump, or a random one."""
         cdef FeatureState* state = &self.states[u]
         cdef double* edges = state.forest
         cdef double* serial = edges + self.stumps
@@ -186,8 +186,8 @@ cdef class Stumps(SavedFeatureStates):
         memmove(edges + out, edges + out + 1, (self.stumps - 1 - out) * sizeof(double))
         memmove(serial + out, serial + out + 1, (self.stumps - 1 - out) * sizeof(double))
 
-    cdef void answer_rows(self, FeatureState* state) noexcept nogil:
-        """Eq. 6 for every stump, then their mean between any two edges, walking from the left."""
+    cdef void fill_rows(self, FeatureState* state) noexcept nogil:
+        """Compute the side distributions of every stump (eq. 6), then their mean between adjacent edges."""
         cdef int c, j, J = self.stumps, k = self.classes
         cdef double* row = state.forest + 2 * J
         cdef double a = self.smoothing, all = 0.0, below, b, prior
@@ -216,7 +216,7 @@ cdef class Stumps(SavedFeatureStates):
                     self.mix[c] += self.below[j * k + c]
 
     cdef void fill_row(self, double* row, double* share) noexcept nogil:
-        """A row from a distribution over the classes."""
+        """Fill a row from a distribution over the classes."""
         cdef int c, best = 0
         for c in range(self.classes):
             if share[c] > share[best] + TIE:

@@ -1,12 +1,12 @@
 from libc.stdint cimport int32_t
 
-# A merging t-digest in one flat array: centroids ascending, then values not yet merged in order of arrival.
+# A merging t-digest in one flat array: ascending centroids, then buffered values in order of arrival.
 cdef enum:
-    BUFFER = 32        # values held back before they are merged
+    BUFFER = 32        # values buffered before they are merged
 
 cdef struct Point:
     double at
-    double mass        # below zero: a centroid of unequal values, |mass| in weight
+    double mass        # negative: a centroid of unequal values with weight |mass|
 
 cdef struct Digest:
     Point* point
@@ -14,9 +14,9 @@ cdef struct Digest:
     double lo
     double hi
     int32_t n          # centroids
-    int32_t held       # values waiting behind them
+    int32_t held       # buffered values after them
     int32_t room
-    int32_t mixed      # centroids of unequal values, as digest_sums() found them
+    int32_t mixed      # centroids of unequal values, as counted by digest_sums()
 
 cdef void digest_clear(Digest* d) noexcept nogil
 cdef void digest_flush(Digest* d, double compression) noexcept nogil
@@ -28,16 +28,16 @@ cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
 
 
 cdef enum:
-    FIRST_ROOM = 8     # points that a digest gets room for with its first value
+    FIRST_ROOM = 8     # capacity of a digest after its first value, in points
 
 
 cdef inline bint digest_is_full(Digest* d) noexcept nogil:
-    """Whether one more value needs more room."""
+    """Return whether one more value needs more capacity."""
     return d.n + d.held == d.room
 
 
 cdef inline void digest_add(Digest* d, double x, double w, double compression) noexcept nogil:
-    """Add a value, for which there is room; it is merged once BUFFER of them wait."""
+    """Add a value, for which there is capacity; the buffer is merged once it holds BUFFER values."""
     cdef Point* p = &d.point[d.n + d.held]
     p.at = x
     p.mass = w

@@ -18,7 +18,7 @@ from varifold.errors import DataError, ParameterError
 
 
 cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
-    """Room for this many points. False, and nothing changed, when there is no memory for them."""
+    """Reserve memory for this many points. If memory is out, return False and change nothing."""
     if room <= d.room:
         return True
     if resize(<void**> &d.point, room * sizeof(Point)) < 0:
@@ -28,18 +28,18 @@ cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
 
 
 cdef bint make_room(Digest* d) noexcept nogil:
-    """Room for one more value. False, and nothing changed, when there is no memory for it."""
+    """Reserve memory for one more value. If memory is out, return False and change nothing."""
     return not digest_is_full(d) or digest_reserve(d, 2 * d.room if d.room else FIRST_ROOM)
 
 
 cdef void digest_clear(Digest* d) noexcept nogil:
-    """Empty, without memory."""
+    """Empty the digest and free its memory."""
     free(d.point)
     memset(d, 0, sizeof(Digest))
 
 
 cdef void sort_points(Point* p, int32_t n) noexcept nogil:
-    """Insertion sort by value, equals in order of arrival."""
+    """Sort by value with insertion sort, stable."""
     cdef int32_t i, j
     cdef Point moved
     for i in range(1, n):
@@ -52,7 +52,7 @@ cdef void sort_points(Point* p, int32_t n) noexcept nogil:
 
 
 cdef void join_equals(Digest* d) noexcept nogil:
-    """One point for each distinct value."""
+    """Combine points of equal value."""
     cdef int32_t i, k = 0
     cdef Point* p = d.point
     cdef double mass
@@ -68,7 +68,7 @@ cdef void join_equals(Digest* d) noexcept nogil:
 
 
 cdef inline double reach(double before, double total, double along, double across) noexcept nogil:
-    """Largest weight at which a centroid that starts after `before` may end: one unit of k1 further on.
+    """Return the largest weight at which a centroid that starts after `before` may end: one unit of k1 further on.
 
     That is total / 2 (sin(asin(q) + s) + 1) with q = 2 before / total - 1, s = 2 pi / compression, along = cos s,
     across = sin s.
@@ -78,7 +78,7 @@ cdef inline double reach(double before, double total, double along, double acros
 
 
 cdef void compress(Digest* d, double compression) noexcept nogil:
-    """Merge neighbours as far as the scale lets them, from the left."""
+    """Merge neighbours from the left as far as the scale function allows."""
     cdef int32_t i, k = 0
     cdef Point* p = d.point
     cdef double before = 0.0, end, mass, more
@@ -99,7 +99,7 @@ cdef void compress(Digest* d, double compression) noexcept nogil:
 
 
 cdef void absorb_points(Digest* d, Point* sorted, int32_t m, double compression) noexcept nogil:
-    """Merge m ascending points (not those of d itself) into the centroids; d has room for all."""
+    """Merge m ascending points (not those of d itself) into the centroids; d has capacity for all."""
     cdef int32_t i = d.n - 1, j = m - 1, k = d.n + m - 1
     cdef Point* p = d.point
     while j >= 0:
@@ -117,7 +117,7 @@ cdef void absorb_points(Digest* d, Point* sorted, int32_t m, double compression)
 
 
 cdef void digest_flush(Digest* d, double compression) noexcept nogil:
-    """Merge the waiting values."""
+    """Merge the buffered values."""
     cdef Point waiting[BUFFER]
     cdef int32_t m = d.held
     if m == 0:
@@ -129,7 +129,7 @@ cdef void digest_flush(Digest* d, double compression) noexcept nogil:
 
 
 cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept nogil:
-    """Add all that another digest holds; the waiting values of both are merged first. False: no memory."""
+    """Add the content of another digest, merging the buffers of both first. Return False if memory is out."""
     if other.total == 0.0:
         return True
     digest_flush(d, compression)
@@ -146,7 +146,7 @@ cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept no
 
 
 cdef void digest_sums(Digest* d, double* sums) noexcept nogil:
-    """sums[i] = weight of the centroids before i, for i = 0 .. n; the digest is flushed."""
+    """Compute sums[i], the weight of the centroids before i, for i = 0 .. n; the digest is flushed."""
     cdef int32_t i
     cdef double total = 0.0
     d.mixed = 0
@@ -158,7 +158,7 @@ cdef void digest_sums(Digest* d, double* sums) noexcept nogil:
 
 
 cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil:
-    """Weight of the values below x, given digest_sums().
+    """Return the weight of the values below x, given digest_sums().
 
     A point counts where it is. Half of a mixed centroid lies evenly between the mixed one before it (or the smallest
     value) and itself, half towards the next (or the largest value).
@@ -196,7 +196,7 @@ cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil:
 
 
 cdef double digest_at(Digest* d, double weight) noexcept nogil:
-    """The value with this much weight below it: the inverse of digest_below(); the digest is flushed."""
+    """Return the value with this much weight below it, the inverse of digest_below(); the digest is flushed."""
     cdef int32_t i, right = -1
     cdef double last = d.lo, a = d.lo, b, half = 0.0, slope = 0.0, part
     cdef Point* p = d.point
@@ -231,7 +231,7 @@ cdef double digest_at(Digest* d, double weight) noexcept nogil:
 
 
 cdef class TDigest:
-    """A sketch of one distribution.
+    """Sketch one distribution.
 
     Parameters
     ----------
@@ -268,14 +268,14 @@ cdef class TDigest:
             digest_add(&self.d, xs[i], 1.0, self.compression)
 
     def merge(self, TDigest other not None):
-        """Add all that another digest holds."""
+        """Add the content of another digest."""
         if other is self:
             raise DataError("a digest cannot be merged into itself")
         if not digest_merge(&self.d, &other.d, self.compression):
             raise MemoryError
 
     def cdf(self, values):
-        """Share of the weight strictly below each value."""
+        """Return the share of the weight strictly below each value."""
         cdef const double[::1] xs = np.ascontiguousarray(values, dtype=np.float64).ravel()
         out = np.zeros(xs.shape[0])
         cdef double[::1] share = out
@@ -288,7 +288,7 @@ cdef class TDigest:
         return out
 
     def quantile(self, q):
-        """The value below which the share q lies, for each q in [0, 1]."""
+        """Return the quantile for each q in [0, 1]."""
         cdef const double[::1] qs = np.ascontiguousarray(q, dtype=np.float64).ravel()
         out = np.full(qs.shape[0], np.nan)
         cdef double[::1] value = out
@@ -303,7 +303,7 @@ cdef class TDigest:
 
     @property
     def total(self):
-        """Weight added so far."""
+        """Return the weight added so far."""
         return self.d.total
 
     def __len__(self):
@@ -311,7 +311,7 @@ cdef class TDigest:
         return self.d.n
 
     def centroids(self):
-        """(values, weights, whether all values of the centroid are equal), ascending."""
+        """Return (values, weights, whether all values of the centroid are equal), ascending."""
         digest_flush(&self.d, self.compression)
         at = np.array([self.d.point[i].at for i in range(self.d.n)])
         mass = np.array([self.d.point[i].mass for i in range(self.d.n)])

@@ -1,4 +1,4 @@
-"""When a feature was there, and whether it has vanished (ORF3V, eq. 7)."""
+"""Presence of a feature over time, and the test whether it has vanished (ORF3V, eq. 7)."""
 
 from libc.math cimport floor, log1p
 from libc.stdint cimport int64_t, uint64_t
@@ -6,8 +6,8 @@ from libc.string cimport memset
 
 from varifold._numeric.bits cimport popcount
 
-# When a feature was there: totals over its life, and one bit per round for the last `window` rounds (bit = round %
-# window, right up to round `last`; later rounds are absences not yet written down).
+# Presence of a feature: totals over its life, and one bit per round for the last `window` rounds (bit = round %
+# window, valid up to round `last`; later rounds are absences not yet recorded).
 cdef struct Presence:
     int64_t first
     int64_t last
@@ -26,7 +26,7 @@ cdef struct Vanishing:
 
 
 cdef inline void clear_bits(uint64_t* ring, int64_t a, int64_t b) noexcept nogil:
-    """Bits a .. b - 1 to zero."""
+    """Clear bits a .. b - 1."""
     cdef int64_t stop
     cdef uint64_t mask
     while a < b:
@@ -40,7 +40,7 @@ cdef inline void clear_bits(uint64_t* ring, int64_t a, int64_t b) noexcept nogil
 
 
 cdef inline void presence_mark(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
-    """The feature is there in round t."""
+    """Record the feature as present in round t."""
     cdef int64_t n = rule.window, a, b
     if p.count == 0:
         p.first = t
@@ -61,7 +61,7 @@ cdef inline void presence_mark(Presence* p, Vanishing* rule, int64_t t) noexcept
 
 
 cdef inline int64_t presence_recent(Presence* p, Vanishing* rule) noexcept nogil:
-    """Rounds held among the `window` that end with `last`."""
+    """Return the number of rounds with the feature among the `window` rounds that end with `last`."""
     cdef int64_t total = 0
     cdef Py_ssize_t k
     for k in range(rule.words):
@@ -70,23 +70,23 @@ cdef inline int64_t presence_recent(Presence* p, Vanishing* rule) noexcept nogil
 
 
 cdef inline bint bound_exceeded(Presence* p, Vanishing* rule, int64_t t, int64_t recent) noexcept nogil:
-    """Eq. 7: the share of all rounds exceeds that of the last window by more than Hoeffding's epsilon."""
+    """Return whether the share of all rounds exceeds that of the last window by Hoeffding's epsilon (eq. 7)."""
     cdef int64_t age = t - p.first + 1
     return age >= rule.window and <double> p.count / age - <double> recent / rule.window > rule.epsilon
 
 
 cdef inline double gap_rate(Presence* p, Vanishing* rule) noexcept nogil:
-    """log(1 - share), the share taken at the last sight with `window` rounds of absence added."""
+    """Return log(1 - share), the share taken at the last occurrence with `window` rounds of absence added."""
     return log1p(-<double> p.count / (p.last - p.first + 1 + rule.window))
 
 
 cdef inline bint gap_exceeded(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
-    """Whether the absence up to round t is too long for the share it had."""
+    """Return whether the absence up to round t is too long for the share before it."""
     return t - p.last >= rule.window and (t - p.last) * gap_rate(p, rule) < rule.log_delta
 
 
 cdef inline int64_t soonest(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
-    """No rule can fire before this round, whatever comes, for a feature there in round t.
+    """Return a round before which no rule can fire, whatever follows, for a feature present in round t.
 
     Once the feature is a window old, the difference of the bound grows by at most 1/window a round; and it cannot
     pass epsilon before the share of all rounds does.
@@ -108,11 +108,11 @@ cdef inline int64_t soonest(Presence* p, Vanishing* rule, int64_t t) noexcept no
 
 
 cdef inline int64_t vanishes(Presence* p, Vanishing* rule, int64_t t) noexcept nogil:
-    """First round from t on in which a rule fires if the feature, absent since `last` < t, stays away; -1: never."""
+    """Return the first round >= t in which a rule fires if the feature stays absent since `last` < t; -1 if none."""
     cdef int64_t n = rule.window, s, recent = 0, due, start, a
     if rule.by_bound and <double> p.count / (t - p.first + 1) > rule.epsilon:
         start = max(t - n + 1, p.first)
-        a = start % n       # place of a round in the ring, kept up instead of divided for
+        a = start % n       # position of a round in the ring, updated instead of divided
         for s in range(start, p.last + 1):
             recent += (p.ring[a >> 6] >> (a & 63)) & 1
             a = a + 1 if a + 1 < n else 0

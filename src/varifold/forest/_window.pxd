@@ -1,4 +1,4 @@
-"""The last labelled instances, by column, and the question a split puts to one of them."""
+"""The most recent labelled instances, by column, and the test of a split on one of them."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -16,16 +16,16 @@ cdef struct Row:
     double target      # number of a regressor's row
     double w
 
-# Ways of a split: a bit for where absent values go, a bit for splits that only ask whether the column is there.
+# Ways of a split: a bit for the side of absent values, a bit for splits that test only presence.
 cdef enum Way:
     ABSENT_RIGHT = 1
     PRESENCE = 2
 
 cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
-    """Where the entry with this key is, -1 when there is none."""
+    """Return the position of the entry with this key, -1 if there is none."""
     cdef Py_ssize_t low = (key >> 1) - 1, high = r.n, middle
     if 0 <= low < high and r.key[low] == key:
-        return low    # the usual place when every column is present
+        return low    # the usual position if every column is present
     low = 0
     while low < high:
         middle = (low + high) >> 1
@@ -36,7 +36,7 @@ cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
     return low if low < r.n and r.key[low] == key else -1
 
 cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept nogil:
-    """Where a row goes at a split: 0 left, 1 right. Key 0 stands for a column that is no more: absent for all."""
+    """Return the side of a row at a split: 0 left, 1 right. Key 0 is an evicted column, absent for all rows."""
     cdef Py_ssize_t i = place(r, key)
     if i < 0 and (not key & 1 or place(r, key - 1) < 0):
         return way & ABSENT_RIGHT
@@ -47,7 +47,7 @@ cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept no
     return 0 if i >= 0 and r.value[i] == value else 1
 
 cdef inline int side_of(double number, double value, uint8_t way) noexcept nogil:
-    """Where a row goes at a split on a column of numbers, not a number standing for none."""
+    """Return the side of a row at a split on a numeric column, where NaN means absent."""
     if number != number:
         return way & ABSENT_RIGHT
     return 0 if way & PRESENCE or number <= value else 1
@@ -55,21 +55,21 @@ cdef inline int side_of(double number, double value, uint8_t way) noexcept nogil
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil
 
 cdef enum:
-    FEWEST_ROWS = 1000    # kept, however many numbers they hold
+    FEWEST_ROWS = 1000    # kept regardless of how many numbers they hold
 
 cdef class Window:
     cdef readonly Py_ssize_t most       # rows kept
     cdef readonly bint numeric          # rows have targets, not labels
-    cdef readonly int64_t taken         # rows put in so far
-    cdef Py_ssize_t most_numbers        # numbers kept: the ring stops growing when it holds as many; 0 no bound
-    cdef double narrow                  # numbers per row up to which that bound does not hold
-    cdef Py_ssize_t numbers             # held now
-    cdef bint closed                    # the ring stopped growing for that
+    cdef readonly int64_t taken         # rows added so far
+    cdef Py_ssize_t most_numbers        # maximum of numbers: the ring stops growing when it holds as many; 0: unbounded
+    cdef double narrow                  # rows up to this many numbers on average are exempt
+    cdef Py_ssize_t numbers             # numbers held now
+    cdef bint closed                    # whether the ring stopped growing
     cdef Row* row                       # ring: row number t is at t % most
-    cdef Py_ssize_t room                # rows there is memory for
-    cdef double* table                  # scratch [slot][room]: numbers by column and row, not a number where there is none
-    cdef Py_ssize_t tabled              # slots in it; 0: there is none
-    cdef int32_t* order                 # scratch [room]: rows while a tree grows, twice
+    cdef Py_ssize_t room                # rows with allocated memory
+    cdef double* table                  # scratch [slot][room]: numbers by column and row, NaN if absent
+    cdef Py_ssize_t tabled              # slots in it; 0: no table
+    cdef int32_t* order                 # scratch [room]: row order while a tree grows, twice
     cdef int32_t* spare
 
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil

@@ -1,4 +1,4 @@
-"""The last labelled instances, by column, in a ring.
+"""A ring of the most recent labelled instances, by column.
 
 As long as it is small, a table of their numbers by column and row stands beside them, in which a number is found at once.
 """
@@ -16,11 +16,11 @@ from varifold._numeric.memory cimport allocate, resize, resize_zeroed
 from varifold._engine.state import checked_array
 
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
-cdef double NONE = 1e999 - 1e999    # not a number
+cdef double NONE = 1e999 - 1e999    # NaN
 
 
 cdef void sort_entries(Row* r) noexcept nogil:
-    """Shell sort by key; entries that come in order of slots are nearly sorted."""
+    """Sort by key with Shell sort; entries in slot order are nearly sorted."""
     cdef Py_ssize_t gap = 1, i, j
     cdef int32_t key
     cdef double value
@@ -41,7 +41,7 @@ cdef void sort_entries(Row* r) noexcept nogil:
 
 
 cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
-    """The view as entries by column."""
+    """Convert the view to entries by column."""
     cdef Py_ssize_t i, n = 0
     cdef int32_t slot
     cdef bint levels = False
@@ -63,7 +63,7 @@ cdef void read_view(View* v, NameTable names, Row* into) noexcept nogil:
 
 
 cdef class Window:
-    """A ring of rows; memory is taken by reserve() before put()."""
+    """A ring of rows; reserve() allocates the memory before put()."""
 
     def __cinit__(self, Py_ssize_t most, Py_ssize_t most_numbers=0, bint numeric=False, double narrow=0.0):
         self.most = most
@@ -82,7 +82,7 @@ cdef class Window:
         free(self.table)
 
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil:
-        """Room for this many rows, half as many again while the ring grows."""
+        """Reserve memory for this many rows, and half as many again while the ring grows."""
         cdef Py_ssize_t room = min(self.most, max(rows, self.room + self.room // 2))
         if rows <= self.room:
             return 0
@@ -95,11 +95,11 @@ cdef class Window:
         return 0
 
     cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil:
-        """Room in the table for so many slots and rows; one that would become too large is given up."""
+        """Reserve table memory for this many slots and rows; drop the table if it would become too large."""
         cdef Py_ssize_t i, k, held = min(self.room, room)
         cdef double* table = NULL
         if slots == 0 or (self.room > 0 and self.tabled == 0) or (slots <= self.tabled and room == self.room):
-            return 0    # there is none, or no more, or it is large enough
+            return 0    # disabled, or large enough
         if slots * room > MOST_CELLS:
             slots = 0
         elif room:
@@ -117,7 +117,7 @@ cdef class Window:
         return 0
 
     cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil:
-        """Write the numbers of a row into the table, or take them out."""
+        """Write the numbers of a row into the table, or remove them."""
         cdef Row* r = &self.row[t]
         cdef Py_ssize_t i
         for i in range(r.n if self.tabled else 0):
@@ -125,7 +125,7 @@ cdef class Window:
                 self.table[(r.key[i] >> 1) * self.room + t] = NONE if take_out else r.value[i]
 
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil:
-        """Room for this many entries in a row, which keeps what it holds."""
+        """Reserve memory for this many entries in a row and keep its content."""
         if entries <= r.room:
             return 0
         if (resize(<void**> &r.key, entries * sizeof(int32_t)) < 0
@@ -135,13 +135,13 @@ cdef class Window:
         return 0
 
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil:
-        """Room for a row of this many entries to be put in next."""
+        """Reserve memory for the next row, with this many entries."""
         cdef Py_ssize_t at = self.taken % self.most
         self.reserve_rows(at + 1)
         return self.reserve_entries(&self.row[at], entries)
 
     cdef void put(self, Row* r) noexcept nogil:
-        """Put a row in, in place of the oldest when the ring is full."""
+        """Add a row, in place of the oldest if the ring is full."""
         cdef Py_ssize_t t = self.taken % self.most
         cdef Row* into = &self.row[t]
         self.enter(t, True)
@@ -158,17 +158,17 @@ cdef class Window:
         self.close_ring()
 
     cdef bint holds_enough(self) noexcept nogil:
-        """Whether there are as many numbers as there may be, in rows that are not narrow."""
+        """Return whether the ring holds its maximum of numbers, in rows that are not narrow."""
         return self.numbers >= self.most_numbers and self.numbers > self.narrow * self.taken
 
     cdef void close_ring(self) noexcept nogil:
-        """Let the ring grow no more if it holds as many numbers as it may."""
+        """Stop growing if the ring holds its maximum of numbers."""
         if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.holds_enough():
             self.most = self.taken
             self.closed = True
 
     cdef void forget(self, int32_t key, double level) noexcept nogil:
-        """Take the entries with this key out of all rows; with a level, those that hold it lose only the level."""
+        """Remove the entries with this key from all rows; with a level, remove only the level."""
         cdef Py_ssize_t t, i, held = min(self.taken, <int64_t> self.most)
         cdef Row* r
         for t in range(self.room if not key & 1 and (key >> 1) < self.tabled else 0):
@@ -187,7 +187,7 @@ cdef class Window:
             memmove(r.value + i, r.value + i + 1, (r.n - i) * sizeof(double))
 
     def dump(self):
-        """The rows held, in the order of the ring."""
+        """Return the rows in ring order."""
         cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.most)
         cdef int64_t[::1] ends = np.zeros(held + 1, dtype=np.int64)
         for i in range(held):
@@ -200,22 +200,22 @@ cdef class Window:
             if self.row[i].n:
                 memcpy(&keys[ends[i]], self.row[i].key, self.row[i].n * sizeof(int32_t))
                 memcpy(&values[ends[i]], self.row[i].value, self.row[i].n * sizeof(double))
-        # a ring that has just stopped growing, and lost numbers since, is not known by what it holds
+        # the content does not tell whether a ring that stopped growing has lost numbers since
         stopped = self.closed and self.taken == self.most and not self.holds_enough()
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
-                "window.y": self.answers(held), "window.w": np.asarray(w),
+                "window.y": self.targets(held), "window.w": np.asarray(w),
                 "window.taken": np.array([self.taken], dtype=np.int64),
                 **({"window.most": np.array([self.most], dtype=np.int64)} if stopped else {})}
 
-    def answers(self, Py_ssize_t held):
-        """The labels or targets of the rows."""
+    def targets(self, Py_ssize_t held):
+        """Return the labels or targets of the rows."""
         cdef Py_ssize_t i
         if self.numeric:
             return np.array([self.row[i].target for i in range(held)], dtype=np.float64)
         return np.array([self.row[i].y for i in range(held)], dtype=np.int32)
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):
-        """Take what dump() gave, checked."""
+        """Restore the checked result of dump()."""
         kind, low, high = ("f", -1e150, 1e150) if self.numeric else ("i", 0, classes - 1)
         held = len(checked_array(arrays, "window.y", kind, (None,), low, high))
         ends = checked_array(arrays, "window.ends", "i", (held + 1,), 0, len(arrays["window.keys"])).astype(np.int64)
@@ -243,7 +243,7 @@ cdef class Window:
 
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
                        const double[::1] y, const double[::1] w) except -1:
-        """Take rows that were checked."""
+        """Restore rows that were checked."""
         cdef Py_ssize_t i, n, held = y.shape[0]
         cdef Row* r
         self.reserve_rows(held)
@@ -265,7 +265,7 @@ cdef class Window:
         return 0
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the number of bytes held."""
         cdef Py_ssize_t i
         return (self.room * (sizeof(Row) + 2 * sizeof(int32_t) + self.tabled * sizeof(double))
                 + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.room)))

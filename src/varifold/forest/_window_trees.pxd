@@ -16,10 +16,10 @@ cdef class WindowTrees(Growing):
     cdef int64_t judged                # instances since the average began
     cdef double excess                 # sum of the losses beyond the usual, since it was last 0
     cdef int64_t rising                # instances since then
-    cdef Row asked                     # scratch: the instance by column, in the two arrays below
-    cdef int32_t* asked_key            # scratch [slot]
-    cdef double* asked_value           # scratch [slot]
-    cdef double* part_of               # scratch [slot]: what a feature adds to an answer
+    cdef Row current                     # scratch: the instance by column, in the two arrays below
+    cdef int32_t* current_key            # scratch [slot]
+    cdef double* current_value           # scratch [slot]
+    cdef double* part_of               # scratch [slot]: what a feature adds to a prediction
 
     cdef int standing(self) noexcept nogil
     cdef void read(self, View* v) noexcept nogil

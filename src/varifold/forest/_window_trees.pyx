@@ -1,4 +1,4 @@
-"""Trees over the last instances, one grown again at a time, whatever they predict: labels or numbers."""
+"""Trees over recent instances, regrown one at a time, for labels and for regression targets."""
 
 import numpy as np
 
@@ -13,28 +13,28 @@ from varifold.forest._window cimport Row, Window, place, read_view, side
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
-cdef double USUAL = 0.002      # rate at which the usual loss is averaged
-cdef double SLACK = 0.1        # by which losses may exceed it
-cdef double DRIFT = 2.0        # what the sum of the excess must pass to be a drift,
-cdef double SPREAD = 60.0      # and how much more by the variance of a loss
-cdef int64_t TRUSTED = 100     # instances before the usual loss is known
-cdef Py_ssize_t FEWEST = 20    # rows to learn from after a drift, at the least
-cdef Py_ssize_t SHARE = 20     # rows looked at per instance and tree: trees of this mean depth are grown in time
-cdef Py_ssize_t ALL = 1 << 40  # more than a tree can take
+cdef double USUAL = 0.002      # rate of the running mean of the usual loss
+cdef double SLACK = 0.1        # slack: losses may exceed the usual loss by this
+cdef double DRIFT = 2.0        # threshold of the accumulated excess that signals drift,
+cdef double SPREAD = 60.0      # plus this factor times the variance of a loss
+cdef int64_t TRUSTED = 100     # instances before the usual loss is reliable
+cdef Py_ssize_t FEWEST = 20    # minimum number of rows to learn from after drift
+cdef Py_ssize_t SHARE = 20     # rows processed per instance and tree: enough to grow trees of this mean depth in time
+cdef Py_ssize_t ALL = 1 << 40  # more than a tree can use
 
 
 cdef class WindowTrees(Growing):
-    """Trees whose nodes go on counting, and the window that they are grown on.
+    """Hold trees whose nodes keep counting, and the window that they are grown on.
 
     The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows of more than `narrow`
-    values on average. A subclass reads an instance, answers it, tells watch() a loss from 0 to 1, writes label or target
-    and weight into `asked` and calls advance().
+    values on average. A subclass reads an instance, predicts it, passes a loss from 0 to 1 to watch(), stores label or
+    target and weight in `current`, and calls advance().
     """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
                   uint64_t seed, Py_ssize_t numbers=0, bint numeric=False, double narrow=0.0):
         self.most = window
-        # a tree that grows needs its rows a while longer
+        # a growing tree needs its rows a while longer
         self.window = Window(window + window // trees + 1, numbers, numeric, narrow)
         self.nodes = Nodes(-1e150 if numeric else 0.0)
         self.trees = trees
@@ -47,8 +47,8 @@ cdef class WindowTrees(Growing):
         self.prepares = True
         self.arrays.declare("roots", &self.root, fixed(trees))
         self.arrays.declare("importance", &self.importance, per_slot(low=0))
-        self.arrays.scratch(&self.asked_key, per_slot())
-        self.arrays.scratch(&self.asked_value, per_slot())
+        self.arrays.scratch(&self.current_key, per_slot())
+        self.arrays.scratch(&self.current_value, per_slot())
         self.arrays.scratch(&self.part_of, per_slot())
         self.arrays.scratch(&self.table, per_class(width=MOST_CUTS + 2))
         self.arrays.scratch(&self.total, per_class())
@@ -63,7 +63,7 @@ cdef class WindowTrees(Growing):
         return 0
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for the row, and for all nodes of a tree when one may begin."""
+        """Reserve memory for the row, and for all nodes of a tree if one may start."""
         cdef Py_ssize_t pairs = self.next_length() // self.fewest() + 1
         self.window.reserve(n + n_new)
         if self.root_growing == 0 and self.nodes.room_left() < pairs:
@@ -72,7 +72,7 @@ cdef class WindowTrees(Growing):
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take a feature out of rows and splits; a level that goes leaves its column present."""
+        """Remove a feature from rows and splits; a removed level leaves its column present."""
         self.arrays.forget(slot)
         if self.space.kind[slot] & INDICATOR:
             self.window.forget(2 * self.space.column[slot] + 1, slot)
@@ -85,7 +85,7 @@ cdef class WindowTrees(Growing):
             self.forget_nodes(2 * slot + 1, 0.0)
 
     cdef void forget_nodes(self, int32_t key, double level) noexcept nogil:
-        """Splits with this key (and level, unless 0) ask no more: every instance goes the way of absent values."""
+        """Disable splits with this key (and level, unless 0): every instance is treated as absent."""
         cdef Py_ssize_t i
         for i in range(2, self.nodes.used):
             if self.nodes.key[i] == key and (level == 0.0 or self.nodes.value[i] == level):
@@ -95,30 +95,30 @@ cdef class WindowTrees(Growing):
     # ---------------------------------------------------------------- walking the trees
 
     cdef int standing(self) noexcept nogil:
-        """Trees that answer."""
+        """Return the number of trees that predict."""
         return <int> min(self.grown, <int64_t> self.trees)
 
     cdef void read(self, View* v) noexcept nogil:
-        """Lay the instance out by column."""
-        self.asked.key = self.asked_key
-        self.asked.value = self.asked_value
-        read_view(v, self.space, &self.asked)
+        """Read the instance by column."""
+        self.current.key = self.current_key
+        self.current.value = self.current_value
+        read_view(v, self.space, &self.current)
 
     cdef int32_t child_of(self, int32_t node, Row* r) noexcept nogil:
-        """Where a row goes from a node that is split."""
+        """Return the child of a split node for a row."""
         return self.nodes.left[node] + side(r, self.nodes.key[node], self.nodes.value[node], self.nodes.way[node])
 
     # ---------------------------------------------------------------- learning
 
     cdef void advance(self, bint prepared) noexcept nogil:
-        """Put the instance into the window and work on the tree that grows.
+        """Add the instance to the window and continue the growing tree.
 
         `prepared` says whether no tree was growing before this instance, so that prepare() made room for one to begin.
         """
         if self.root_growing and self.window.taken - self.window.most >= self.end - self.length_growing:
             self.work(ALL, self.trees)    # its oldest row is about to be overwritten
             self.plant()
-        self.window.put(&self.asked)
+        self.window.put(&self.current)
         self.length = self.next_length()
         self.since += 1
         if prepared and self.since * (self.trees + 1) >= self.length:
@@ -128,11 +128,11 @@ cdef class WindowTrees(Growing):
             self.plant()
 
     cdef Py_ssize_t next_length(self) noexcept nogil:
-        """Rows to learn from after one more instance: the window grows by one up to its bound."""
+        """Return the number of rows to learn from after one more instance: one more, up to the window."""
         return min(self.length + 1, min(self.most, self.window.most - self.window.most // (self.trees + 1)))
 
     cdef void watch(self, double loss) noexcept nogil:
-        """Sum up by how much losses exceed the usual (CUSUM): a large sum is a drift, and it began when the sum did."""
+        """Accumulate the excess of losses over the usual (CUSUM); a large sum is drift, since the sum began to rise."""
         cdef double rate, spread
         self.judged += 1
         rate = max(USUAL, 1.0 / self.judged)
@@ -151,11 +151,11 @@ cdef class WindowTrees(Growing):
             self.excess = 0.0
 
     cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
-        """The factor times the variance of the losses, this one (which `usual` has taken in) included at this rate."""
+        """Return the factor times the variance of the losses, including the current one at this rate."""
         return 0.0
 
     cdef void plant(self) noexcept nogil:
-        """The tree is grown: count what came meanwhile, then put it in place of the oldest."""
+        """Finish the growing tree: count the labels that arrived meanwhile, then replace the oldest tree."""
         cdef int t = <int> (self.grown % self.trees)
         cdef int64_t i
         cdef Row* r
@@ -179,20 +179,20 @@ cdef class WindowTrees(Growing):
         return self.importance[slot]
 
     cdef int32_t blamed(self, int32_t key) noexcept nogil:
-        """The slot that answers for a split: the instance's level or number of its column, or the absent column."""
-        cdef Py_ssize_t i = place(&self.asked, key | 1)
-        return <int32_t> self.asked.value[i] if i >= 0 and self.asked.value[i] > 0.0 else key >> 1
+        """Return the slot that a split is attributed to: the instance's level or number, or the absent column."""
+        cdef Py_ssize_t i = place(&self.current, key | 1)
+        return <int32_t> self.current.value[i] if i >= 0 and self.current.value[i] > 0.0 else key >> 1
 
     # ---------------------------------------------------------------- files
 
     def dump_trees(self):
-        """Window, nodes, the tree that grows, and counters."""
+        """Return window, nodes, the growing tree and counters."""
         counters = [self.grown, self.length, self.since, self.judged, self.rising]
         return {**self.window.dump(), **self.nodes.dump(self.classes), **self.dump_growth(),
                 "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
 
     def fill_trees(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump_trees() gave, checked, after the declared arrays."""
+        """Restore the checked result of dump_trees(), after the declared arrays."""
         self.window.fit_table(capacity, self.window.room)
         self.window.fill(arrays, capacity, self.classes)
         counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()

@@ -1,4 +1,4 @@
-"""A forest over the last labelled instances: nodes that count labels, splits by Gini impurity."""
+"""A forest over recent labelled instances: nodes count labels, splits minimise Gini impurity."""
 
 from libc.math cimport fabs, log
 from libc.stdint cimport int32_t
@@ -13,20 +13,20 @@ from varifold.forest._window_trees cimport WindowTrees
 
 from varifold._engine.state import per_class
 
-cdef double TIE = 1e-9    # gains that differ by less, as a share of the node's weight, are equal
+cdef double TIE = 1e-9    # smaller differences of gains, relative to the node's weight, count as ties
 
 
 cdef class WindowForestModel(WindowTrees):
-    """Trees whose nodes go on counting labels; the answer is the mean of their smoothed probabilities."""
+    """Average the smoothed probabilities of trees whose nodes keep counting labels."""
 
     def __cinit__(self):
         self.arrays.scratch(&self.mean, per_class())
         self.arrays.scratch(&self.chance, per_class())
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void descend(self, int32_t node, int y, double w) noexcept nogil:
-        """Probabilities by class at the leaf, smoothed at every node by its parent's; counts the label if w > 0."""
+        """Compute the probabilities at the leaf, smoothed at every node by its parent's; count the label if w > 0."""
         cdef int c
         cdef double total
         cdef double* counts
@@ -43,10 +43,10 @@ cdef class WindowForestModel(WindowTrees):
                 counts[y] += w
             if self.nodes.left[node] == 0:
                 return
-            node = self.child_of(node, &self.asked)
+            node = self.child_of(node, &self.current)
 
     cdef void ask_trees(self, double* out, int y, double w) noexcept nogil:
-        """Log of the trees' mean probability by class; counts the label in every tree if w > 0."""
+        """Compute the log of the trees' mean probability by class; count the label in every tree if w > 0."""
         cdef int c, t, trees = self.standing()
         memset(out, 0, self.classes * sizeof(double))
         for t in range(trees):
@@ -71,18 +71,18 @@ cdef class WindowForestModel(WindowTrees):
             self.proba(scores, probs)
 
     cdef void absorb(self, View* v, int y, double w, double* out) noexcept nogil:
-        """Score the instance, count its label in every tree, put it into the window, work on the tree that grows."""
+        """Score the instance, count its label in every tree, add it to the window, continue the growing tree."""
         cdef bint prepared = self.root_growing == 0
         self.read(v)
         self.ask_trees(out, y, w)
         if self.grown and self.classes > 1:
             self.watch(argmax(self.classes, out) != y)
-        self.asked.y = y
-        self.asked.w = w
+        self.current.y = y
+        self.current.w = w
         self.advance(prepared)
 
     cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
-        """Losses are 0 or 1."""
+        """Return the 0-1 loss."""
         return factor * self.usual * (1.0 - self.usual)
 
     # ---------------------------------------------------------------- growing
@@ -94,7 +94,7 @@ cdef class WindowForestModel(WindowTrees):
         self.nodes.counts_of(node)[r.y] += r.w
 
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """Count the labels of a node's rows; whether there is anything to split."""
+        """Count the labels of a node's rows; return whether there is anything to split."""
         cdef Py_ssize_t i
         cdef int c, labels = 0
         cdef double* counts = self.nodes.counts_of(node)
@@ -110,7 +110,7 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef bint judge(self, double* left, double* more, Py_ssize_t rows, Py_ssize_t n, Split* tried,
                     Split* best) noexcept nogil:
-        """Keep the split if its decrease of Gini impurity is the largest; whether either side has enough rows."""
+        """Keep the split if it decreases Gini impurity most; return whether either side has enough rows."""
         cdef int c
         cdef double a, b, t, squares_left = 0.0, squares_right = 0.0, squares = 0.0
         cdef double weight_left = 0.0, weight_right = 0.0, weight = 0.0
@@ -136,7 +136,7 @@ cdef class WindowForestModel(WindowTrees):
     # ---------------------------------------------------------------- explaining
 
     cdef double follow(self, int32_t node, int label) noexcept nogil:
-        """Note what each split on the path adds to the label's probability; returns that of the root."""
+        """Record what each split on the path adds to the label's probability; return that of the root."""
         cdef int c
         cdef int32_t slot = -1
         cdef double total, before, chance = 1.0 / self.classes, first = 0.0
@@ -155,10 +155,10 @@ cdef class WindowForestModel(WindowTrees):
             if self.nodes.left[node] == 0:
                 return first
             slot = self.blamed(self.nodes.key[node])
-            node = self.child_of(node, &self.asked)
+            node = self.child_of(node, &self.current)
 
     cdef double share(self, View* v, int label) noexcept nogil:
-        """Parts of the label's score by slot, in part_of; slot 0 has what splits that ask no more add. Its score."""
+        """Compute the contributions by slot in part_of (slot 0: disabled splits) and return the label's score."""
         cdef int t, trees = self.standing()
         cdef Py_ssize_t i
         cdef double base = 0.0, added = 0.0, scale
@@ -169,7 +169,7 @@ cdef class WindowForestModel(WindowTrees):
             base += self.follow(self.root[t], label) / trees
         for i in range(self.space.size):
             added += self.part_of[i] / trees
-        # probabilities add up, logarithms do not: every part is stretched by the same factor
+        # probabilities are additive, logarithms are not: rescale all contributions by one factor
         scale = (self.mean[label] - log(base)) / added if fabs(added) > 1e-9 * base else 1.0 / base
         for i in range(self.space.size):
             self.part_of[i] *= scale / trees

@@ -15,10 +15,10 @@ cdef class RegressionTrees(WindowTrees):
     cdef double root_squares       # and weighted sum of squares there
 
     cdef double descend(self, int32_t node, double y, double w) noexcept nogil
-    cdef double answer(self, double y, double w) noexcept nogil
+    cdef double predict_and_count(self, double y, double w) noexcept nogil
     cdef double predict(self, View* v) noexcept nogil
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil
-    cdef void judge_answer(self, double error) noexcept nogil
+    cdef void monitor_error(self, double error) noexcept nogil
     cdef void follow(self, int32_t node) noexcept nogil
     cdef void share(self, View* v) noexcept nogil
 

@@ -1,4 +1,4 @@
-"""A forest over the last instances for numbers: nodes that average targets, splits by the decrease of their variance.
+"""A regression forest over recent instances: nodes average targets, splits maximise the decrease of their variance.
 
 A node holds the weight and the mean of the targets that came by. To choose a split its targets are counted in units of the
 largest deviation from their mean, z = (y - mean) / unit, so that neither the size nor the level of targets costs digits: the
@@ -20,20 +20,20 @@ from varifold.forest._window_trees cimport WindowTrees
 
 from varifold._engine.state import checked_array
 
-cdef double TIE = 1e-9       # gains that differ by less, as a share of the node's squared deviations, are equal
-cdef double WORST = 4.0      # typical errors at which a loss reaches its largest value
-cdef double LARGEST = 10.0   # typical errors that an error counts as, at the most, when the typical one is averaged
+cdef double TIE = 1e-9       # smaller differences of gains, relative to the node's squared deviations, count as ties
+cdef double WORST = 4.0      # typical errors at which a loss reaches its maximum
+cdef double LARGEST = 10.0   # cap of an error, in typical errors, when the typical error is averaged
 cdef double USUAL = 0.002    # rate of that average
 
 
 cdef enum:
-    WEIGHT = 0    # the numbers of a node, and of a bin, stand where a classifier has its labels' weights
+    WEIGHT = 0    # the numbers of a node or bin are stored in place of a classifier's label weights
     MEAN = 1      # of a node
     SUM = 1       # of a bin
 
 
 cdef class RegressionTrees(WindowTrees):
-    """Trees whose nodes go on averaging targets; the answer is the mean of the leaves', each smoothed by its parents'."""
+    """Average the leaves' mean targets, each smoothed by its parents', over trees whose nodes keep averaging."""
 
     def __cinit__(self):
         self.reserve_class()
@@ -41,50 +41,50 @@ cdef class RegressionTrees(WindowTrees):
         self.reserve_class()
         self.add_class()
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef double descend(self, int32_t node, double y, double w) noexcept nogil:
-        """What the leaf says, smoothed at every node by its parent; takes in the target y if w > 0."""
-        cdef double said = self.target.mean
+        """Return the prediction of the leaf, smoothed at every node by its parent; add the target y if w > 0."""
+        cdef double prediction = self.target.mean
         cdef double* held
         while True:
             held = self.nodes.counts_of(node)
-            said += (held[MEAN] - said) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
+            prediction += (held[MEAN] - prediction) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
             if w > 0.0:
                 held[WEIGHT] += w
                 held[MEAN] += (y - held[MEAN]) * (w / held[WEIGHT])
             if self.nodes.left[node] == 0:
-                return said
-            node = self.child_of(node, &self.asked)
+                return prediction
+            node = self.child_of(node, &self.current)
 
-    cdef double answer(self, double y, double w) noexcept nogil:
-        """The trees' mean for the instance that was read; they take in the target y if w > 0."""
+    cdef double predict_and_count(self, double y, double w) noexcept nogil:
+        """Return the trees' mean for the instance that was read; add the target y to their nodes if w > 0."""
         cdef int t, trees = self.standing()
-        cdef double said = 0.0
+        cdef double prediction = 0.0
         for t in range(trees):
-            said += self.descend(self.root[t], y, w) - self.target.mean
-        return self.target.mean + said / trees if trees else self.target.mean
+            prediction += self.descend(self.root[t], y, w) - self.target.mean
+        return self.target.mean + prediction / trees if trees else self.target.mean
 
     cdef double predict(self, View* v) noexcept nogil:
         self.read(v)
-        return self.answer(0.0, 0.0)
+        return self.predict_and_count(0.0, 0.0)
 
     # ---------------------------------------------------------------- learning
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        """Answer the instance, average its target in every tree, put it into the window, work on the tree that grows."""
+        """Predict the instance, average its target in every tree, add it to the window, continue the growing tree."""
         cdef bint prepared = self.root_growing == 0
-        cdef double said
+        cdef double prediction
         self.read(v)
-        said = self.answer(y, w)
+        prediction = self.predict_and_count(y, w)
         if self.grown:
-            self.judge_answer(fabs(y - said))
-        self.asked.target = y
-        self.asked.w = w
+            self.monitor_error(fabs(y - prediction))
+        self.current.target = y
+        self.current.w = w
         self.advance(prepared)
 
-    cdef void judge_answer(self, double error) noexcept nogil:
-        """Watch the error in typical ones, which are averaged without much regard to the largest."""
+    cdef void monitor_error(self, double error) noexcept nogil:
+        """Monitor the error in units of the typical error, which is averaged robustly."""
         cdef double loss = min(error / (WORST * self.typical), 1.0) if self.typical > 0.0 else error > 0.0
         self.watch(loss)
         if self.judged > 1 and self.typical > 0.0:
@@ -107,7 +107,7 @@ cdef class RegressionTrees(WindowTrees):
         held[MEAN] += (r.target - held[MEAN]) * (r.w / held[WEIGHT])
 
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
-        """Average the targets of a node's rows and take their unit; whether they differ and are enough to split."""
+        """Average the targets of a node's rows and set their unit; return whether they can be split."""
         cdef Py_ssize_t i
         cdef Row* r
         cdef double z, squares = 0.0
@@ -133,7 +133,7 @@ cdef class RegressionTrees(WindowTrees):
         return squares > 0.0
 
     cdef double importance_of(self, double gain) noexcept nogil:
-        """Share of the squared deviations at the root that the split explains."""
+        """Return the share of the squared deviations at the root that the split explains."""
         cdef double ratio = self.unit / self.root_unit
         return gain * ratio * ratio / self.root_squares
 
@@ -158,30 +158,30 @@ cdef class RegressionTrees(WindowTrees):
     # ---------------------------------------------------------------- explaining
 
     cdef void follow(self, int32_t node) noexcept nogil:
-        """Note in part_of what each split on the path adds to the tree's answer."""
+        """Record in part_of what each split on the path adds to the tree's prediction."""
         cdef int32_t slot = -1
-        cdef double before, said = self.target.mean
+        cdef double before, prediction = self.target.mean
         cdef double* held
         while True:
             held = self.nodes.counts_of(node)
-            before = said
-            said += (held[MEAN] - said) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
+            before = prediction
+            prediction += (held[MEAN] - prediction) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
             if slot >= 0:
-                self.part_of[slot] += said - before
+                self.part_of[slot] += prediction - before
             if self.nodes.left[node] == 0:
                 return
             slot = self.blamed(self.nodes.key[node])
-            node = self.child_of(node, &self.asked)
+            node = self.child_of(node, &self.current)
 
     cdef void share(self, View* v) noexcept nogil:
-        """Parts of the answer by slot, in part_of; slot 0 has what is left of its deviation from the targets' mean."""
+        """Compute contributions by slot in part_of; slot 0 has the rest of the deviation from the targets' mean."""
         cdef int t, trees = self.standing()
         cdef Py_ssize_t i
         memset(self.part_of, 0, self.space.size * sizeof(double))
         self.read(v)
         for t in range(trees):
             self.follow(self.root[t])
-        self.part_of[0] = self.answer(0.0, 0.0) - self.target.mean
+        self.part_of[0] = self.predict_and_count(0.0, 0.0) - self.target.mean
         for i in range(1, self.space.size):
             self.part_of[i] /= max(trees, 1)
             self.part_of[0] -= self.part_of[i]
@@ -219,7 +219,7 @@ cdef class RegressionTrees(WindowTrees):
 
 
 cdef class WindowForestRegression(RegressionModel):
-    """The forest as a regression model."""
+    """Run the forest as a regression model."""
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
                   uint64_t seed, Py_ssize_t numbers=0):

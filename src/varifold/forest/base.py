@@ -1,4 +1,4 @@
-"""What the two forests over a window share: their parameters, and how these reach the compiled trees."""
+"""Parameters shared by the two window forests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from varifold.base.params import Constraint, Integer, Real
 
 @declared
 class WindowTrees:
-    """Parameters of `WindowForest` and `WindowForestRegressor`; stands before the base class of a learner."""
+    """Declare the parameters of `WindowForest` and `WindowForestRegressor`: a mixin, listed before the base class."""
 
     _parameters: ClassVar[dict[str, Constraint]] = {
         "trees": Integer(1, 1000),
@@ -39,5 +39,5 @@ class WindowTrees:
         yield {"window": 30, "trees": 3, "min_leaf": 1}
 
     def _settings(self) -> dict[str, Any]:
-        """The arguments of the compiled model."""
+        """Return the arguments of the compiled model."""
         return {name: getattr(self, name) for name in WindowTrees._parameters}

@@ -13,82 +13,83 @@ from varifold.forest._dynfo import DynFoModel
 
 
 class Stump(NamedTuple):
-    """One stump of the forest."""
+    """A stump of the forest."""
 
     feature: Name
-    """The column it splits."""
+    """Column that the stump splits."""
     at: float | str
-    """A number at most this, or this string, is on the first side."""
+    """Threshold or level: numbers up to it, or this string, belong to the first side."""
     weight: float
     sides: tuple[dict[Any, float], dict[Any, float]]
-    """Share of each label on either side."""
+    """Share of each label, by side."""
 
 
 @declared
 class DynFo(UnscaledClassifier):
-    """Stumps over the last instances, weighed by their answers, learned again while they are light.
+    """Combine decision stumps over recent instances, weighted by accuracy and relearned if their weight is low.
 
-    Choose it when the rule changes quickly and a few features decide at a time. It sees values only through thresholds:
-    units and outliers do not matter. `ORF3V`, by the same authors, is the later method and usually the better one.
+    Choose it if the concept drifts quickly and few features matter at a time. Values enter only through thresholds, so
+    units and outliers do not matter. `ORF3V`, a later method by the same authors, is usually better.
 
     Parameters
     ----------
     M
-        Stumps.
+        Maximum number of stumps.
     N
-        Instances kept, on which stumps are learned and over which the error is measured.
+        Number of recent instances, on which stumps are learned and the error is measured.
     alpha
         Rate α of the weights.
     beta
-        Probability β that a stump that may be learned again is kept as it is.
+        Probability β that a candidate for relearning is kept unchanged.
     delta
-        Share δ of the features drawn for a stump; one at least, and not more than `max_draws`.
+        Share δ of the features drawn for a stump; at least one, at most `max_draws`.
     epsilon
-        Loss ε of weight when a stump's feature is absent.
+        Weight ε that a stump loses if its feature is absent.
     gamma
-        Error γ over the last N answers above which a stump is added.
+        Error γ over the last N predictions above which a stump is added.
     theta1
         Weight θ1 below which a stump is dropped.
     theta2
-        Quantile θ2 of the weights below which stumps may be learned again.
+        Quantile θ2 of the weights below which a stump may be relearned.
     max_draws
-        Features drawn for a stump at the most, so that a wide stream costs no more than a narrow one; None: any number.
+        Maximum number of features drawn for a stump, which bounds the cost on wide streams; None: no limit.
     seed
-        Of the features drawn, and of the stumps learned again.
+        Seed of the features drawn and of the stumps relearned.
     max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
     -----
-    A stump splits one feature i at a threshold and knows the shares p(c) of the labels on either side, among the last N
-    instances that have the feature. For a vote, the stumps whose features are present count:
+    A stump splits one feature i at a threshold and stores the shares p(c) of the labels on either side, among those of
+    the last N instances that have the feature. Stumps whose features are present vote:
 
         P(c | x) = Σ_j w_j p_j,side(x)(c) / Σ_j w_j
 
-    Learning an instance (x, y): it is kept, in place of the oldest. If there are fewer than M stumps, one is added in
-    each of the first M instances, and later if the error of the last N answers is above γ. Then every stump is weighed,
+    To learn an instance (x, y), it replaces the oldest in the window. While there are fewer than M stumps, each of the
+    first M instances adds one, and later instances do if the error of the last N predictions exceeds γ. Then all
+    weights are updated,
 
         w ← w - ε                              its feature is absent
         w ← (2 α [its side's largest label is y] + w) / (1 + α)    otherwise
 
-    so that weights lie between 0 and 2. Stumps with θ1 <= w < q, q the quantile θ2 of all weights, are learned again
-    with probability 1 - β and get the weight 1; stumps below θ1 are dropped. To learn a stump, a share δ of the
-    features is drawn and the best split of these by Gini impurity taken.
+    which keeps them between 0 and 2. A stump with θ1 <= w < q, where q is the quantile θ2 of all weights, is relearned
+    with probability 1 - β and gets weight 1; a stump below θ1 is dropped. To learn a stump, a share δ of the features
+    is drawn and the best split among them by Gini impurity is chosen.
 
-    *Deviations from the paper.* The text leaves open, and here it is so: the first M instances add a stump each, since
-    M stumps of the first instance would be alike, and equal weights are not below their quantile; features are drawn
-    from those that the kept instances have; thresholds lie midway between two values; the impurity is that of the
-    instances with the feature, and its decrease is counted in instances, so that a feature seen twice does not win by
-    being pure; a feature with one value makes a stump with equal sides; M bounds the forest. Both sides keep the shares
-    of all labels, which for two labels is the paper's vote: w times the share to the largest and the rest to the other.
-    A string column splits by one of its values against the others. Sample weights multiply α and ε. If no stump can
-    vote, the class frequencies answer; a forest that has lost all stumps gets one. `max_draws` is ours. `as_in_paper`
-    has the parameters that the paper names for text. In the 2024 survey's code a stump keeps the last feature drawn,
-    not the best, and an empty side votes for the other label.
+    *Deviations from the paper.* Where the text is silent: each of the first M instances adds a stump, since M stumps of
+    the first instance would be identical, and equal weights are not below their quantile; features are drawn from those
+    present in the window; thresholds are midpoints between two values; the impurity is that of the instances with the
+    feature, and its decrease is measured in instances, so that a feature seen twice does not win by being pure; a
+    feature with one value gives a stump with equal sides; M bounds the forest. Both sides keep the shares of all
+    labels, which for two labels is the paper's vote: w times the share for the largest and the rest for the other. A
+    string column is split by one of its values against all others. Sample weights multiply α and ε. If no stump can
+    vote, the class frequencies are predicted; a forest that has lost all stumps gets one. `max_draws` is ours.
+    `as_in_paper` uses the paper's parameters for text. In the code of the 2024 survey, a stump keeps the last feature
+    drawn instead of the best, and an empty side votes for the other label.
 
-    *Cost.* O(M labels) to predict. To learn, O(known + M labels), and O(N log N) for every feature drawn for a stump
-    that is learned again: about (1 - β) θ2 M of them an instance, but a feature is searched once however many stumps
-    draw it. Memory O(N present + (M + known) labels).
+    *Cost.* O(M labels) to predict. Learning takes O(known + M labels), plus O(N log N) for each feature drawn for a
+    relearned stump: about (1 - β) θ2 M stumps per instance, where each feature is searched at most once. Memory
+    O(N present + (M + known) labels).
 
     Examples
     --------
@@ -163,13 +164,13 @@ class DynFo(UnscaledClassifier):
 
     @undisturbed
     def stumps(self) -> list[Stump]:
-        """The stumps of the forest, heaviest first; without those whose feature was evicted."""
+        """Return the stumps, largest weight first, without those whose feature was evicted."""
         space = self._engine.space
-        found = []
-        for key, value, weight, sides in cast(DynFoModel, self._engine.model).portraits():
+        stumps = []
+        for key, value, weight, sides in cast(DynFoModel, self._engine.model).stumps_by_key():
             if key:
                 name = space.name_of(key >> 1)
                 at = str(space.name_of(int(value)))[len(str(name)) + 1 :] if key & 1 else value
                 first, second = (dict(zip(self.classes, shares, strict=True)) for shares in sides)
-                found.append(Stump(name, at, weight, (first, second)))
-        return sorted(found, key=lambda stump: -stump.weight)
+                stumps.append(Stump(name, at, weight, (first, second)))
+        return sorted(stumps, key=lambda stump: -stump.weight)

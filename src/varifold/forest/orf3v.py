@@ -18,21 +18,21 @@ from varifold.forest._orf3v import ORF3VModel
 Floats = NDArray[np.float64]
 
 
-class Portrait(NamedTuple):
-    """What the learner knows of one numeric feature."""
+class FeatureDistribution(NamedTuple):
+    """Thresholds and class-wise digests of one numeric feature."""
 
     thresholds: Floats
-    """Of the forest's stumps, ascending; none before the grace period is over."""
+    """Thresholds of the forest's stumps, ascending; empty during the grace period."""
     digests: dict[Any, tuple[Floats, Floats, NDArray[np.bool_]]]
-    """By label: values, weights, and whether all of a centroid's values are equal."""
+    """By label: centroid values, their weights, and whether all values of a centroid are equal."""
 
 
 @declared
 class ORF3V(UnscaledClassifier):
-    """A forest of stumps for every feature, read off class-wise sketches; those present vote by weight.
+    """Combine one forest of stumps per feature, built from class-wise quantile sketches, by a weighted vote.
 
-    Choose it when an answer has to be explained feature by feature, when values are on wild scales or of mixed kinds
-    (it looks at ranks, never at magnitudes), when features vanish for good, and for more than two labels. It sees no
+    Choose it if predictions must be explained feature by feature, if values have extreme scales or mixed types (only
+    ranks matter, not magnitudes), if features vanish for good, or if there are more than two labels. It models no
     interaction between features unless `pairs` is set.
 
     Parameters
@@ -40,72 +40,72 @@ class ORF3V(UnscaledClassifier):
     J
         Stumps per forest.
     K
-        Random thresholds drawn for a new stump; the one with the lowest Gini impurity is taken.
+        Random thresholds drawn for a new stump; the one with the lowest Gini impurity is kept.
     grace
-        Observations of a feature before it gets its forest.
+        Observations of a feature before its forest is built.
     r
-        Most values of a feature between two renewals of its forest: one stump is replaced, all are read off the
-        sketches again.
+        Maximum number of values of a feature between two updates of its forest. An update replaces one stump and
+        recomputes the others from the sketches.
     growth
-        A young forest is renewed sooner: when its sketches have grown by this share.
+        A new forest is updated sooner: whenever its sketches have grown by this share.
     alpha
-        Rate α of the weights (eq. 8), which follow twice the share of a forest's own votes that were right, and of the
-        importances.
+        Rate α of the weights (eq. 8), which track twice the accuracy of a forest's own votes, and of the importances.
     window
-        Rounds n over which availability counts as recent.
+        Number n of rounds that count as recent for a feature's availability.
     delta
-        Risk δ of giving up a feature that has not vanished.
+        Probability δ of pruning a feature that has not vanished.
     prune
         ``"hoeffding"`` (the paper's bound), ``"gap"`` (an absence too long for the feature's availability),
         ``"hoeffding+gap"`` or ``"none"``.
     replace
-        Which stump goes: the ``"oldest"`` or a ``"random"`` one.
+        Which stump an update replaces: the ``"oldest"`` or a ``"random"`` one.
     thresholds
-        Drawn evenly from the range of the values (``"uniform"``) or from the values themselves (``"quantile"``).
+        Draw thresholds uniformly from the range of the values (``"uniform"``) or from the values (``"quantile"``).
     vote
         ``"prior"``: log prior(c) + b Σ w_i log(P_i(c) / prior(c)). ``"paper"``: Σ w_i P_i(c).
     temper
-        Whether the factor b of ``vote="prior"`` is learned, so that features that repeat each other do not make the
-        vote overconfident; otherwise it is 1.
+        Whether to learn the factor b of ``vote="prior"``, so that redundant features do not make the vote
+        overconfident; otherwise b = 1.
     smoothing
-        Observations' worth of class prior mixed into either side of a stump.
+        Weight, in observations, of the class prior on either side of a stump.
     compression
-        Of the t-digests: about the number of centroids per feature and label.
+        Compression of the t-digests: roughly the number of centroids per feature and label.
     pairs
-        Most pairs of numeric features that vote beside the forests, where two together say more than each alone; as
-        many are on trial. 0: none. They need ``vote="prior"``.
+        Maximum number of pairs of numeric features that vote in addition to the forests, for features that are
+        informative only together; as many more are on trial. 0 disables pairs. Requires ``vote="prior"``.
     seed
-        Of the thresholds, and of the pairs tried.
+        Seed of the thresholds and of the candidate pairs.
     max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
     -----
-    *Deviations from the paper.* Eq. 2: the impurity is minimised, over K random thresholds. Eq. 5 sums over classes.
-    Eq. 1: the default vote is relative to the class prior, since the printed one gives the majority class where
-    classes are not balanced. Eq. 6 is smoothed by the prior. Eq. 7: a feature is given up in a round in which it is
-    absent and older than the window, when its share of all its rounds exceeds its share of the window by more than
-    ε = √(ln(1/δ) / 2n). As that can never happen to a feature whose availability is below ε, an absence of g >= n
-    rounds with (1 - Ω)^g < δ ends it too; Ω is its availability when last seen, n rounds of absence added. Eq. 8: ŷ is
-    the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one
-    forest: a single stump with a branch for every level, counted, not sketched; it is there when any of its levels
-    is. Values are used as they come: there is no scaler and no intercept, and the class prior is shown under
-    ``"(intercept)"``. The paper gives no parameters; these are ours.
+    *Deviations from the paper.* Eq. 2: the impurity is minimised over K random thresholds. Eq. 5 sums over classes.
+    Eq. 1: the default vote is relative to the class prior, because the published vote predicts the majority class if
+    classes are imbalanced. Eq. 6 is smoothed by the prior. Eq. 7: a feature is pruned in a round in which it is absent
+    and older than the window, if its share of all its rounds exceeds its share of the window by more than
+    ε = √(ln(1/δ) / 2n). This can never happen if the availability is below ε, so an absence of g >= n rounds with
+    (1 - Ω)^g < δ prunes the feature too; Ω is its availability when last seen, with n rounds of absence added. Eq. 8: ŷ
+    is the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one
+    forest: a single stump with one branch per level, with counts instead of sketches; it is present if any of its
+    levels is. Values are used unscaled, and there is no intercept: the class prior is reported as ``"(intercept)"``.
+    The paper gives no parameters; the defaults are ours.
 
-    *Pairs*, which the paper does not have. The values of two features are counted by label in a grid of quartiles, and
-    the pair votes log P(c | cell) / Q(c), where Q is what its two quartiles say by naive Bayes and P is shrunk towards
-    Q by eight observations: nothing where the two merely add up. Each vote has a factor between 0 and 1, learned as b
-    is. Pairs are drawn at random from the features present, in every other round preferring informative ones, and
-    are on trial for 100 sights (50 if they have cost by then), without a vote; then the mean gain of log likelihood
-    that the vote would have brought, less its standard error, is compared with the least among those that vote. After
-    100, 200, 400, ... sights the grid moves to the quartiles of then, its counts shared out by how bins overlap. A
-    pair goes when one of its features vanishes, or when its votes have cost more than they brought.
+    *Pairs* are not in the paper. The values of two features are counted by label in a grid of quartiles. The pair votes
+    log P(c | cell) / Q(c), where Q is the naive Bayes prediction from the two quartiles and P is shrunk towards Q by
+    eight observations, so the vote is zero if the two effects are additive. Each vote has a factor between 0 and 1,
+    learned like b. Pairs are drawn at random from the present features, in every other round preferring informative
+    ones, and are on trial for 100 occurrences (50 if they have cost likelihood by then) without a vote. Then the mean
+    gain in log likelihood that the vote would have brought, minus its standard error, is compared with the smallest
+    among the voting pairs. After 100, 200, 400, ... occurrences the grid moves to the current quartiles, and its counts
+    are redistributed by the overlap of the bins. A pair is dropped if one of its features vanishes or if its votes have
+    cost more than they gained.
 
-    *Cost.* O(present (log J + C + log known) + pairs (C + log present)) per instance, and every r values of a feature
-    a renewal, O(C (J + K) log compression + C compression); memory O(known C compression) at most, and far less for
-    features with few distinct values. A feature that has vanished is forgotten, name and slot included, so that memory
-    follows the features that are alive. So is a level of a column that stays, by the same rule for gaps, once the
-    column has more than 64 levels.
+    *Cost.* O(present (log J + C + log known) + pairs (C + log present)) per instance; after every r values of a feature
+    an update of its forest, O(C (J + K) log compression + C compression). Memory is at most O(known C compression), and
+    far less for features with few distinct values. A vanished feature is forgotten together with its name and slot, so
+    memory follows the live features. Once a column has more than 64 levels, its vanished levels are forgotten by the
+    same rule for gaps.
 
     Examples
     --------
@@ -209,70 +209,70 @@ class ORF3V(UnscaledClassifier):
 
     @undisturbed
     def importances(self) -> dict[Name, float]:
-        """Bits of information about the label in a value of each feature, a string column being one; largest first.
+        """Return the information about the label, in bits, in a value of each feature or string column, largest first.
 
-        It is the mean of log2 P_i(y) / prior(y) over the forest's own votes, each cast before the label was learned;
-        the last 1/α or so count most. 0 is worth nothing; a little less than 0 is what a useless forest costs. Half of
-        what a pair adds beyond its two features (`interactions`) is added to each of them.
+        It is the mean of log2 P_i(y) / prior(y) over the forest's own votes, each cast before the label was learned,
+        with most weight on the last 1/α votes. A useless feature has about 0, or slightly less. Half of what a pair
+        adds beyond its two features (`interactions`) is credited to each of them.
         """
-        found = self._forests.feature_information()
-        for both, bits in self._forests.pair_information().items():
-            for u in both:
-                found[u] += bits / 2
-        return self._by_name(found)
+        bits_by_slot = self._forests.feature_information()
+        for pair, bits in self._forests.pair_information().items():
+            for slot in pair:
+                bits_by_slot[slot] += bits / 2
+        return self._by_name(bits_by_slot)
 
     @undisturbed
     def interactions(self) -> dict[tuple[Name, Name], float]:
-        """Bits of information about the label that each voting pair of features adds to the rest; largest first.
+        """Return the information about the label, in bits, that each voting pair adds to the rest, largest first.
 
-        It is the mean of log2 P(y) with the pair's vote over P(y) without it, cast before the label was learned; the
-        last 1/α or so count most. Empty without `pairs`.
+        It is the mean of log2 of P(y) with the pair's vote over P(y) without it, before the label was learned, with
+        most weight on the last 1/α votes. Empty without `pairs`.
         """
         name_of = self._engine.space.name_of
-        found = sorted(self._forests.pair_information().items(), key=lambda item: (-item[1], item[0]))
-        return {(name_of(a), name_of(b)): bits for (a, b), bits in found}
+        ranked = sorted(self._forests.pair_information().items(), key=lambda item: (-item[1], item[0]))
+        return {(name_of(a), name_of(b)): bits for (a, b), bits in ranked}
 
     @undisturbed
     def weights(self) -> dict[Name, float]:
-        """Weight w_i of every forest in the vote (eq. 8) by feature, a string column being one; largest first.
+        """Return the weight w_i of each forest in the vote (eq. 8) by feature or string column, largest first.
 
-        A weight lies between 0 and 2 and moves from 1 towards twice the share of the forest's own votes that were
-        right, so it depends on how often a feature was seen, and where one label is frequent it tells good forests
-        from bad ones poorly: see `importances` for that.
+        A weight lies between 0 and 2 and moves from 1 towards twice the accuracy of the forest's own votes. It depends
+        on how often the feature was seen, and with one frequent label it separates good forests poorly from bad ones;
+        use `importances` for that.
         """
         return self._by_name(self._forests.feature_weights())
 
     def _by_name(self, values: dict[int, float]) -> dict[Name, float]:
-        """By feature, largest first; among equals by slot."""
+        """Replace slots by names, largest value first; ties by slot."""
         name_of = self._engine.space.name_of
         return {name_of(u): value for u, value in sorted(values.items(), key=lambda item: (-item[1], item[0]))}
 
     @undisturbed
     def votes_one(self, x: Instance) -> dict[Name, dict[Any, float]]:
-        """What each feature present adds to every label's score, the feature with the largest say first.
+        """Return the contribution of each present feature to every label's score, most influential feature first.
 
-        A pair's vote goes half to either of its features, here and in `explain_one`.
+        The vote of a pair is split evenly between its two features, here and in `explain_one`.
         """
         by_label = {label: self.explain_one(x, label) for label in self.classes}
         names: dict[Name, None] = {name: None for parts in by_label.values() for name in parts}
         votes = {name: {label: parts.get(name, 0.0) for label, parts in by_label.items()} for name in names}
-        return dict(sorted(votes.items(), key=lambda item: (item[0] == INTERCEPT, _say(item[1]))))
+        return dict(sorted(votes.items(), key=lambda item: (item[0] == INTERCEPT, _negative_spread(item[1]))))
 
     @undisturbed
-    def portrait(self, feature: Name) -> Portrait:
-        """Thresholds and class-wise digests of a numeric feature, for a closer look or a picture."""
+    def feature_distribution(self, feature: Name) -> FeatureDistribution:
+        """Return thresholds and class-wise digests of a numeric feature, for inspection or plots."""
         space = self._engine.space
         slot = space.id_of(feature)
-        found = self._forests.portrait(slot) if slot > 0 else None
-        if found is None:
+        distribution = self._forests.feature_distribution(slot) if slot > 0 else None
+        if distribution is None:
             raise UnknownNameError(
-                f"no digest is held for the feature {feature!r}; a numeric feature has one from its first value until "
+                f"there is no digest for the feature {feature!r}; a numeric feature has one from its first value until "
                 "it vanishes (`features` lists all)"
             )
-        thresholds, digests = found
-        return Portrait(thresholds, dict(zip(self.classes, digests, strict=True)))
+        thresholds, digests = distribution
+        return FeatureDistribution(thresholds, dict(zip(self.classes, digests, strict=True)))
 
 
-def _say(votes: dict[Any, float]) -> float:
-    """Minus the spread of a feature's votes."""
+def _negative_spread(votes: dict[Any, float]) -> float:
+    """Return minus the spread of a feature's votes, as a sort key."""
     return min(votes.values()) - max(votes.values())

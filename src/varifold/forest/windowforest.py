@@ -9,51 +9,51 @@ from varifold.forest.base import WindowTrees
 
 @declared
 class WindowForest(WindowTrees, UnscaledClassifier):
-    """Randomised trees over the last labelled instances, one grown again at a time.
+    """Average randomised trees over the most recent labelled instances, regrown one at a time.
 
-    Choose it when the label depends on several features together (a pair of categories, a threshold that depends on
-    another value), when absence itself may say something, and when the rule may change: it forgets what has left its
-    window. It sees values only through thresholds: units and outliers do not matter.
+    Choose it if the label depends on several features jointly (a pair of categories, a threshold that depends on
+    another value), if absence itself may be informative, and if the concept may drift: it forgets what left its window.
+    Values enter only through thresholds, so units and outliers do not matter.
 
     Parameters
     ----------
     trees
-        Trees that answer, by the mean of their probabilities.
+        Number of trees; their probabilities are averaged.
     window
-        Labelled instances that a tree is grown on at the most. A longer window costs memory, hardly any time.
+        Maximum number of labelled instances per tree. A longer window costs memory, but hardly any time.
     columns
-        Columns tried at each split, one more than this many square roots of those present.
+        Columns tried at each split: one more than this number times the square root of the columns present.
     cuts
-        Values drawn for each column tried: thresholds are the midpoints between them, levels are tried themselves.
+        Values drawn for each column tried; thresholds are the midpoints between numbers, levels are tried directly.
     min_leaf
-        Instances on either side of a split, at the least; never fewer than one for every 16 labels.
+        Minimum number of instances on either side of a split; at least one per 16 labels.
     smoothing
-        Instances' worth of the parent's probabilities mixed into every node.
+        Weight, in instances, of the parent's probabilities in each node.
     seed
-        Of the columns and values drawn.
+        Seed of the columns and values drawn.
     max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
     Notes
     -----
-    *No paper.* A tree is grown on the last L instances, greedily by Gini impurity: at each node about 2 √m + 1 of the m
-    columns of its instances are drawn, and a few thresholds (of a number) or levels (of a string) of each. Instances
-    in which the column is absent go left or right, whichever is purer; whether the column is there is a split of its
-    own. A string column is one column: another level is an observed "no", not an absence. When nothing was absent
-    while the tree grew, absent values go the way of most. A level that was never learned counts as absent.
+    *No paper.* A tree is grown greedily by Gini impurity on the last L instances. Each node draws about 2 √m + 1 of
+    the m columns of its instances, and a few thresholds (numbers) or levels (strings) of each. Instances in which the
+    column is absent go to the purer side; the presence of a column is a candidate split as well. A string column is one
+    column: a different level is an observed "no", not an absence. If nothing was absent while the tree grew, absent
+    values follow the majority. A level that was never learned counts as absent.
 
-    A tree is begun every L / (trees + 1) instances and grows a few nodes with each instance; when it is grown it
-    replaces the oldest. Meanwhile all nodes go on counting labels. L grows by one with every instance, up to `window`:
-    trees get deeper while the stream is stable. Errors beyond the usual rate are summed up (CUSUM); when the sum is too
-    large to be chance, L falls back to the instances since the sum began to rise, and all trees are soon replaced.
-    Nodes of more than 250 instances are split by what 250 of them say.
+    A new tree starts every L / (trees + 1) instances and grows a few nodes per instance; once complete, it replaces the
+    oldest tree. All nodes keep counting labels. L grows by one per instance, up to `window`, so trees become deeper
+    while the stream is stable. Errors above the usual rate accumulate (CUSUM); if the sum is too large to be chance, L
+    falls back to the instances since the sum began to rise, and all trees are soon replaced. A node with more than 250
+    instances chooses its split from 250 of them.
 
-    `explain_one` follows the paths: every split adds the change of the label's probability to its column, present or
-    ``"name (absent)"``, stretched so that the parts and the intercept sum to the log of the probability. Values are
-    used as they come: there is no scaler. The weight of a feature, by which ``evict="lightest"`` goes, is the decrease
-    of impurity by its splits, recent trees counting most.
+    `explain_one` follows the paths: each split adds the change of the label's probability to its column, present or
+    ``"name (absent)"``, rescaled so that the contributions and the intercept sum to the log probability. Values are
+    used unscaled. The weight of a feature, which ``evict="lightest"`` compares, is the decrease of impurity by its
+    splits, with most weight on recent trees.
 
-    *Cost.* O(trees depth (labels + log present)) to predict; to learn, O(trees depth √present log present) more. A tree
+    *Cost.* O(trees depth (labels + log present)) to predict; learning adds O(trees depth √present log present). A tree
     grows node by node: a single instance may take O(window + 250 √present log present). Memory O(window (present +
     trees labels / min_leaf)).
 

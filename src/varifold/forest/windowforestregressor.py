@@ -1,4 +1,4 @@
-"""WindowForestRegressor: randomised trees over the last instances, for numbers."""
+"""WindowForestRegressor: randomised regression trees over the most recent instances."""
 
 from __future__ import annotations
 
@@ -9,52 +9,51 @@ from varifold.forest.base import WindowTrees
 
 @declared
 class WindowForestRegressor(WindowTrees, UnscaledRegressor):
-    """Randomised regression trees over the last instances, one grown again at a time.
+    """Average randomised regression trees over the most recent instances, regrown one at a time.
 
-    Choose it when the target depends on several features together (a threshold that depends on another value, a pair
-    of categories), when absence itself may say something, and when the rule may change: it forgets what has left its
-    window. It sees values only through thresholds: units and outliers of features do not matter.
+    Choose it if the target depends on several features jointly (a threshold that depends on another value, a pair of
+    categories), if absence itself may be informative, and if the concept may drift: it forgets what left its window.
+    Values enter only through thresholds, so units and outliers of features do not matter.
 
     Parameters
     ----------
     trees
-        Trees that answer, by the mean of what they say.
+        Number of trees; their predictions are averaged.
     window
-        Instances that a tree is grown on at the most. A longer window costs memory, hardly any time.
+        Maximum number of instances per tree. A longer window costs memory, but hardly any time.
     columns
-        Columns tried at each split, one more than this many square roots of those present.
+        Columns tried at each split: one more than this number times the square root of the columns present.
     cuts
-        Values drawn for each column tried: thresholds are the midpoints between them, levels are tried themselves.
+        Values drawn for each column tried; thresholds are the midpoints between numbers, levels are tried directly.
     min_leaf
-        Instances on either side of a split, at the least.
+        Minimum number of instances on either side of a split.
     smoothing
-        Instances' worth of the parent's answer mixed into every node's; of the mean of all targets into a root's.
+        Weight, in instances, of the parent's prediction in each node; at a root, of the mean of all targets.
     seed
-        Of the columns and values drawn.
+        Seed of the columns and values drawn.
     max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes
     -----
-    *No paper.* `varifold.WindowForest` for numbers: the same trees, window and handling of absence. A split is the one
-    that decreases the squared error most, of the thresholds and levels drawn,
+    *No paper.* `varifold.WindowForest` for regression: the same trees, window and treatment of absence. Among the drawn
+    thresholds and levels, the split with the largest decrease of the squared error is chosen,
 
         S_l^2 / W_l + S_r^2 / W_r - S^2 / W,
 
-    with W the weight of the instances on the left, on the right and of both, and S the weighted sum of their targets. A
-    node says (W m + s p) / (W + s), where m is the mean of the targets that came by, also since the tree was grown, p
-    what its parent says and s the smoothing.
+    where W is the weight of the instances on the left, on the right and on both sides, and S the weighted sum of their
+    targets. A node predicts (W m + s p) / (W + s), where m is the mean of the targets that reached it, including those
+    since the tree was grown, p the prediction of its parent and s the smoothing.
 
-    The rule has changed when errors exceed the usual for too long to be chance (CUSUM). They are counted in four times
-    the typical error, as 1 at the most. A target that is far from all others counts in the means of its nodes, and in
-    the mean of all: `AutoRegressor` moves such targets before its forest learns them.
+    Drift is detected if errors exceed the usual for too long to be chance (CUSUM). Errors are measured in units of four
+    times the typical error and capped at 1. An outlying target enters the means of its nodes and the global mean;
+    `AutoRegressor` clips such targets before its forest learns them.
 
-    `explain_one` follows the paths: every split adds the change of what the nodes say to its column, present or
-    ``"name (absent)"``. Values are used as they come: there is no scaler. The weight of a feature, by which
-    ``evict="lightest"`` goes, is the share of the squared deviations that its splits explain, recent trees counting
-    most.
+    `explain_one` follows the paths: each split adds the change of the node's prediction to its column, present or
+    ``"name (absent)"``. Values are used unscaled. The weight of a feature, which ``evict="lightest"`` compares, is the
+    share of squared deviations that its splits explain, with most weight on recent trees.
 
-    *Cost.* O(trees depth log present) to predict; to learn, O(trees depth √present log present) more. A tree grows node
+    *Cost.* O(trees depth log present) to predict; learning adds O(trees depth √present log present). A tree grows node
     by node: a single instance may take O(window + 250 √present log present). Memory O(window (present + trees /
     min_leaf)).
 

@@ -85,17 +85,18 @@ def plot_feature(
 
     A `value`, that of the instance which is explained, is marked.
     """
-    portrait = model.portrait(feature)
+    distribution = model.feature_distribution(feature)
     plt = pyplot()
     figure, ax = plt.subplots(figsize=(9, 4.6))
     quiet(ax)
-    ax.vlines(portrait.thresholds, 0, 1, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), alpha=0.55)
+    ax.vlines(distribution.thresholds, 0, 1, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), alpha=0.55)
     shown: list[tuple[Hashable, str]] = []
-    for (label, digest), colour in zip(portrait.digests.items(), LINES * (1 + len(portrait.digests)), strict=False):
+    digests = distribution.digests
+    for (label, digest), colour in zip(digests.items(), LINES * (1 + len(digests)), strict=False):
         if len(digest[0]):
             _distribution(ax, *digest, colour)
             shown.append((label, colour))
-    ax.set(xlim=_range(portrait.digests.values()), ylim=(-0.02, 1.02), xlabel=str(feature))
+    ax.set(xlim=_range(distribution.digests.values()), ylim=(-0.02, 1.02), xlabel=str(feature))
     ax.set_ylabel("share of values up to here")
     if value is not None:
         low, high = ax.get_xlim()
@@ -105,8 +106,8 @@ def plot_feature(
     ax.grid(axis="x", color=FAINT, linewidth=0.8)
     for row, (label, colour) in enumerate(shown):
         ax.text(1.02, 0.95 - 0.07 * row, str(label), color=colour, fontweight="bold", transform=ax.transAxes)
-    if len(portrait.thresholds):
-        text = f"dashed: thresholds\nof {len(portrait.thresholds)} stumps"
+    if len(distribution.thresholds):
+        text = f"dashed: thresholds\nof {len(distribution.thresholds)} stumps"
         ax.text(1.02, 0.9 - 0.07 * len(shown), text, color=GREY, fontsize=9, va="top", transform=ax.transAxes)
     set_title(ax, str(feature) if title is None else title)
     write(figure, path)

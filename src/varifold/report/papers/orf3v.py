@@ -36,7 +36,7 @@ def draw_digests(path: str, repeats: int) -> None:
         for label, colour in zip(labels, LINES, strict=False):
             own = np.sort(values[part.codes == labels.index(label)])
             ax.step(own, np.arange(1, len(own) + 1) / len(own), where="post", color=colour, linewidth=1.2)
-            centres, weights, _ = model.portrait(FEATURE).digests[label]
+            centres, weights, _ = model.feature_distribution(FEATURE).digests[label]
             middle = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
             ax.plot(centres, middle, "x", color=colour, markersize=6)
             ax.annotate(
