@@ -51,9 +51,9 @@ _OTHERS = {
     "PerKey": "varifold.ensemble.per_key",
     "PerKeyRegressor": "varifold.ensemble.per_key",
     "Vote": "varifold.ensemble.vote",
-    "from_bytes": "varifold.ensemble.per_key",
+    "from_bytes": "varifold.base.saving",
     "learn_parallel": "varifold.ensemble.parallel",
-    "load": "varifold.ensemble.per_key",
+    "load": "varifold.base.saving",
     "merge": "varifold.ensemble.merging",
 }
 """What is no registered learner: its module."""

@@ -27,6 +27,8 @@ from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
 from varifold.base import VaryingRegressor as VaryingRegressor
 from varifold.base import Vocabulary as Vocabulary
+from varifold.base import from_bytes as from_bytes
+from varifold.base import load as load
 from varifold.base import models as models
 from varifold.base import to_block as to_block
 from varifold.copula.copularegressor import CopulaRegressor as CopulaRegressor
@@ -36,8 +38,6 @@ from varifold.ensemble.merging import merge as merge
 from varifold.ensemble.parallel import learn_parallel as learn_parallel
 from varifold.ensemble.per_key import PerKey as PerKey
 from varifold.ensemble.per_key import PerKeyRegressor as PerKeyRegressor
-from varifold.ensemble.per_key import from_bytes as from_bytes
-from varifold.ensemble.per_key import load as load
 from varifold.ensemble.vote import Vote as Vote
 from varifold.evolving.cwfe import CWFE as CWFE
 from varifold.evolving.cwfe import NCW as NCW

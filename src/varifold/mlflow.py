@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold._version import __version__
-from varifold.ensemble.per_key import load
+from varifold.base import load
 from varifold.errors import ModelFileError, ParameterError, missing_extra
 
 __all__ = ["FLAVOR_NAME", "load_model", "log_model", "save_model"]

@@ -12,9 +12,7 @@ from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
-from varifold.base.files import Arrays
 from varifold.base.params import Constraint, OneOf, Real
-from varifold.base.young import instances_of
 
 
 class AutoClassifier(VaryingClassifier):
@@ -159,13 +157,6 @@ class AutoClassifier(VaryingClassifier):
         self._engine = self._make_engine()
         if self._names != cast(AutoModel, self._engine.model).names:
             raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
-
-    def _instances(self, arrays: Arrays) -> Arrays | None:
-        """The instances of the window forest's window, which holds all of a short stream."""
-        names = cast(AutoModel, self._engine.model).names
-        if "window forest" not in names:
-            return None
-        return instances_of(arrays, f"model.{names.index('window forest')}.window")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> AutoReport:

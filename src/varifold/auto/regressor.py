@@ -10,10 +10,8 @@ from varifold.auto.experts import regressor_experts
 from varifold.auto.report import RegressionReport, changes, risen_number
 from varifold.base.blocks import to_block
 from varifold.base.estimator import undisturbed
-from varifold.base.files import Arrays
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
-from varifold.base.young import instances_of
 
 
 class AutoRegressor(VaryingRegressor):
@@ -110,13 +108,6 @@ class AutoRegressor(VaryingRegressor):
         self._engine = self._make_engine()
         if self._names != cast(AutoRegression, self._engine.model).names:
             raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
-
-    def _instances(self, arrays: Arrays) -> Arrays | None:
-        """The instances of the window forest's window, which holds all of a short stream."""
-        names = cast(AutoRegression, self._engine.model).names
-        if "window forest" not in names:
-            return None
-        return instances_of(arrays, f"model.{names.index('window forest')}.window")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> RegressionReport:

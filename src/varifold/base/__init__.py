@@ -4,10 +4,11 @@ from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import NO_FEATURES, VaryingClassifier
 from varifold.base.coverages import Interval
 from varifold.base.importances import Importance
-from varifold.base.learner import INTERCEPT, VaryingLearner, from_bytes, load
+from varifold.base.learner import INTERCEPT, VaryingLearner
 from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
 from varifold.base.regressor import VaryingRegressor
+from varifold.base.saving import from_bytes, load
 from varifold.base.traits import Feature, Traits
 
 __all__ = [

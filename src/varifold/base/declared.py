@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, dataclass_transform, overload
 
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.params import current_names
 from varifold.base.regressor import VaryingRegressor
 
 T = TypeVar("T")
@@ -20,22 +18,9 @@ def declared(cls: type[T], /) -> type[T]: ...
 def declared(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(eq_default=False)
 def declared(cls: Any = None, /, *, kw_only: bool = False) -> Any:
-    """Make a data class of a learner; its constructor also accepts the old names of renamed parameters."""
-    if cls is None:
-        return functools.partial(_declared, kw_only=kw_only)
-    return _declared(cls, kw_only=kw_only)
-
-
-def _declared(cls: Any, kw_only: bool) -> Any:
-    made = dataclass(eq=False, repr=False, kw_only=kw_only)(cls)
-    construct = made.__init__
-
-    @functools.wraps(construct)
-    def with_old_names(self: Any, *args: Any, **params: Any) -> None:
-        construct(self, *args, **current_names(type(self), params))
-
-    made.__init__ = with_old_names
-    return made
+    """Make a data class of a learner."""
+    make = dataclass(eq=False, repr=False, kw_only=kw_only)
+    return make if cls is None else make(cls)
 
 
 def _given(learner: Any, cls: Any) -> dict[str, Any]:

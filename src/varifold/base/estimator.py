@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
@@ -17,11 +16,11 @@ from varifold._engine.model import Model
 from varifold._engine.python_rule import PythonModel
 from varifold._engine.regress import RegressionEngine
 from varifold._engine.unlabelled import UnlabelledEngine
-from varifold._version import __version__
-from varifold.base import files, young
+from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
-from varifold.base.params import Constraint, current_names
+from varifold.base.params import Constraint
 from varifold.base.registry import models, transformers
+from varifold.base.saving import Saved
 from varifold.base.traits import Feature
 from varifold.errors import DataError, ModelFileError
 
@@ -42,7 +41,7 @@ def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[
     return guarded
 
 
-class Estimator(river_base.Estimator):
+class Estimator(Saved, river_base.Estimator):
     """An object with declared parameters and one engine that holds all of its state.
 
     A subclass supplies ``_parameters`` (its constraints), an ``__init__`` that stores the parameters and sets
@@ -50,14 +49,8 @@ class Estimator(river_base.Estimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
-    _before: ClassVar[dict[str, Any]] = {}
-    """Values of parameters that old model files do not name: what the method did before it had them."""
-    _renamed: ClassVar[dict[str, str]] = {}
-    """Old parameter names that are still accepted -> the names they have now."""
-
     _engine: Engine | RegressionEngine | UnlabelledEngine
     reading: Mapping[str, Any] = MappingProxyType({})
-    """How the data was read that it learned from (target, id, time, types, ...), if anyone noted it; files keep it."""
 
     @classmethod
     def _constraints(cls) -> dict[str, Constraint]:
@@ -72,7 +65,7 @@ class Estimator(river_base.Estimator):
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """A new one with the same parameters, or with these instead, that has learned nothing."""
-        return super().clone(_for_river(current_names(type(self), new_params or {})), include_attributes)
+        return super().clone(_for_river(new_params or {}), include_attributes)
 
     def _get_params(self) -> dict[str, Any]:
         return _for_river(super()._get_params())
@@ -137,7 +130,7 @@ class Estimator(river_base.Estimator):
         return {**state, "python": learners} if learners else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(current_names(type(self), state["attributes"]))
+        self.__dict__.update(state["attributes"])
         self._engine = self._make_engine()
         names, labels, arrays = state["engine"]
         # a pickle mapped into memory (joblib's mmap_mode) holds arrays that cannot be written to
@@ -148,7 +141,7 @@ class Estimator(river_base.Estimator):
     # ------------------------------------------------------------------ files and bytes
 
     def _header(self) -> dict[str, Any]:
-        """Method and parameters, as a model file names them."""
+        """Return method and parameters, as a model file names them."""
         cls = type(self)
         name = models.name_of(cls) or transformers.name_of(cls) or f"{cls.__module__}:{cls.__qualname__}"
         return {"method": name, "params": pack_params(self)}
@@ -156,84 +149,34 @@ class Estimator(river_base.Estimator):
     def _apply_header(self, header: Mapping[str, Any]) -> None:
         """Become the form of the method that a header describes beyond its parameters; called before any learning."""
 
-    def _instances(self, arrays: files.Arrays) -> files.Arrays | None:
-        """The arrays of a file that holds the instances learned instead of the state (`young`); None: the state."""
-        return None
-
-    def to_bytes(self) -> bytes:
-        """The content of the file that `save` would write.
-
-        A state that `from_bytes` and `load` would refuse raises ModelFileError.
-        """
+    def _content(self) -> tuple[dict[str, Any], files.Arrays]:
         for rule in _python_rules(self._engine.model):
             raise ModelFileError(
                 f"this {type(self).__name__} holds a {type(rule.learner).__name__}, a Python object that a model file "
                 "cannot hold; pickle the learner instead"
             )
-        state = names, labels, arrays = self._engine.dump()
+        names, labels, arrays = self._engine.dump()
         header = {**self._header(), "labels": [files.pack_label(y) for y in labels]}
-        if self.reading:
-            header["reading"] = dict(self.reading)
-        arrays = {**files.pack_names(names), **arrays}
-        try:
-            data = self._young_bytes(header, arrays, state)
-            if data is None:
-                data = files.encode(header, arrays)
-                self._restored(*files.decode(data, "its state"), "its state")
-        except files.MISFITS as error:
-            reason = error if isinstance(error, ModelFileError) else repr(error)
-            raise ModelFileError(
-                f"this {type(self).__name__} was not saved, because it could not be loaded again: {reason}"
-            ) from error
-        return data
-
-    def _young_bytes(self, header: dict[str, Any], arrays: files.Arrays, state: young.State) -> bytes | None:
-        """The file that holds the instances learned, if the learner has them and all of its state follows from them."""
-        instances = self._instances(arrays)
-        if instances is None:
-            return None
-        data = files.encode(header, instances)
-        try:
-            restored = self._restored(*files.decode(data, "its state"), "its state")
-        except ModelFileError:
-            return None
-        return data if young.same_state(restored._engine.dump(), state) else None
+        return header, {**files.pack_names(names), **arrays}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """What `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        return cls._restored(*files.decode_bytes(data))
+    def _from_content(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        made = cls(**unpack_params(header["params"]))
+        made._apply_header(header)
+        state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
+        made._engine.fill(files.unpack_names(arrays), [files.unpack_label(y) for y in header["labels"]], state)
+        _check_same_arrays(made._engine.dump()[2], state)
+        return made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file to exactly this path.
 
-        On any error the file that was there stays: also for a state that `load` would refuse.
-        """
-        files.write_bytes(path, self.to_bytes())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
-        return cls._restored(*files.read(path), path)
-
-    @classmethod
-    def _restored(cls, header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
-        """A new object of the class, parameters and state that decoded data holds."""
-        try:
-            restored: Self = _made_from(header, cls, source)
-            if files.holds_instances(arrays):
-                young.relearn(restored._engine, [files.unpack_label(y) for y in header["labels"]], arrays)
-            else:
-                files.restore(restored._engine, header, arrays)
-            if header.get("reading"):
-                restored.reading = dict(header["reading"])
-        except ModelFileError:
-            raise
-        except files.MISFITS as error:
-            raise ModelFileError(
-                f"{source} does not hold a whole {header.get('method')!r}: {error!r}{_other_version(header)}"
-            ) from error
-        return restored
+def _check_same_arrays(held: files.Arrays, given: files.Arrays) -> None:
+    """Raise ValueError unless the arrays that an engine holds have the names, types and shapes of those given to it."""
+    if held.keys() != given.keys():
+        raise ValueError(f"arrays that do not belong to it: {sorted(held.keys() ^ given.keys())}")
+    for name, array in given.items():
+        like = held[name]
+        if (array.dtype, array.shape) != (like.dtype, like.shape):
+            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {like.dtype} {like.shape}")
 
 
 def _python_rules(model: Model) -> Iterator[PythonModel]:
@@ -249,29 +192,3 @@ def _python_rules(model: Model) -> Iterator[PythonModel]:
 def _for_river(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters with empty tuples as lists: river looks for a class in the first place of a tuple."""
     return {name: [] if isinstance(value, tuple) and not value else value for name, value in params.items()}
-
-
-def _other_version(header: dict[str, Any]) -> str:
-    """A remark on the version that wrote the data, when it is not this one."""
-    version = header.get("version", __version__)
-    return "" if version == __version__ else f" (written by varifold {version}, this is {__version__})"
-
-
-def _made_from(header: dict[str, Any], cls: type[Any], source: files.Source) -> Any:
-    """A new object, without state, of the class and parameters that a header names."""
-    method = header["method"]
-    if method == f"{cls.__module__}:{cls.__qualname__}":
-        found = cls
-    else:
-        registry = next((known for known in (models, transformers) if method in known), None)
-        if registry is None:
-            raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")
-        found = registry[method]
-    if not issubclass(found, cls):
-        raise ModelFileError(
-            f"{source} holds a {found.__name__}, not a {cls.__name__}; load it with the class {found.__name__}"
-        )
-    params = current_names(found, unpack_params(header["params"]))
-    made = found(**{**found._before, **params})
-    made._apply_header(header)
-    return made

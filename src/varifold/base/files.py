@@ -1,13 +1,16 @@
-"""The format of model files: safetensors with a checksum, in a file or in memory. Loading never runs code."""
+"""The format of model files: plain safetensors, every array under its name, the header as JSON in the metadata.
+
+Any safetensors tool can open a file. The metadata has one entry, ``varifold``: JSON that begins with the SHA-256 digest
+of all other bytes, then the number of the format, then the header (method, parameters, labels, version). Reading runs
+no code, and the sizes of all arrays are checked against the size of the file before anything is allocated.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,118 +18,151 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from varifold._numeric.words import pack, unpack
 from varifold._version import __version__
 from varifold.base.atomic import replace_file
 from varifold.errors import DataError, ModelFileError
 
-FORMAT = 2
-"""Of the files written. 1, in which the arrays stand as they are, is read for ever."""
-YOUNG_FORMAT = 3
-"""Of files that hold the instances learned in place of the state (`young`)."""
+FORMAT = 1
+"""Number of the format that is written; files of every earlier one are read."""
+_KEY = "varifold"
+"""The one entry of the metadata."""
+_DIGEST = 64
+"""Hexadecimal digits of a digest."""
+_MARK = rb"{\"sha256\":\""
+"""Bytes before the digest: how JSON inside JSON begins."""
+_LONGEST_HEADER = 100_000_000
+"""Bytes of a safetensors header, by its specification."""
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
 Source = str | os.PathLike[str]
-"""Where the data came from, for messages: a path, or words for bytes in memory."""
+"""Where data came from, for messages: a path, or words for bytes in memory."""
 MISFITS = (
     *(KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError),
     RecursionError,
 )
 """What unsound content raises on its way into a learner; damaged data never raises anything else."""
-_LONGEST_FORMAT = 9
-"""Digits of the format's number, at most."""
+_TYPES = {
+    **{"<f8": "F64", "<f4": "F32", "|b1": "BOOL"},
+    **{"<i8": "I64", "<i4": "I32", "<i2": "I16", "|i1": "I8", "<u8": "U64", "<u4": "U32", "<u2": "U16", "|u1": "U8"},
+}
+"""NumPy's types of arrays that a file can hold, and the names that safetensors has for them."""
 
 
-_TYPES = frozenset(("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"))
-"""Of arrays in a file."""
-_INDEX = (1 << 16, 64)
-"""Bytes of an index, at most: so many, and so many for each byte of its packed form."""
-_WORDS = (1 << 20, 512)
-"""Words of the arrays, at most: so many, and so many for each byte of their packed form: no file takes any memory."""
+# ---------------------------------------------------------------- encoding
 
 
 def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """Header and arrays in the format of a model file; the header also gets the library's version.
-
-    The arrays stand one after the other, packed; an index says their names, types and shapes. The same content always
-    gives the same bytes.
-    """
-    text = json.dumps({**header, "version": __version__}, sort_keys=True, ensure_ascii=True)
-    names = sorted(arrays)
-    listed = [(name, arrays[name].dtype.str, arrays[name].shape) for name in names]
-    for name, kind, _ in listed:
-        if kind not in _TYPES:
-            raise ValueError(f"{name} holds numbers of type {arrays[name].dtype}, which a file cannot")
-    index = zlib.compress(json.dumps(listed, separators=(",", ":")).encode(), 1)
-    packed = pack(_joined([arrays[name] for name in names]))
-    digest = hashlib.sha256(b"\n".join([text.encode(), index, packed])).hexdigest()
-    version = YOUNG_FORMAT if holds_instances(arrays) else FORMAT
-    meta = {"varifold.format": str(version), "varifold.header": text, "varifold.sha256": digest}
-    return _container(meta, {"index": index, "packed": packed})
-
-
-def holds_instances(arrays: Arrays) -> bool:
-    """Whether the arrays are those of a young learner's file."""
-    return any(name.startswith("instances.") for name in arrays)
+    """Encode header and arrays; the same content always gives the same bytes. The version is added to the header."""
+    text = json.dumps({**header, "version": __version__}, sort_keys=True)
+    meta = f'{{"sha256":"{"0" * _DIGEST}","format":{FORMAT},"header":{text}}}'
+    layout: dict[str, Any] = {"__metadata__": {_KEY: meta}}
+    parts, end = [], 0
+    for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name)):  # large items first: all are aligned
+        array = arrays[name]
+        if array.dtype.str not in _TYPES:
+            raise ValueError(f"{name} holds numbers of type {array.dtype}, which a file cannot")
+        begin, end = end, end + array.nbytes
+        layout[name] = {"dtype": _TYPES[array.dtype.str], "shape": array.shape, "data_offsets": [begin, end]}
+        parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    head = json.dumps(layout, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    head = len(head).to_bytes(8, "little") + head
+    at = _digest_place(head)
+    digest = _digest(head, at, parts)
+    return b"".join([head[:at], digest, head[at + _DIGEST :], *parts])
 
 
-def _joined(arrays: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """The bytes of the arrays, each filled up to whole words."""
-    parts = [part for a in arrays for part in (a.tobytes(), bytes(-a.nbytes % 8))]
-    return np.frombuffer(b"".join(parts), dtype=np.uint64)
+def _digest_place(data: bytes) -> int:
+    """Return the offset of the digest, -1 if there is none."""
+    at = data.find(_MARK)
+    return at + len(_MARK) if at >= 0 else -1
 
 
-def _container(meta: Mapping[str, str], parts: Mapping[str, bytes]) -> bytes:
-    """A safetensors file of byte strings."""
-    head: dict[str, Any] = {"__metadata__": meta}
-    at = 0
-    for name, part in parts.items():
-        head[name] = {"dtype": "U8", "shape": [len(part)], "data_offsets": [at, at + len(part)]}
-        at += len(part)
-    text = json.dumps(head, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *parts.values()])
+def _digest(data: bytes, at: int, more: Iterable[Any] = ()) -> bytes:
+    """Digest all bytes but those of the digest itself, which is at this offset."""
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:at])
+    for part in (view[at + _DIGEST :], *more):
+        digest.update(part)
+    return digest.hexdigest().encode()
+
+
+# ---------------------------------------------------------------- decoding
 
 
 def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
-    """What encode() encoded; ModelFileError, which names the source, unless the data is sound and of a known format."""
-    meta = _metadata(data, source)
-    version = meta.get("varifold.format")
-    if version is None:
-        raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
-    if not (len(version) <= _LONGEST_FORMAT and version.isascii() and version.isdigit() and int(version) >= 1):
-        raise ModelFileError(f"{source} is damaged: it gives its format as {version[: 2 * _LONGEST_FORMAT]!r}")
-    if int(version) > YOUNG_FORMAT:
-        raise ModelFileError(
-            f"{source} has format {version}; this version reads up to {YOUNG_FORMAT}: upgrade varifold to load it"
-        )
+    """Return the header and arrays that encode() encoded.
+
+    Raise ModelFileError, which names the source, unless the data is sound and of a known format.
+    """
+    header = _header(data, source)
     try:
-        arrays = safetensors.numpy.load(data)
+        return header, safetensors.numpy.load(data)
     except safetensors.SafetensorError as error:
         raise ModelFileError(f"{source} is damaged or truncated: {error}") from error
     except KeyError as error:
         raise ModelFileError(f"{source} is damaged: it has an array of type {error}, which no learner uses") from error
-    text = meta.get("varifold.header", "")
-    if (_checksum(text, arrays) if version == "1" else _packed_checksum(text, arrays)) != meta.get("varifold.sha256"):
-        raise ModelFileError(f"{source} is damaged: its checksum does not match its content")
-    return _header(text, source), arrays if version == "1" else _unpacked(arrays, source)
+
+
+def _header(data: bytes, source: Source) -> dict[str, Any]:
+    """Return the header; raise ModelFileError unless format and digest are right."""
+    text = _metadata(data, source).get(_KEY)
+    if text is None:
+        raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
+    found = _json(text, source, "description")
+    number = found.get("format")
+    if type(number) is not int or number < 1:
+        raise ModelFileError(f"{source} is damaged: it gives its format as {str(number)[:20]!r}")
+    if number > FORMAT:
+        raise ModelFileError(
+            f"{source} has format {str(number)[:20]}; this version reads up to {FORMAT}: upgrade varifold to load it"
+        )
+    at = _digest_place(data)
+    if at < 0 or data[at : at + _DIGEST] != _digest(data, at):
+        raise ModelFileError(f"{source} is damaged: its digest does not match its content")
+    header = found.get("header")
+    if not isinstance(header, dict) or not isinstance(header.get("method"), str):
+        raise ModelFileError(f"{source} does not say which method it holds")
+    return header
+
+
+def _metadata(data: bytes, source: Source) -> dict[str, Any]:
+    """Return the metadata of a safetensors file."""
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or data[8:9] != b"{" or length > _LONGEST_HEADER:
+        raise ModelFileError(f"{source} is not a varifold model file ({len(data)} bytes, no safetensors header)")
+    if len(data) < 8 + length:
+        raise ModelFileError(f"{source} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
+    meta = _json(data[8 : 8 + length], source, "header").get("__metadata__", {})
+    if not isinstance(meta, dict) or not all(isinstance(value, str) for value in meta.values()):
+        raise ModelFileError(f"{source} is damaged: its metadata is not text by name")
+    return meta
+
+
+def _json(text: str | bytes, source: Source, what: str) -> dict[str, Any]:
+    """Parse a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{source} is damaged: its {what} is not JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise ModelFileError(f"{source} is damaged: its {what} is not a JSON object")
+    return found
 
 
 def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
-    """Header and arrays of a model file in memory, and words for where they came from."""
+    """Return header and arrays of a model file in memory, and words for where they came from."""
     if not isinstance(data, bytes | bytearray):
         raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
     source = f"the data ({len(data):,} bytes)"
     return *decode(bytes(data), source), source
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a model file to exactly this path: the whole file, or an error and the old one stays."""
-    write_bytes(path, encode(header, arrays))
+# ---------------------------------------------------------------- files
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write encoded data to exactly this path."""
+def write(path: Source, data: bytes) -> None:
+    """Write encoded data to exactly this path: the whole file, or an error and the old one stays."""
     target = _as_path(path)
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{path} is a folder or a device; a model is written to a file")
@@ -138,8 +174,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # not the temporary file's name
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a model file."""
+def read(path: Source) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a model file."""
     return decode(_as_path(path).read_bytes(), path)
 
 
@@ -149,97 +185,11 @@ def _as_path(path: Any) -> Path:
     return Path(path)
 
 
-def _header(text: str, source: Source) -> dict[str, Any]:
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{source} is damaged: its description is not JSON ({error})") from error
-    if not isinstance(header, dict) or not {"method", "params", "labels"} <= header.keys():
-        raise ModelFileError(f"{source} does not say which method it holds, with which parameters and labels")
-    return header
-
-
-def restore(engine: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Fill a new engine from decoded data.
-
-    ValueError, KeyError and their like when the data does not fit, or when the engine filled with it would not give
-    arrays of the same names, types and shapes again.
-    """
-    state = {name: a for name, a in arrays.items() if not name.startswith("names.")}
-    engine.fill(unpack_names(arrays), [unpack_label(y) for y in header["labels"]], state)
-    held = engine.dump()[2]
-    if held.keys() != state.keys():
-        raise ValueError(f"arrays that do not belong to it: {sorted(held.keys() ^ state.keys())}")
-    for name, array in state.items():
-        like = held[name]
-        if (array.dtype, array.shape) != (like.dtype, like.shape):
-            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {like.dtype} {like.shape}")
-
-
-def _metadata(data: bytes, source: Source) -> dict[str, str]:
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or data[8:9] != b"{" or length > 100_000_000:
-        raise ModelFileError(f"{source} is not a varifold model file ({len(data)} bytes, no safetensors header)")
-    if len(data) < 8 + length:
-        raise ModelFileError(f"{source} is truncated: its header alone needs {8 + length} bytes, it has {len(data)}")
-    try:
-        found = json.loads(data[8 : 8 + length])
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{source} is damaged: its header cannot be read ({error})") from error
-    meta = found.get("__metadata__", {}) if isinstance(found, dict) else {}
-    if not isinstance(meta, dict) or not all(isinstance(value, str) for value in meta.values()):
-        raise ModelFileError(f"{source} is damaged: its metadata is not text by name")
-    return meta
-
-
-def _packed_checksum(text: str, parts: Arrays) -> str:
-    """Of a file of format 2; of one that has not both parts, none."""
-    if parts.keys() != {"index", "packed"}:
-        return ""
-    return hashlib.sha256(b"\n".join([text.encode(), *(parts[n].tobytes() for n in ("index", "packed"))])).hexdigest()
-
-
-def _unpacked(parts: Arrays, source: Source) -> Arrays:
-    """The arrays of a file of format 2, whose checksum is right."""
-    try:
-        index = zlib.decompressobj().decompress(parts["index"].tobytes(), _most(_INDEX, parts["index"]))
-        listed = [_listed(*entry) for entry in json.loads(index)]
-        ends = np.cumsum([0, *[-(-size // 8) for *_, size in listed]]).tolist()
-        if ends[-1] > _most(_WORDS, parts["packed"]):
-            raise ValueError(f"{8 * ends[-1]:,} bytes in {len(parts['packed'])}")
-        data = unpack(np.ascontiguousarray(parts["packed"]), ends[-1]).view(np.uint8)
-        return {
-            name: data[8 * start : 8 * start + size].view(dtype).reshape(shape)
-            for start, (name, dtype, shape, size) in zip(ends, listed, strict=False)
-        }
-    except (*MISFITS, zlib.error, MemoryError) as error:
-        raise ModelFileError(f"{source} is damaged: its arrays cannot be read ({error})") from error
-
-
-def _most(bounds: tuple[int, int], packed: np.ndarray[Any, Any]) -> int:
-    """How much may become of packed bytes."""
-    return bounds[0] + bounds[1] * len(packed)
-
-
-def _listed(name: str, kind: str, shape: list[int]) -> tuple[str, np.dtype[Any], tuple[int, ...], int]:
-    """An entry of the index, checked: name, type, shape and bytes of an array."""
-    if not isinstance(name, str) or kind not in _TYPES or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(f"{name!r} of type {kind!r} and shape {shape!r}")
-    dtype = np.dtype(kind)
-    return name, dtype, tuple(shape), math.prod(shape) * dtype.itemsize
-
-
-def _checksum(text: str, arrays: Arrays) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        a = arrays[name]
-        digest.update(f"\n{name} {a.dtype.str} {a.shape}\n".encode())
-        digest.update(a.tobytes())
-    return digest.hexdigest()
+# ---------------------------------------------------------------- names and labels
 
 
 def pack_names(names: list[str | int | None]) -> Arrays:
-    """Names as bytes with offsets, so that a million of them are three arrays."""
+    """Encode names as bytes with offsets, so that a million of them are three arrays."""
     kinds = np.array([_NONE if n is None else _STR if isinstance(n, str) else _INT for n in names], dtype=np.uint8)
     parts = [b"" if n is None else str(n).encode("utf-8", "surrogatepass") for n in names]
     offsets = np.zeros(len(parts) + 1, dtype=np.int64)
@@ -252,7 +202,7 @@ def pack_names(names: list[str | int | None]) -> Arrays:
 
 
 def unpack_names(arrays: Arrays) -> list[str | int | None]:
-    """What pack_names() packed."""
+    """Decode what pack_names() encoded."""
     kinds, ends, data = arrays["names.kind"], arrays["names.offsets"], arrays["names.bytes"]
     if not kinds.dtype == data.dtype == np.uint8 or ends.dtype != np.int64 or not kinds.ndim == data.ndim == 1:
         raise ValueError("the names are arrays of other types")
@@ -267,7 +217,7 @@ def unpack_names(arrays: Arrays) -> list[str | int | None]:
 
 
 def pack_label(y: Any) -> Any:
-    """A label as JSON that keeps its type."""
+    """Encode a label as JSON that keeps its type."""
     if isinstance(y, bool | str):
         return y
     if isinstance(y, int):
@@ -284,11 +234,11 @@ def pack_label(y: Any) -> Any:
     )
 
 
-def unpack_label(found: Any) -> Any:
-    """What pack_label() packed."""
-    if not isinstance(found, dict):
-        return found
-    ((kind, value),) = found.items()
+def unpack_label(packed: Any) -> Any:
+    """Decode what pack_label() encoded."""
+    if not isinstance(packed, dict):
+        return packed
+    ((kind, value),) = packed.items()
     if kind == "int":
         return int(value)
     if kind == "float":

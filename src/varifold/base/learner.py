@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,7 +17,7 @@ from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Rea
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
-__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "from_bytes", "is_regressor", "load"]
+__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "is_regressor"]
 
 Instance = Mapping[Any, Any]
 Task = Literal["classification", "regression"]
@@ -181,13 +180,3 @@ def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
             f"a schedule is a one-dimensional array of ints. Got {found.ndim} dimensions of {found.dtype} instead."
         )
     return found.astype(np.int64)
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """The learner in a model file, of whatever registered method it is."""
-    return VaryingLearner.load(path)
-
-
-def from_bytes(data: bytes) -> Any:
-    """The learner that `to_bytes` encoded, of whatever registered method it is; checked as a file is."""
-    return VaryingLearner.from_bytes(data)

@@ -11,7 +11,6 @@ import numpy as np
 
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.nearest import nearest
-from varifold.base.params import current_names
 from varifold.base.registry import models
 from varifold.base.spec import Nested, nesting, paper_params, parameters, parse_value, split_name, without_paper
 from varifold.errors import ModelFileError, ParameterError
@@ -55,7 +54,6 @@ def _made(given: str) -> Any:
     cls = models[name.strip()]
     is_paper, rest = without_paper(rest)
     params = parameters(rest.replace(";", ","), given)
-    params = current_names(cls, params)
     accepted = inspect.signature(cls).parameters
     for key in params:
         if key not in accepted:
@@ -124,6 +122,6 @@ def _unpacked_learner(header: Mapping[str, Any]) -> Any:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
     cls = models[header["method"]]
     with nesting(header["method"]):
-        made = cls(**{**cls._before, **current_names(cls, unpack_params(header["params"]))})
+        made = cls(**unpack_params(header["params"]))
     made._apply_header(header)
     return made

@@ -127,15 +127,3 @@ def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[
             raise ParameterError(
                 f"The {name!r} parameter of {owner} must be {constraint.describe()}. Got {values[name]!r} instead."
             )
-
-
-def current_names(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters under the names they have now; an old name beside its new one is refused."""
-    renamed: Mapping[str, str] = getattr(cls, "_renamed", {})
-    found = {name: value for name, value in params.items() if name not in renamed}
-    for old, new in renamed.items():
-        if old in params and new in params:
-            raise ParameterError(f"{old!r} is the old name of {new!r}: give {cls.__name__} only {new!r}")
-        if old in params:
-            found[new] = params[old]
-    return found

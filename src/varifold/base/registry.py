@@ -71,6 +71,12 @@ _WHERE: dict[str, str] = {
 
 
 _TRANSFORMERS: dict[str, str] = {"copula-imputer": "varifold.copula.imputer:CopulaImputer"}
+_COMPOSITES: dict[str, str] = {
+    "perkey": "varifold.ensemble.per_key:PerKey",
+    "perkeyregressor": "varifold.ensemble.per_key:PerKeyRegressor",
+    "vote": "varifold.ensemble.vote:Vote",
+}
+"""Learners made of learners, by the names that model files have for them."""
 
 
 class Registry(Mapping[str, type[T]]):
@@ -167,3 +173,4 @@ def _place(cls: type) -> str:
 
 models: Registry[VaryingLearner] = Registry(_WHERE, GROUP)
 transformers: Registry[Estimator] = Registry(_TRANSFORMERS)
+composites: Registry[Any] = Registry(_COMPOSITES)

@@ -22,7 +22,6 @@ from typing import Any
 from river import base as river_base
 
 from varifold.base.nearest import nearest
-from varifold.base.params import current_names
 from varifold.base.plugins import from_path
 from varifold.base.registry import models
 from varifold.errors import ParameterError, UnknownNameError
@@ -188,7 +187,6 @@ def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
         is_paper, rest = without_paper(rest)
         for key, value in parameters(rest, text).items():
             params[key] = parse_value(value, imports=imports)
-        params = current_names(spec.cls, params)
         _check(spec.cls, params, text)
         spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
         spec()

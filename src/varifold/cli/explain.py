@@ -7,12 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor
+from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
 from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
-from varifold.ensemble import per_key
 from varifold.ensemble.vote import Vote
 from varifold.errors import DataError, ParameterError
 
@@ -58,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer and its parts."""
-    learner = per_key.load(args.file)
+    learner = load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
     if isinstance(learner, Vote):

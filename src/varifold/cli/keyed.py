@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from varifold.base import load
 from varifold.base.nearest import nearest
-from varifold.ensemble import per_key
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import ParameterError
 
@@ -27,7 +27,7 @@ def field_of(learner: Any) -> str | None:
 
 def open_model(path: str, wanted: str | None) -> Any:
     """The learner in a file, that of the key wanted where there is one per key; all of them if none is wanted."""
-    found = per_key.load(path)
+    found = load(path)
     if wanted is None:
         return found
     if not isinstance(found, KeyedLearner):

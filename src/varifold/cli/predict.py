@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from varifold.base import load
 from varifold.base.learner import is_regressor
 from varifold.cli import keyed, remembered, source, uncertainty
 from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
-from varifold.ensemble import per_key
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Batch
@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer and write."""
     check_target(args.out)
-    learner = per_key.load(args.model)
+    learner = load(args.model)
     if not learner.steps:
         raise DataError(f"{args.model} holds a learner that has not learned anything yet")
     remembered.take_up(args, learner.reading, args.files)

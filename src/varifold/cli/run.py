@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from varifold import base
 from varifold.base import models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
@@ -135,7 +136,7 @@ def _loaded(args: argparse.Namespace) -> Any:
     ):
         if given:
             raise ParameterError(f"--load goes on with a model on files, in their order: leave out --{option}")
-    learner = per_key.load(args.load)
+    learner = base.load(args.load)
     if args.rename:
         learner.rename(args.rename)
     if args.files:

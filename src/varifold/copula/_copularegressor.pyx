@@ -55,17 +55,22 @@ cdef class CopulaRegression(RegressionModel):
         self.copula.forget(slot + 1)
 
     cdef void copy_kind(self, int32_t slot) noexcept nogil:
-        """Let the copula's space know what a feature is."""
+        """Tell the copula's space what a feature is."""
         cdef int32_t column = self.space.column[slot]
         self.shifted.kind[slot + 1] = self.space.kind[slot]
         self.shifted.column[slot + 1] = column + 1
         self.shifted.seen[column + 1] = self.space.seen[column]
 
     cdef void lay_out(self, View* v) noexcept nogil:
-        """The instance in the copula's space, with room for the target before it; the intercept is left out."""
+        """Write the instance in the copula's space, leaving room for the target before it and no intercept.
+
+        Kinds are copied here and not only when learning: a text column may hold a number for the first time, and its
+        levels are then observed zeros when predicting too.
+        """
         cdef Py_ssize_t i, n = 1
         for i in range(v.n):
             if v.slot[i]:
+                self.copy_kind(v.slot[i])
                 self.inner_slot[n] = v.slot[i] + 1
                 self.inner_raw[n] = v.raw[i]
                 n += 1
@@ -81,10 +86,6 @@ cdef class CopulaRegression(RegressionModel):
     # ---------------------------------------------------------------- learning and predicting
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(v.n):
-            if v.slot[i]:
-                self.copy_kind(v.slot[i])
         self.lay_out(v)
         self.inner_slot[0] = TARGET
         self.inner_raw[0] = y

@@ -13,22 +13,20 @@ import numpy as np
 from varifold._engine.vocabulary import plain_label
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
-from varifold.base.composites import CompositeFile, pack_learners, unpack_learners
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
-from varifold.base.registry import models
+from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.ensemble._shelf import Key, Shelf
 from varifold.errors import (
     DataError,
     FeatureValueError,
-    ModelFileError,
     ParameterError,
     UnknownNameError,
     VarifoldError,
 )
 
 
-class KeyedLearner(CompositeFile):
+class KeyedLearner(Saved):
     """What `PerKey` and `PerKeyRegressor` share: the learners, in memory and on disk, and their keys."""
 
     _method: ClassVar[str]
@@ -260,46 +258,31 @@ class KeyedLearner(CompositeFile):
     def _header(self) -> dict[str, Any]:
         params = {"model": self._blank._header(), "key": self.key, "most": self.most}
         labels = [files.pack_label(y) for y in self._labels]
-        header = {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
-        return {**header, "reading": dict(self.reading)} if self.reading else header
+        return {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
 
-    def to_bytes(self) -> bytes:
-        """The content of the file that `save` would write: all learners, in order of their keys' first sight."""
+    def _content(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return all learners as files, in the order in which their keys were first seen."""
         parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
-        return files.encode(self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)})
+        return self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)}
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
-        if header["method"] != cls._method:
-            raise ModelFileError(f"{source} holds a {header['method']!r}, not one learner per key; use varifold.load")
-        try:
-            return cls._filled(header, arrays)
-        except files.MISFITS as error:
-            raise ModelFileError(f"{source} does not hold whole learners by key: {error!r}") from error
-
-    @classmethod
-    def _filled(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
-        params = header["params"]
-        found = cls(
-            models[params["model"]["method"]](**unpack_params(params["model"]["params"])),
-            key=params["key"],
-            most=params["most"],
-        )
-        found._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
-        found._steps = int(header["steps"])
-        found.reading = dict(header.get("reading", {}))
+    def _from_content(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        model = header["params"]["model"]
+        made = cls(**unpack_params({**header["params"], "model": {"learner": model}}))
+        made._labels = dict.fromkeys(files.unpack_label(y) for y in header["labels"])
+        made._steps = int(header["steps"])
         for key, part in zip(files.unpack_names(arrays), unpack_learners(arrays), strict=True):
             if key is None:
                 raise ValueError("a key is missing")
-            found._known[key] = None
-            if len(found._here) < found.most:
-                found._here[key] = found._decoded(part)
+            made._known[key] = None
+            if len(made._here) < made.most:
+                made._here[key] = made._decoded(part)
             else:
                 of_key = files.decode_bytes(part)[0]
-                if of_key["method"] != params["model"]["method"]:
+                if of_key["method"] != model["method"]:
                     raise ValueError(f"the learner of {key!r} is a {of_key['method']!r}")
-                found._shelf.put(key, part)
-        return found
+                made._shelf.put(key, part)
+        return made
 
 
 def instances(X: Any) -> Iterable[Mapping[Any, Any]]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from river import base as river_base
 
-from varifold.base import Block, files, frames
+from varifold.base import Block, frames
 from varifold.base.coverages import Interval
-from varifold.base.learner import VaryingLearner, is_regressor
-from varifold.ensemble import vote
+from varifold.base.learner import is_regressor
 from varifold.ensemble._keyed import KeyedLearner, instances
 from varifold.ensemble._shelf import Key
 
-__all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key", "from_bytes", "load"]
+__all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key"]
 
 
 class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
@@ -207,18 +205,3 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
 def by_key(learner: Any, key: Key) -> KeyedLearner:
     """One learner like this one per value of a field: a `PerKey`, or a `PerKeyRegressor` of a regressor."""
     return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key)
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """The learner in a model file: one of any registered method, one per key, or a vote."""
-    return _opened(*files.read(path), path)
-
-
-def from_bytes(data: bytes) -> Any:
-    """The learner that `to_bytes` encoded: of any registered method, one per key, or a vote; checked like a file."""
-    return _opened(*files.decode_bytes(data))
-
-
-def _opened(header: dict[str, Any], arrays: files.Arrays, source: files.Source) -> Any:
-    composites: dict[str, Any] = {cls._method: cls for cls in (PerKey, PerKeyRegressor)} | {vote.METHOD: vote.Vote}
-    return composites.get(header["method"], VaryingLearner)._restored(header, arrays, source)

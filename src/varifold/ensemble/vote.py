@@ -12,14 +12,14 @@ from varifold._engine.vocabulary import plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.composites import CompositeFile, pack_learners, unpack_learners
+from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.base.shares import share_of
 from varifold.errors import FeatureNameError, ModelFileError, ParameterError
 
 METHOD = "vote"
 
 
-class Vote(CompositeFile, river_base.Classifier):
+class Vote(Saved, river_base.Classifier):
     """Learners that answer together: the mean of their probabilities.
 
     For learners that learned different parts of a stream and cannot be merged (see `varifold.merge`), or of different
@@ -185,31 +185,24 @@ class Vote(CompositeFile, river_base.Classifier):
         return type(self)([learner.clone() for learner in self.learners] if given is None else given)
 
     def _header(self) -> dict[str, Any]:
-        labels = [files.pack_label(label) for label in self._labels]
-        header = {"method": METHOD, "params": {}, "labels": labels, "learned": self._learned}
-        return {**header, "reading": dict(self.reading)} if self.reading else header
+        return {"method": METHOD, "params": {}}
 
-    def to_bytes(self) -> bytes:
-        """The content of the file that `save` would write: all learners, in their order."""
+    def _content(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return all learners as files, in their order."""
         for learner in self.learners:
             if not isinstance(learner, VaryingClassifier):
                 raise ModelFileError(
                     f"this Vote holds a {type(learner).__name__}, which a model file cannot hold; pickle it instead"
                 )
-        parts = [learner.to_bytes() for learner in self.learners]
-        return files.encode(self._header(), pack_learners(parts))
+        labels = [files.pack_label(label) for label in self._labels]
+        header = {**self._header(), "labels": labels, "learned": self._learned}
+        return header, pack_learners([learner.to_bytes() for learner in self.learners])
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Self:
-        if header["method"] != METHOD:
-            raise ModelFileError(f"{source} holds a {header['method']!r}, not a vote; use varifold.load")
-        try:
-            found = cls([VaryingClassifier.from_bytes(part) for part in unpack_learners(arrays)])
-            found._learned = max(0, int(header["learned"]))
-            found._labels = dict.fromkeys(files.unpack_label(label) for label in header["labels"])
-            if found._labels.keys() != {label for learner in found.learners for label in learner.classes}:
-                raise ValueError("its labels are not those of its learners")
-            found.reading = dict(header.get("reading", {}))
-        except (*files.MISFITS, ParameterError) as error:
-            raise ModelFileError(f"{source} does not hold a whole vote: {error}") from error
-        return found
+    def _from_content(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        made = cls([VaryingClassifier.from_bytes(part) for part in unpack_learners(arrays)])
+        made._learned = max(0, int(header["learned"]))
+        made._labels = dict.fromkeys(files.unpack_label(label) for label in header["labels"])
+        if made._labels.keys() != {label for learner in made.learners for label in learner.classes}:
+            raise ValueError("its labels are not those of its learners")
+        return made

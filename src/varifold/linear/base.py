@@ -32,8 +32,6 @@ class LinearClassifier(DeclaredClassifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"majority_bias": Boolean()}
-    _before: ClassVar[dict[str, Any]] = {"majority_bias": False}
-    _renamed: ClassVar[dict[str, str]] = {"lean": "majority_bias"}
     _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
 
     majority_bias: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
@@ -66,7 +66,6 @@ class OLIDS(LinearClassifier):
         "B": Real(0, 1, open_low=True),
         "indicator_rows": OneOf("column", "own"),
     }
-    _before: ClassVar[dict[str, Any]] = {**LinearClassifier._before, "indicator_rows": "own"}
 
     C: float = 0.01
     theta: float = 8.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from varifold.base import from_bytes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.ensemble.parallel import JOINS, joined
-from varifold.ensemble.per_key import from_bytes
 from varifold.errors import ParameterError
 from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, parsed
 from varifold.spark.rows import LINE, Columns, Layout, spark_module

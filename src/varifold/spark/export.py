@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from varifold.base import from_bytes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import unpack_params
 from varifold.base.registry import models
-from varifold.ensemble.per_key import from_bytes
 from varifold.errors import DataError
 from varifold.spark.bucket import Key, Plan, Reader, Token
 from varifold.spark.row_state import RowStore

@@ -12,11 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from varifold.base import files, saving
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.json_text import read_json
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
-from varifold.spark.packed import pack, unpack
 
 PREDICTION, PROBLEM = "prediction", "problem"
 
@@ -133,32 +133,23 @@ class Keyed:
     # ------------------------------------------------------------------ bytes
 
     def to_bytes(self) -> bytes:
-        """All of it."""
+        """Encode the learner as a model file, whose header also holds the rest under ``stream``."""
         more = {
             "queue": self.waiting.dump(),
             "ids": [(given, *known) for given, known in self._ids.items()],
             "last": self.last,
             "counts": [self.disordered, self.unknown],
         }
-        return pack(self.learner._engine.dump(), more)
+        return saving.encoded(self.learner, {"stream": more})
 
     @classmethod
     def from_bytes(cls, data: bytes, blank: VaryingClassifier, most: int) -> Keyed:
-        """What to_bytes() gave, of a learner with the parameters of `blank`."""
-        state, more = unpack(data)
-        found = cls(blank.clone(), most)
-        found.learner._engine.fill(*state)
-        found.last = more["last"]
-        if "waiting" in more:
-            found._fill_first_edition(more)
-            return found
-        found.waiting.fill(more["queue"])
-        found._ids.update((given, (number, weight)) for given, number, weight in more["ids"])
-        found.disordered, found.unknown = more["counts"]
-        return found
-
-    def _fill_first_edition(self, more: dict[str, Any]) -> None:
-        """What was written before the instances that wait were in the library's queue: (id, features, weight) each."""
-        for given, features, weight in more["waiting"]:
-            self._ids[given] = (self.waiting.add(Waiting(0, features.encode())), weight)
-        self.disordered, self.waiting.expired, self.unknown = more["counts"]
+        """Restore what to_bytes() encoded, of a learner of the class of `blank`."""
+        header, arrays, source = files.decode_bytes(data)
+        restored = cls(saving.restored(type(blank), header, arrays, source), most)
+        more = header["stream"]
+        restored.waiting.fill(more["queue"])
+        restored._ids.update((given, (number, weight)) for given, number, weight in more["ids"])
+        restored.last = more["last"]
+        restored.disordered, restored.unknown = more["counts"]
+        return restored

@@ -7,17 +7,16 @@ writes all of it, so that buckets should be small: a few hundred keys.
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from varifold.errors import ModelFileError
+from varifold.base import files
+from varifold.base.saving import pack_learners, unpack_learners
 from varifold.spark.bucket import Key, Token
 
 SCHEMA = "counter long, nonce binary, buckets int, wait int, model string, log string, keys binary"
 """The row, in Spark's words."""
-_HEAD = struct.Struct("<II")
+_METHOD = "bucket"
 
 
 class RowStore:
@@ -31,13 +30,13 @@ class RowStore:
             counter, nonce, buckets, wait, model, log, keys = row
             self._token = Token(int(counter), bytes(nonce), int(buckets), int(wait), str(model))
             self._log = json.loads(log)
-            self._keys = _unpacked(bytes(keys))
+            self._keys = _decoded(bytes(keys))
 
     def row(self) -> tuple[Any, ...]:
         """What the next micro-batch starts from."""
         if self._token is None:
             raise ValueError("a bucket writes its token before its state is taken")
-        return (*self._token, json.dumps(self._log), _packed(self._keys))
+        return (*self._token, json.dumps(self._log), _encoded(self._keys))
 
     def token(self) -> Token | None:
         """The token, None before the first micro-batch."""
@@ -72,20 +71,13 @@ class RowStore:
         return dict(self._keys)
 
 
-def _packed(keys: dict[Key, bytes]) -> bytes:
-    """Keys with their bytes as one string of bytes, with a checksum."""
-    head = json.dumps([[key, len(data)] for key, data in keys.items()], separators=(",", ":")).encode()
-    body = b"".join([head, *keys.values()])
-    return _HEAD.pack(zlib.crc32(body), len(head)) + body
+def _encoded(keys: dict[Key, bytes]) -> bytes:
+    """Encode keys with their bytes in the format of model files."""
+    return files.encode({"method": _METHOD}, {**files.pack_names(list(keys)), **pack_learners(list(keys.values()))})
 
 
-def _unpacked(data: bytes) -> dict[Key, bytes]:
-    """What _packed() gave."""
-    if len(data) < _HEAD.size or zlib.crc32(data[_HEAD.size :]) != _HEAD.unpack_from(data)[0]:
-        raise ModelFileError(f"the state of a bucket, {len(data):,} bytes, is damaged: its checksum differs")
-    at = _HEAD.size + _HEAD.unpack_from(data)[1]
-    found = {}
-    for key, size in json.loads(data[_HEAD.size : at]):
-        found[key] = data[at : at + size]
-        at += size
-    return found
+def _decoded(data: bytes) -> dict[Key, bytes]:
+    """Decode what _encoded() encoded."""
+    _, arrays = files.decode(data, f"the state of a bucket, {len(data):,} bytes,")
+    names, parts = files.unpack_names(arrays), unpack_learners(arrays)
+    return {key: part for key, part in zip(names, parts, strict=True) if key is not None}

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from varifold import base
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import coverage_key
 from varifold.base.nearest import nearest
@@ -49,7 +50,7 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
 def from_bytes(data: bytes) -> Any:
     """The learner in a model file; a damaged one is refused."""
     try:
-        return per_key.from_bytes(data)
+        return base.from_bytes(data)
     except ModelFileError as error:
         raise RefusedError(str(error)) from error
 

@@ -1,6 +1,0 @@
-from typing import Any
-
-import numpy as np
-
-def pack(words: np.ndarray[Any, np.dtype[np.uint64]]) -> bytes: ...
-def unpack(data: bytes | np.ndarray[Any, np.dtype[np.uint8]], n: int) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
