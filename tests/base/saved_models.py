@@ -19,4 +19,4 @@ def rewritten(path: Path, change: Any) -> None:
     """The file with its header and arrays changed and a right checksum."""
     header, arrays = files.read(path)
     change(header, arrays)
-    files.write(path, header, arrays)
+    files.write(path, files.encode(header, arrays))

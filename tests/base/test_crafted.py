@@ -70,9 +70,46 @@ def test_counts_that_would_overflow_are_refused(make: Any, array: str) -> None:
         varifold.from_bytes(files.encode(header, arrays))
 
 
-def test_a_small_file_cannot_ask_for_any_memory() -> None:
-    learner = varifold.AROW()
-    learner.learn_one({"a": 1.0}, "x")
-    header, arrays = files.decode(learner.to_bytes(), "")
-    with pytest.raises(ModelFileError, match="bytes in"):
-        files.decode(files.encode(header, {**arrays, "zeros": np.zeros(50_000_000)}), "it")
+MEMORY = """
+import resource, varifold
+from varifold.base import files
+
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+learner = varifold.models[{name!r}]()
+learner.learn_one({{"a": 1.0, "b": "x"}}, {target})
+learner.learn_one({{"a": 2.0, "c": 1.0}}, {target})
+header, arrays = files.decode(learner.to_bytes(), "")
+names = files.unpack_names(arrays)
+many = [*names, *[f"n{{i}}" for i in range({names})]]
+grown = {{key: a for key, a in arrays.items() if not key.startswith("names.")}}
+for key in ("space.kind", "space.column", "space.seen", "scaler"):
+    if len(grown[key]):
+        rows = [grown[key][1:2]] * {names} if key != "space.column" else [range(len(names), len(many))]
+        grown[key] = files.np.concatenate([grown[key], *rows]).astype(grown[key].dtype)
+if header["labels"]:
+    header["labels"] = [f"l{{i}}" for i in range({labels})]
+    grown["counts"] = files.np.ones({labels})
+    for key in grown:
+        if key.endswith("classes"):
+            grown[key] = files.np.array([{labels}])
+data = files.encode(header, {{**files.pack_names(many), **grown}})
+before = peak()
+try:
+    varifold.from_bytes(data)
+except varifold.errors.ModelFileError:
+    pass
+print((peak() - before) / len(data), len(data))
+"""
+
+
+@pytest.mark.parametrize("name", varifold.models)
+def test_a_file_takes_memory_in_proportion_to_its_size(name: str) -> None:
+    """Many names and many labels are small; the arrays of each name for each label are not."""
+    target = "1.0" if issubclass(varifold.models[name], varifold.VaryingRegressor) else "'l0'"
+    script = MEMORY.format(name=name, target=target, names=5_000, labels=5_000)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    factor, size = map(float, done.stdout.split())
+    assert factor < 100, f"{factor:.0f} times the {size:,.0f} bytes of the file"

@@ -109,7 +109,7 @@ def test_wrong_parameters() -> None:
 
 def test_a_file_of_one_learner_is_no_file_of_many(tmp_path: Path) -> None:
     AROW().save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match="not one learner per key"):
+    with pytest.raises(ModelFileError, match="holds a AROW, not a PerKey"):
         PerKey.load(tmp_path / "m")
 
 
@@ -241,7 +241,7 @@ def test_each_key_has_a_regressor_of_its_own(most: int, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="finite numbers"):
         model.learn_one(x, "dear")
     assert model.steps == 400
-    with pytest.raises(ModelFileError, match="not one learner per key"):
+    with pytest.raises(ModelFileError, match="holds a PerKeyRegressor, not a PerKey;"):
         PerKey.load(tmp_path / "m")
 
 

@@ -92,7 +92,7 @@ def test_damaged_votes_are_refused() -> None:
     ):
         with pytest.raises(ModelFileError):
             varifold.from_bytes(files.encode(bad_header, bad_arrays))
-    with pytest.raises(ModelFileError, match="not a vote"):
+    with pytest.raises(ModelFileError, match="holds a AROW, not a Vote"):
         Vote.from_bytes(AROW().to_bytes())
 
 

@@ -95,17 +95,24 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
 
     Raise ModelFileError, which names the source, unless the data is sound and of a known format.
     """
-    header = _header(data, source)
+    description = _description(data, source)
     try:
-        return header, safetensors.numpy.load(data)
+        arrays = safetensors.numpy.load(data)
     except safetensors.SafetensorError as error:
         raise ModelFileError(f"{source} is damaged or truncated: {error}") from error
     except KeyError as error:
         raise ModelFileError(f"{source} is damaged: it has an array of type {error}, which no learner uses") from error
+    at = _digest_place(data)
+    if at < 0 or data[at : at + _DIGEST] != _digest(data, at):
+        raise ModelFileError(f"{source} is damaged: its digest does not match its content")
+    header = description.get("header")
+    if not isinstance(header, dict) or not isinstance(header.get("method"), str):
+        raise ModelFileError(f"{source} does not say which method it holds")
+    return header, arrays
 
 
-def _header(data: bytes, source: Source) -> dict[str, Any]:
-    """Return the header; raise ModelFileError unless format and digest are right."""
+def _description(data: bytes, source: Source) -> dict[str, Any]:
+    """Return what the metadata says of the file: digest, format and header, if the format is one that is read."""
     text = _metadata(data, source).get(_KEY)
     if text is None:
         raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
@@ -117,13 +124,7 @@ def _header(data: bytes, source: Source) -> dict[str, Any]:
         raise ModelFileError(
             f"{source} has format {str(number)[:20]}; this version reads up to {FORMAT}: upgrade varifold to load it"
         )
-    at = _digest_place(data)
-    if at < 0 or data[at : at + _DIGEST] != _digest(data, at):
-        raise ModelFileError(f"{source} is damaged: its digest does not match its content")
-    header = found.get("header")
-    if not isinstance(header, dict) or not isinstance(header.get("method"), str):
-        raise ModelFileError(f"{source} does not say which method it holds")
-    return header
+    return found
 
 
 def _metadata(data: bytes, source: Source) -> dict[str, Any]:
