@@ -123,7 +123,7 @@ def test_experts_that_nobody_knows_are_refused() -> None:
     model = AutoRegressor()
     model._header = lambda: {"method": "autoregressor", "params": {}, "experts": ["oracle"]}  # type: ignore[method-assign]
     with pytest.raises(ModelFileError, match="this version does not have all of them"):
-        model.to_bytes()
+        from_bytes(model.to_bytes())
 
 
 def test_it_follows_products_of_features() -> None:

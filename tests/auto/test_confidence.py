@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.base.model_files import stream
+from tests.base.kept_files import stream
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,6 @@ from varifold import OLVF
 from varifold.base import to_block
 from varifold.copula import CopulaImputer
 from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 def machine(rng):
@@ -202,15 +199,6 @@ def test_a_pandas_frame_keeps_its_index():
     assert list(filled.index) == list(frame.index)
     assert not filled["b"].isna().any()
     assert filled["b"][8] == 2.0
-
-
-def test_a_file_of_a_build_that_learned_under_a_label_goes_on():
-    imputer = CopulaImputer.load(DATA / "copula-imputer.safetensors")
-    filled = imputer.transform_one({"heat": 7.0})
-    assert filled == {"heat": 7.0, "power": pytest.approx(21.846834510613924, rel=1e-9), 7: 0.0, "fan": "fast"}
-    assert imputer.steps == 150
-    imputer.learn_one({"heat": 6.0, "power": 18.0})
-    assert CopulaImputer.from_bytes(imputer.to_bytes()).to_bytes() == imputer.to_bytes()
 
 
 def test_it_knows_no_labels():

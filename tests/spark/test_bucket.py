@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import math
 import random
-import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 import varifold
-from varifold.base.files import pack_label
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
 from varifold.spark.keyed import Answer, Keyed, instance_of
-from varifold.spark.packed import pack, unpack
 from varifold.spark.row_state import RowStore
 
 
@@ -249,16 +245,6 @@ def test_instances_wait_in_the_librarys_queue() -> None:
     assert "waited for its label already" in str(answers[-1].problem)
 
 
-def test_a_state_that_was_written_before_the_queue_goes_on() -> None:
-    blank = varifold.AROW()
-    more = {"waiting": [(7, '{"f": 2.0}\t', 0.5), (9, '{"f": 1.0}\t', 1.0)], "last": 3, "counts": [1, 4, 2]}
-    keyed = Keyed.from_bytes(pack(blank._engine.dump(), more), blank, 5)
-    assert (keyed.last, keyed.disordered, keyed.waiting.expired, keyed.unknown) == (3, 1, 4, 2)
-    keyed.take({"k": "a", "i": 7, "y": "yes"}, "\t", lambda answer: None)
-    assert keyed.learner._engine.class_counts() == {"yes": 0.5}
-    assert list(keyed._ids) == [9]
-
-
 def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
     """The store of applyInPandasWithState: written as one row, read again, to the bit."""
     lines, answers, expected = rows_of(4, 60), [], []
@@ -305,7 +291,7 @@ def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
         Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(part), answers.append)
     kinds = {(a.key, a.kind) for a in answers if "out of order" not in (a.problem or "")}
     assert kinds == {("device 0", "problem"), ("device 1", "prediction")}
-    assert "checksum differs" in next(a.problem for a in answers if a.key == "device 0")
+    assert "digest does not match" in next(a.problem for a in answers if a.key == "device 0")
     assert store.keys["device 0"] == damaged
     with pytest.raises(ModelFileError, match="key 'device 0'"):
         dict(Bucket("q", 0, plan(), store, Kept()).learners(store.keys))
@@ -315,18 +301,22 @@ CLASSIFIERS = [name for name, cls in varifold.models.items() if issubclass(cls, 
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_packed_states_go_on_to_the_bit(name: str) -> None:
+def test_states_continue_to_the_bit_and_are_model_files(name: str) -> None:
     from varifold.checks.material import learn, state, stream
 
-    model = learn(varifold.models[name](), stream(80, labels=("a", 2, True)))
-    found, more = unpack(pack(model._engine.dump(), {"m": 1}))
-    again = model.clone()
-    again._engine.fill(*found)
-    assert more == {"m": 1}
-    assert state(again) == state(model)
-    for bad in (b"", b"vfk1", b"vfk2", pack(model._engine.dump(), {})[:-3]):
-        with pytest.raises(ModelFileError):
-            unpack(bad)
+    blank = varifold.models[name]()
+    keyed = Keyed(learn(blank.clone(), stream(80, labels=("a", 2, True))), 10)
+    keyed.last, keyed.disordered, keyed.unknown = 7, 1, 2
+    data = keyed.to_bytes()
+    again = Keyed.from_bytes(data, blank, 10)
+    assert (again.last, again.disordered, again.unknown) == (7, 1, 2)
+    assert state(again.learner) == state(keyed.learner) == state(varifold.from_bytes(data))
+    assert again.to_bytes() == data
+    for bad in (b"", data[:-3], data[:100], keyed.learner.to_bytes()):
+        with pytest.raises((ModelFileError, KeyError)):
+            Keyed.from_bytes(bad, blank, 10)
+    with pytest.raises(ModelFileError, match="load it with the class"):
+        Keyed.from_bytes(data, varifold.models["pa" if name == "arow" else "arow"](), 10)
 
 
 def test_rows_without_an_order_stay_where_they_are() -> None:
@@ -351,28 +341,3 @@ def test_one_call_gives_label_and_probabilities(name: str) -> None:
     learn(model, stream(80, labels=("a", "b", "c")))
     for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
         assert model._engine.answer_one(x) == (model.predict_one(x), model.predict_proba_one(x))
-
-
-def test_a_state_whose_arrays_are_not_packed_is_read() -> None:
-    """As they were written before: the arrays stand one after the other behind the text."""
-    model = varifold.AROW()
-    for x, y in (({"f": 1.0, "mode": "on"}, "yes"), ({"f": -1.0, "g": 2.0}, "no")):
-        model.learn_one(x, y)
-    names, labels, arrays = model._engine.dump()
-    shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
-    head = {"names": names, "labels": [pack_label(y) for y in labels], "arrays": shapes, "more": {"m": 1}}
-    text = json.dumps(head).encode()
-    body = b"".join([text, *[array.tobytes() for array in arrays.values()]])
-    found, more = unpack(struct.pack("<4sII", b"vfk1", zlib.crc32(body), len(text)) + body)
-    again = varifold.AROW()
-    again._engine.fill(*found)
-    assert again.to_bytes() == model.to_bytes()
-    assert more == {"m": 1}
-
-
-def test_a_state_cannot_ask_for_any_amount_of_memory() -> None:
-    head = {"names": [], "labels": [], "arrays": [["a", "<f8", [1 << 50]]], "more": {}}
-    text = zlib.compress(json.dumps(head).encode())
-    body = text + b"\0" * 8
-    with pytest.raises(ModelFileError, match="says that it holds"):
-        unpack(struct.pack("<4sII", b"vfk2", zlib.crc32(body), len(text)) + body)

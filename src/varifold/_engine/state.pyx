@@ -369,14 +369,16 @@ cdef class State:
         return lead if a.flat else (*lead, a.width)
 
     def fill(self, dict arrays, Py_ssize_t rows, Py_ssize_t capacity, Py_ssize_t classes, Py_ssize_t problems=1):
-        """Take what dump() gave, checked, with room for `capacity` slots; `rows` slots are saved (-1: as many as are)."""
+        """Fill in what dump() returned, with capacity for `capacity` slots; `rows` slots are saved (-1: any number).
+
+        All arrays are checked before capacity is reserved: slots, classes and problems are numbers in a file, and a
+        file that does not have the arrays for them must not allocate them.
+        """
         cdef int i
         cdef Array* a
         cdef Py_ssize_t n
         cdef const uint8_t[::1] view
-        self.reserve_classes(classes)
-        self.reserve_problems(problems)
-        self.reserve_slots(capacity)
+        checked = {}
         for i in range(self.count):
             a = &self.array[i]
             if not a.saved:
@@ -384,12 +386,16 @@ cdef class State:
             shape = self.shape_of(i, max(rows, 0), classes, problems)
             if rows < 0 and a.axis in (SLOT, SLOT_CLASS, SLOT_PROBLEM):
                 shape = (None, *shape[1:])
-            name = self.names[i]
-            given = checked_array(arrays, name, "f" if a.type == FLOAT64 else "i", shape,
-                                  None if a.low == -ANY else a.low, None if a.high == ANY else a.high)
+            checked[i] = checked_array(arrays, self.names[i], "f" if a.type == FLOAT64 else "i", shape,
+                                       None if a.low == -ANY else a.low, None if a.high == ANY else a.high)
+        self.reserve_classes(classes)
+        self.reserve_problems(problems)
+        self.reserve_slots(capacity)
+        for i, given in checked.items():
+            a = &self.array[i]
             n = given.shape[0]
             if n > a.slots and given.size:
-                raise ValueError(f"{name} holds {n} entries where {a.slots} belong")
+                raise ValueError(f"{self.names[i]} holds {n} entries where {a.slots} belong")
             if given.size == 0 or (a.axis == SLOT_CLASS and classes == 0):
                 continue
             given = np.ascontiguousarray(given, dtype=DTYPES[a.type])

@@ -7,8 +7,6 @@ from varifold._engine.block import Block
 from varifold._engine.core import Core
 from varifold._engine.names import Name
 
-EARLIER: tuple[str, ...]
-
 class UnlabelledEngine(Core):
     def learn_one(self, x: Mapping[Any, Any], w: float = 1.0) -> None: ...
     def learn_many(self, block: Block) -> None: ...

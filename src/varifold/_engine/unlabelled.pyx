@@ -13,9 +13,6 @@ from varifold._engine.guard cimport claim, release
 cdef enum:
     SIGNALS = 1024   # rows of a block between two looks for Ctrl-C
 
-EARLIER = ("counts", "model.classes")
-"""Arrays of files that an earlier build wrote, where every instance had the label 0."""
-
 
 cdef class UnlabelledEngine(Core):
     """One transformer's state. For one thread at a time: a second call is refused while one runs."""
@@ -118,8 +115,6 @@ cdef class UnlabelledEngine(Core):
         """Take what dump() gave into an engine that was just made with the same parameters."""
         claim(self)
         try:
-            for key in EARLIER:
-                arrays.pop(key, None)
             self.take(names, arrays)
         finally:
             release(self)

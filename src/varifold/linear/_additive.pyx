@@ -81,7 +81,7 @@ cdef class AdditiveRule(BinaryRule):
         per_binned = partial(per_slot, most=max_binned) if max_binned > 0 else partial(fixed, 0)
         self.arrays.declare("sample", &self.sample, per_binned(width=SAMPLE))
         self.arrays.declare("edge", &self.edge, per_binned(width=BINS - 1))
-        self.arrays.declare("met", &self.count, per_binned(low=0, high=1 << 53))
+        self.arrays.declare("count", &self.count, per_binned(low=0, high=1 << 53))
         self.arrays.scratch_bytes(<void**> &self.inputs, 2 * sizeof(Input), per_slot())
         self.arrays.scratch(&self.work, per_problem(width=3))
         self.arrays.scratch(&self.wrong, per_problem())
@@ -267,7 +267,7 @@ cdef class AdditiveRule(BinaryRule):
         merged[..., ::2], precision = natural_mean([s[..., ::2] for s in states], [s[..., 1::2] for s in states])
         merged[..., 1::2] = np.minimum(precision, self.ceiling)
         most = self.max_binned
-        counts = np.stack([part.by_slot("met", 0, most) for part in parts])
+        counts = np.stack([part.by_slot("count", 0, most) for part in parts])
         samples = np.stack([part.by_slot("sample", 0.0, most) for part in parts])
         sample, edge = np.zeros(samples.shape[1:]), np.zeros((samples.shape[1], BINS - 1))
         for slot in np.flatnonzero(counts.sum(axis=0)):
@@ -276,4 +276,4 @@ cdef class AdditiveRule(BinaryRule):
             if len(values) >= 4:
                 edge[slot] = np.sort(values)[np.arange(1, BINS) * len(values) // BINS]
         return {"state": merged, "shared": np.zeros((merged.shape[1], 0)),
-                "sample": sample, "edge": edge, "met": counts.sum(axis=0)}
+                "sample": sample, "edge": edge, "count": counts.sum(axis=0)}

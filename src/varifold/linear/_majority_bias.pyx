@@ -147,7 +147,7 @@ cdef class MajorityBias(Model):
 
     def dump(self, Py_ssize_t size):
         arrays = self.rule.dump(size)
-        arrays["leaning"] = np.array(
+        arrays["majority_bias"] = np.array(
             [self.net_correct, self.total, self.size, *[self.counts[c] for c in range(self.classes)]])
         return arrays
 
@@ -159,7 +159,7 @@ cdef class MajorityBias(Model):
         self.capacity = capacity
         self.classes = self.rule.classes
         self.arrays.reserve_classes(self.classes)
-        numbers = checked_array(arrays, "leaning", "f", (self.classes + 3,))
+        numbers = checked_array(arrays, "majority_bias", "f", (self.classes + 3,))
         self.net_correct, self.total, self.size = numbers[:3].tolist()
         for c in range(self.classes):
             self.counts[c] = numbers[c + 3]
@@ -171,10 +171,10 @@ cdef class MajorityBias(Model):
 
     def merge(self, parts):
         """The rule's arrays; what was counted adds up, net_correct within its bounds."""
-        ahead, weight, size = total([part.arrays["leaning"][:3] for part in parts])
+        ahead, weight, size = total([part.arrays["majority_bias"][:3] for part in parts])
         ahead = min(max(ahead, -LARGEST_LEAD), LARGEST_LEAD)
-        counts = total([part.by_class("leaning", 3) for part in parts])
-        return {**self.rule.merge(parts), "leaning": np.array([ahead, weight, size, *counts])}
+        counts = total([part.by_class("majority_bias", 3) for part in parts])
+        return {**self.rule.merge(parts), "majority_bias": np.array([ahead, weight, size, *counts])}
 
     def calls_python(self):
         return self.rule.calls_python()

@@ -70,16 +70,6 @@ cdef class OLIDSRule(TruncatedRule):
         self.arrays.scratch(&self.delta, per_slot())
         self.arrays.scratch(&self.gain, per_slot())
 
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        """As BinaryRule; a state without ROWS is of an earlier build, where indicators vary over their own rows."""
-        if self.by_column and arrays["state"].ndim == 3 and arrays["state"].shape[2] == ROWS:
-            self.width = ROWS
-            self.set_strides()
-            self.arrays.array[self.arrays.names.index("state")].width = ROWS
-            self.by_column = False
-            self.clip = 0.0
-        TruncatedRule.fill(self, arrays, capacity)
-
     cdef void start(self, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
         g[SCALE] = 1.0

@@ -25,7 +25,6 @@ class LinearClassifier(DeclaredClassifier):
         Turn it off inside river's ``OneVsRestClassifier``: each label against the rest has a majority, "the rest", and
         the biases of the two-class learners are not comparable (ImageSegments, MacroF1 of OLVF: 71.3 with it, 80.7
         without; without the wrapper, which no learner here needs, 80.4).
-        `lean`, its name in earlier versions, is accepted by the constructor, in specifications and in model files.
     scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
