@@ -27,10 +27,10 @@ from varifold.base import PythonRule as PythonRule
 from varifold.base import VaryingClassifier as VaryingClassifier
 from varifold.base import VaryingRegressor as VaryingRegressor
 from varifold.base import Vocabulary as Vocabulary
-from varifold.base import from_bytes as from_bytes
-from varifold.base import load as load
 from varifold.base import models as models
 from varifold.base import to_block as to_block
+from varifold.base.saving import from_bytes as from_bytes
+from varifold.base.saving import load as load
 from varifold.copula.copularegressor import CopulaRegressor as CopulaRegressor
 from varifold.copula.imputer import CopulaImputer as CopulaImputer
 from varifold.copula.ovfm import OVFM as OVFM

@@ -1,7 +1,7 @@
 """Model files kept for ever: one per registered method, and what each predicts afterwards.
 
 ``python -m tests.base.kept_files`` writes all of them again with the present build. From 1.0 on a file that is there
-stands for the learners that users have on disk: only the files of new methods are written then, ``kept_files NAME ...``.
+stands for the learners that users have on disk: then only the files of new methods are written, by their names.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def test_bytes_continue_and_are_checked(tmp_path):
     assert again.to_bytes() == imputer.to_bytes()
     with pytest.raises(ModelFileError, match="damaged or truncated"):
         CopulaImputer.from_bytes(imputer.to_bytes()[:-3])
-    with pytest.raises(ModelFileError, match="CopulaImputer, not a VaryingLearner"):
+    with pytest.raises(ModelFileError, match="CopulaImputer, not a learner"):
         varifold.from_bytes(imputer.to_bytes())
     with pytest.raises(ModelFileError, match="OLVF, not a CopulaImputer"):
         CopulaImputer.from_bytes(OLVF().to_bytes())

@@ -56,7 +56,8 @@ def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
     text = json.dumps({**header, "version": __version__}, sort_keys=True)
     meta = f'{{"sha256":"{"0" * _DIGEST}","format":{FORMAT},"header":{text}}}'
     layout: dict[str, Any] = {"__metadata__": {_KEY: meta}}
-    parts, end = [], 0
+    parts: list[Any] = []
+    end = 0
     for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name)):  # large items first: all are aligned
         array = arrays[name]
         if array.dtype.str not in _TYPES:

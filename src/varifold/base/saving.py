@@ -42,7 +42,8 @@ class Saved:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Restore what `to_bytes` encoded, checked as a file is. It continues as if it had never stopped."""
-        return restored(cls, *files.decode_bytes(data))
+        made: Self = restored(cls, *files.decode_bytes(data))
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file to exactly this path.
@@ -60,7 +61,8 @@ class Saved:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load what `save` wrote; it continues as if it had never stopped. Loading runs no code of the file."""
-        return restored(cls, *files.read(path), path)
+        made: Self = restored(cls, *files.read(path), path)
+        return made
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -104,15 +106,16 @@ def _class_of(method: str, cls: type[Any], source: files.Source) -> type[Any]:
     """Look up the class of a method: `cls` itself, or a registered one that is derived from it."""
     if method == f"{cls.__module__}:{cls.__qualname__}":
         return cls
-    # load() and from_bytes() are for learners; a transformer is loaded by its class
-    registries: list[Any] = [models, composites] if cls is Saved else [models, composites, transformers]
+    registries: tuple[Any, ...] = (models, composites, transformers)
     registry = next((known for known in registries if method in known), None)
     if registry is None:
         raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")
     found: type[Any] = registry[method]
-    if not issubclass(found, cls):
+    # load() and from_bytes(), whose cls is Saved, are for learners; a transformer is loaded by its class
+    if not issubclass(found, cls) or (cls is Saved and registry is transformers):
+        wanted = "learner" if cls is Saved else cls.__name__
         raise ModelFileError(
-            f"{source} holds a {found.__name__}, not a {cls.__name__}; load it with the class {found.__name__}"
+            f"{source} holds a {found.__name__}, not a {wanted}; load it with the class {found.__name__}"
         )
     return found
 
