@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 import pytest
-from tests.base.kept_files import stream
 
+from tests.base.kept_files import stream
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
 from varifold.auto._auto import AutoModel

@@ -140,7 +140,7 @@ def test_additive_follows_its_equations() -> None:
             continue
         after = model._engine.dump()[2]
         slots = {0: 1.0, **{model._engine.space.id_of(name): v for name, v in x.items()}}
-        expected, count = step_by_hand(before, after["model.edge"], after["model.met"], slots, label, 0.5)
+        expected, count = step_by_hand(before, after["model.edge"], after["model.count"], slots, label, 0.5)
         np.testing.assert_allclose(after["model.state"], expected, rtol=1e-9, atol=1e-12, err_msg=f"step {step}")
         wrong.append(count)
     assert min(wrong) < labels / 8 <= max(wrong)
