@@ -87,7 +87,7 @@ def test_the_deviation_says_how_much_is_known() -> None:
         wide += 1
     assert 0.84 < inside / wide < 0.96
     assert sure.quantile(0.0) < sure.quantile(0.5) < sure.quantile(1.0)
-    with pytest.raises(ParameterError, match="probability from 0 to 1"):
+    with pytest.raises(ParameterError, match="probability between 0 and 1"):
         sure.quantile(1.5)
 
 

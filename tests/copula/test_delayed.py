@@ -122,7 +122,7 @@ def test_a_copy_goes_on_to_the_bit(duplicate):
         ({"a": "red"}, 0, DataError, "holds strings"),
         (5, 0, DataError, "of type int; pass a mapping"),
         ({"a": 1.0}, None, LabelError, "the label is None"),
-        ({"a": 1.0}, 2, DataError, "for two labels; 2 is a third"),
+        ({"a": 1.0}, 2, DataError, "supports two labels; 2 is a third"),
     ],
 )
 def test_what_is_refused_changes_nothing(x, y, error, said):
@@ -149,5 +149,5 @@ def test_what_it_refuses():
         DelayedOVFM(buffer=1).run_block(Block.from_dicts([{"a": 1.0}] * 3, [0, 1, 2]))
     with pytest.raises(ParameterError, match="'buffer' parameter of DelayedOVFM"):
         DelayedOVFM(buffer=0)
-    with pytest.raises(ParameterError, match="at once"):
+    with pytest.raises(ParameterError, match="without delay"):
         DelayedOVFM().run_block(Block.from_dicts([{"a": 1.0}], [0]), np.array([1, -1]))

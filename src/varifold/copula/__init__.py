@@ -1,4 +1,7 @@
-"""Copula learners: absent features are regressed on those present, in latent normal scores."""
+"""Copula learners: absent features are regressed on those present, in latent normal scores.
+
+May import `linear` and everything below it.
+"""
 
 from varifold.copula.copularegressor import CopulaRegressor, Distribution
 from varifold.copula.delayed import DelayedOVFM

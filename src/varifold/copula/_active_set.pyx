@@ -1,4 +1,4 @@
-"""The active set: the features that a dense model of at most `max_dense` covers, and how they join and leave it.
+"""The active set: the at most `max_dense` features that a dense model covers, and how they join and leave it.
 
 A member of the set is a node. The indicators of one column are chained, so that the levels that are not given can be
 observed zeros; the first level seen is the reference of its column and gets no node.
@@ -19,12 +19,12 @@ from varifold._engine.view cimport View
 
 from varifold._engine.state import check_chains, fixed, per_slot
 
-cdef double PATIENCE = 0.01        # lead that a swap needs, as a part of the memory
-cdef double LARGEST_UNIT = 1e100   # beyond it all counts are scaled back
+cdef double PATIENCE = 0.01        # lead required for a swap, as a share of the memory
+cdef double LARGEST_UNIT = 1e100   # rescale all counts beyond it
 
 
 cdef class ActiveSet:
-    """Which slot has which node; a subclass keeps what belongs to a node."""
+    """Map slots to nodes; a subclass keeps the state of a node."""
 
     def __cinit__(self):
         self.slot_arrays = State()
@@ -39,15 +39,15 @@ cdef class ActiveSet:
         self.order.stride = 1
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:
-        """Called once a feature has become a node."""
+        """Initialise a node after a feature has joined it."""
         pass
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
-        """Called once a node has become free."""
+        """Clear a node after its feature has left."""
         pass
 
     cdef void set_memory(self, double memory) noexcept nogil:
-        """Set in how many learns an observation decays by 1/e."""
+        """Set the number of learns in which an observation decays by 1/e."""
         self.clock.unit = 1.0
         self.growth = exp(1.0 / memory)
         self.patience = PATIENCE * memory
@@ -55,17 +55,17 @@ cdef class ActiveSet:
     # ---------------------------------------------------------------- room
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
-        """Room for this many slots."""
+        """Reserve memory for this many slots."""
         self.slot_arrays.reserve_slots(slots)
         self.slots = max(self.slots, slots)
         return 0
 
     cdef int reserve_nodes(self, Py_ssize_t room) except -1:
-        """Room for this many nodes."""
+        """Reserve memory for this many nodes."""
         try:
             self.node_arrays.reserve_slots(room)
         finally:
-            self.order.key = self.rank_key   # it may have moved, also when a later array found no memory
+            self.order.key = self.rank_key   # the array may have moved even if a later one ran out of memory
         self.order.capacity = room
         self.room = room
         return 0
@@ -73,7 +73,7 @@ cdef class ActiveSet:
     # ---------------------------------------------------------------- activity
 
     cdef int64_t frequency(self, int32_t slot) noexcept nogil:
-        """Learns that observed the feature; for an indicator those that observed its column."""
+        """Return the number of learns that observed the feature; for an indicator those that observed its column."""
         return seen_count(&self.space.seen[self.space.column[slot]])
 
     cdef void count(self, View* v) noexcept nogil:
@@ -92,7 +92,7 @@ cdef class ActiveSet:
             self.rank()
 
     cdef double rate(self, int32_t slot) noexcept nogil:
-        """Share of the recent instances that held the feature."""
+        """Return the share of recent instances that contained the feature."""
         return self.active[slot] / self.clock.learned if self.clock.learned > 0.0 else 0.0
 
     cdef void rank(self) noexcept nogil:
@@ -103,7 +103,7 @@ cdef class ActiveSet:
         heap_order(&self.order)
 
     cdef Py_ssize_t weakest(self) noexcept nogil:
-        """The recently least active node; among equals the latest. There must be one."""
+        """Return the least active node, the latest among ties. There must be one."""
         cdef int32_t node = self.order.item[0]
         while self.rank_key[node] != self.active[self.by_node[node].slot]:
             self.rank_key[node] = self.active[self.by_node[node].slot]
@@ -112,14 +112,14 @@ cdef class ActiveSet:
         return node
 
     cdef bint outdoes(self, int32_t slot) noexcept nogil:
-        """Whether a feature is so much more active than the weakest node that a swap pays."""
+        """Return whether a feature leads the weakest node by enough for a swap."""
         cdef double lead = self.active[slot] - 1.5 * self.active[self.by_node[self.weakest()].slot]
         return lead > self.patience * self.clock.unit
 
     # ---------------------------------------------------------------- joining and leaving
 
     cdef int32_t leave(self, Py_ssize_t node) noexcept nogil:
-        """Free a node; returns the slot that held it."""
+        """Free a node; return the slot that held it."""
         cdef int32_t slot = <int32_t> self.by_node[node].slot
         cdef int64_t* link
         if self.space.kind[slot] & INDICATOR:
@@ -138,7 +138,7 @@ cdef class ActiveSet:
         return slot
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """The feature of this slot is evicted."""
+        """Remove an evicted feature."""
         self.active[slot] = 0.0
         if self.by_slot[slot].node > 0:
             self.leave(self.by_slot[slot].node - 1)
@@ -169,7 +169,7 @@ cdef class ActiveSet:
         self.tick += 1
 
     cdef int32_t admit(self, View* v) noexcept nogil:
-        """Let the instance's features join. When all nodes are taken, one per instance may replace a less active one.
+        """Let the instance's features join. If all nodes are taken, one per instance may replace a less active one.
 
         Returns the slot that was replaced, 0 for none.
         """
@@ -193,7 +193,7 @@ cdef class ActiveSet:
         return replaced
 
     def role(self, Py_ssize_t slot):
-        """'latent' for a node, 'reference' for the level that its column's other levels are compared with, or ''."""
+        """Return 'latent' for a node, 'reference' for the reference level of its column, or ''."""
         if not 0 <= slot < self.slots:
             raise IndexError(f"no feature has the slot {slot}; there is room for {self.slots}")
         return "latent" if self.by_slot[slot].node > 0 else "reference" if self.by_slot[slot].node < 0 else ""
@@ -204,7 +204,7 @@ cdef class ActiveSet:
         return self.slot_arrays.dump(size, 0) | self.node_arrays.dump(self.nodes, 0)
 
     cdef int fill_nodes(self, dict arrays) except -1:
-        """Take what dump_nodes() gave; there is room."""
+        """Restore the result of dump_nodes(); memory is reserved."""
         cdef Py_ssize_t i, count = len(arrays["nodes"])
         self.slot_arrays.fill(arrays, -1, self.slots, 0)
         self.node_arrays.fill(arrays, -1, self.room, 0)
@@ -220,7 +220,7 @@ cdef class ActiveSet:
         return 0
 
     cdef int check_links(self, nodes, slots, Py_ssize_t size) except -1:
-        """Refuse nodes and slots that do not refer to each other as join() and leave() keep them."""
+        """Reject nodes and slots that do not refer to each other as join() and leave() maintain them."""
         count = len(nodes)
         if not 1.0 <= self.clock.unit <= LARGEST_UNIT:
             raise ValueError(f"unit is {self.clock.unit}; an observation counts 1 to {LARGEST_UNIT:g}")

@@ -1,4 +1,4 @@
-"""Regression in the Gaussian copula: the target is one more column, and is imputed from what is present.
+"""Regression in the Gaussian copula: the target is one more column and is imputed from the present features.
 
 The copula learns instances with their targets. To predict, the target's normal score given the scores of the observed
 features is normal with mean Sigma_yo Sigma_oo^-1 z_o and the conditional variance; the values of the target's window between
@@ -21,13 +21,13 @@ from varifold.copula._marginals cimport Window, normal_cdf
 from varifold._engine.state import fixed, per_slot
 
 cdef enum:
-    TARGET = 1    # its slot in the copula's space
+    TARGET = 1    # slot of the target in the copula's space
 
-cdef double LEAST_SCORE = 1e-9    # conditional means of less are explained by no feature
+cdef double LEAST_SCORE = 1e-9    # smaller conditional means are not attributed to features
 
 
 cdef class CopulaRegression(RegressionModel):
-    """The copula over the features and the target."""
+    """Hold the copula over the features and the target."""
 
     def __cinit__(self, Copula copula not None):
         self.copula = copula
@@ -55,14 +55,14 @@ cdef class CopulaRegression(RegressionModel):
         self.copula.forget(slot + 1)
 
     cdef void copy_kind(self, int32_t slot) noexcept nogil:
-        """Tell the copula's space what a feature is."""
+        """Copy a feature's kind to the copula's space."""
         cdef int32_t column = self.space.column[slot]
         self.shifted.kind[slot + 1] = self.space.kind[slot]
         self.shifted.column[slot + 1] = column + 1
         self.shifted.seen[column + 1] = self.space.seen[column]
 
     cdef void lay_out(self, View* v) noexcept nogil:
-        """Write the instance in the copula's space, leaving room for the target before it and no intercept.
+        """Copy the instance to the copula's space, without the intercept, with a place for the target before it.
 
         Kinds are copied here and not only when learning: a text column may hold a number for the first time, and its
         levels are then observed zeros when predicting too.
@@ -80,7 +80,7 @@ cdef class CopulaRegression(RegressionModel):
         self.inner.n = n - 1
 
     cdef Py_ssize_t target_node(self) noexcept nogil:
-        """The target's node, -1 before any target."""
+        """Return the target's node, -1 before any target."""
         return self.copula.by_slot[TARGET].node - 1
 
     # ---------------------------------------------------------------- learning and predicting
@@ -95,7 +95,7 @@ cdef class CopulaRegression(RegressionModel):
         self.copula.learn(&self.inner, w)
 
     cdef double conditional(self, View* v, double* sd) noexcept nogil:
-        """Mean and deviation of the target's score given the instance."""
+        """Compute mean and deviation of the target's score given the instance."""
         cdef Py_ssize_t node = self.target_node()
         self.lay_out(v)
         self.copula.observe(&self.inner)
@@ -103,7 +103,7 @@ cdef class CopulaRegression(RegressionModel):
         return self.copula.score[node]
 
     cdef double expected(self, double z, double sd) noexcept nogil:
-        """Mean of the target whose score is N(z, sd^2); `chance` has the probabilities of the window's values.
+        """Return the mean of the target whose score is N(z, sd^2); store the probabilities of its values in `chance`.
 
         A value stands for the scores nearer to its rank than to others'; with few levels, for those of its interval.
         """
@@ -131,7 +131,7 @@ cdef class CopulaRegression(RegressionModel):
         return self.expected(z, sd)
 
     def distribution(self):
-        """Values of the target and their probabilities, as of the prediction made last."""
+        """Return the values of the target and their probabilities for the latest prediction."""
         cdef Py_ssize_t i, node = self.target_node()
         if self.known == 0:
             return np.array([self.target.mean]), np.ones(1)
@@ -141,12 +141,12 @@ cdef class CopulaRegression(RegressionModel):
     # ---------------------------------------------------------------- looking inside
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Correlation of the feature's score with the target's, whatever its sign."""
+        """Return the absolute correlation of the feature's score with the target's."""
         cdef Py_ssize_t node = self.copula.by_slot[slot + 1].node - 1, target = self.target_node()
         return fabs(self.copula.sigma[target * self.copula.stride + node]) if node >= 0 and target >= 0 else 0.0
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """The terms of the conditional mean, by column, stretched to what it moves the prediction."""
+        """Attribute the terms of the conditional mean to columns, scaled by its effect on the prediction."""
         cdef Py_ssize_t i, j, o, node = self.target_node()
         cdef double z, sd, base, scale, slope, rest
         cdef double* inverse

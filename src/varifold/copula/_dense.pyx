@@ -1,4 +1,4 @@
-"""Products and inverses of small and middling matrices, the same to the bit however many threads the BLAS has.
+"""Products and inverses of small and medium matrices, equal to the bit for any number of BLAS threads.
 
 A BLAS hands even a product of 64 x 64 matrices to its threads, and waiting for them costs more than the product. Here
 every call is a tile below that size, so that one instance stays on one core.
@@ -15,7 +15,7 @@ from scipy.linalg.cython_lapack cimport dpotrf
 cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, double alpha,
                    const double* a, Py_ssize_t lda, const double* b, Py_ssize_t ldb, double beta,
                    double* c, Py_ssize_t ldc) noexcept nogil:
-    """c = alpha a b + beta c; c is m x n, `left` and `right` are N or T as in the BLAS."""
+    """Compute c = alpha a b + beta c; c is m x n, `left` and `right` are N or T as in BLAS."""
     cdef Py_ssize_t i, j, l
     cdef int mi, nj, kl, la = <int> lda, lb = <int> ldb, lc = <int> ldc
     cdef double keep, one = 1.0
@@ -42,7 +42,7 @@ cdef void multiply(char left, char right, Py_ssize_t m, Py_ssize_t n, Py_ssize_t
 
 cdef void multiply_upper(char left, char right, Py_ssize_t n, Py_ssize_t k, const double* a, Py_ssize_t lda,
                          const double* b, Py_ssize_t ldb, double beta, double* c, Py_ssize_t ldc) noexcept nogil:
-    """c = a b + beta c for the tiles on and above the diagonal of c, n x n; those below keep what they hold."""
+    """Compute c = a b + beta c for the tiles on and above the diagonal of c, n x n; leave those below unchanged."""
     cdef Py_ssize_t j = 0
     while j < n:
         multiply(left, right, min(j + TILE, n), min(n - j, TILE), k, 1.0, a, lda,
@@ -51,7 +51,7 @@ cdef void multiply_upper(char left, char right, Py_ssize_t n, Py_ssize_t k, cons
 
 
 cdef bint invert_tile(Py_ssize_t n, double* a, Py_ssize_t ld, double* root) noexcept nogil:
-    """By the Cholesky root: a = L L', and the inverse of L times itself."""
+    """Invert by the Cholesky factor: a = L L', then multiply the inverse of L by itself."""
     cdef int info, size = <int> n, lda = <int> ld
     cdef Py_ssize_t i, j, k
     cdef double x
@@ -76,7 +76,7 @@ cdef bint invert_tile(Py_ssize_t n, double* a, Py_ssize_t ld, double* root) noex
 
 
 cdef bint invert_spd(Py_ssize_t n, double* a, Py_ssize_t ld, double* scratch) noexcept nogil:
-    """Replace a symmetric positive definite matrix (both triangles given) by its inverse; False when it is not one.
+    """Invert a symmetric positive definite matrix (both triangles given) in place; return False if it is not one.
 
     Halves are inverted by the Schur complement, down to a tile. `scratch` holds n x n numbers.
     """
@@ -100,7 +100,7 @@ cdef bint invert_spd(Py_ssize_t n, double* a, Py_ssize_t ld, double* scratch) no
 
 
 def inverse(matrix):
-    """The inverse of a symmetric positive definite matrix, or None when it is not one."""
+    """Return the inverse of a symmetric positive definite matrix, or None if it is not one."""
     out = np.array(matrix, dtype=np.float64, order="F")
     cdef double[::1, :] view = out
     cdef Py_ssize_t n = out.shape[0]
@@ -111,7 +111,7 @@ def inverse(matrix):
 
 
 def product(a, b):
-    """a b."""
+    """Return a b."""
     left = np.asfortranarray(a, dtype=np.float64)
     right = np.asfortranarray(b, dtype=np.float64)
     out = np.zeros((left.shape[0], right.shape[1]), order="F")

@@ -1,4 +1,4 @@
-"""One Gaussian per class, learned from instances that lack features.
+"""One Gaussian per class, learned from instances with absent features.
 
 The score of a class is its log share plus the log density of the values present, under the part of its covariance that
 belongs to them. The covariance of a class is shrunk towards that of all classes, which counts as PRIOR instances.
@@ -22,12 +22,12 @@ from varifold._numeric.memory cimport allocate
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
-cdef double PRIOR = 15.0      # instances that the common covariance counts as in that of a class
+cdef double PRIOR = 15.0      # weight of the common covariance in that of a class, in instances
 cdef double RATE = 0.7
 cdef double DELAY = 3.0
-cdef double RIDGE = 0.05      # added to variances
-cdef double MEMORY = 300.0    # values that a mean remembers
-cdef double LARGEST = 10.0    # scaled values are clipped to this size
+cdef double RIDGE = 0.05      # ridge: added to variances
+cdef double MEMORY = 300.0    # memory of a mean, in values
+cdef double LARGEST = 10.0    # clip scaled values to this magnitude
 
 
 cdef void release(Matrices* m) noexcept:
@@ -39,12 +39,12 @@ cdef void release(Matrices* m) noexcept:
 
 
 cdef inline double pace(double n, double w) noexcept nogil:
-    """Step size of an instance of weight w after n instances."""
+    """Return the step size of an instance of weight w after n instances."""
     return 1.0 - pow(1.0 - pow(n + DELAY, -RATE), w)
 
 
 cdef class GaussianModel(Model):
-    """Numbers in the first `most` slots; indicators and the intercept are left out."""
+    """Model the numbers in the first `most` slots; indicators and the intercept are left out."""
 
     def __cinit__(self, Py_ssize_t most=65):
         self.most = most
@@ -62,7 +62,7 @@ cdef class GaussianModel(Model):
     # ---------------------------------------------------------------- room
 
     cdef int fit(self, Py_ssize_t room, int classes) except -1:
-        """Room for slots and classes in the matrices: new ones are made, the old ones copied in and released."""
+        """Reserve memory for slots and classes in the matrices: allocate, copy, free the old ones."""
         cdef Matrices new
         cdef Matrices* old = &self.held
         cdef Py_ssize_t i, was = old.room
@@ -128,7 +128,7 @@ cdef class GaussianModel(Model):
     # ---------------------------------------------------------------- asking
 
     cdef Py_ssize_t gather(self, View* v) noexcept nogil:
-        """Lay out the values present of features seen at least twice; returns how many."""
+        """List the present values of features seen at least twice; return their number."""
         cdef Py_ssize_t i, n = 0
         cdef int32_t s
         for i in range(v.n):
@@ -141,12 +141,12 @@ cdef class GaussianModel(Model):
         return n
 
     cdef inline double own_part(self, int c) noexcept nogil:
-        """The part of a class's own covariance in the one that it is given; the rest is that of all."""
+        """Return the weight of a class's own covariance; the rest is that of all classes."""
         return self.counts[c] / (self.counts[c] + PRIOR)
 
     cdef void gather_covariances(self, int c, Py_ssize_t j, Py_ssize_t present, Py_ssize_t all,
                                  double* out) noexcept nogil:
-        """Covariances of the j-th feature laid out with those from it on, drawn to those of all classes."""
+        """Compute covariances of the j-th listed feature with those from it on, shrunk towards those of all classes."""
         cdef double own = self.own_part(c)
         cdef double* common = self.cov + self.order[j] * self.room
         cdef double* line = common + (c + 1) * self.room * self.room
@@ -158,7 +158,7 @@ cdef class GaussianModel(Model):
             out[i] = own * line[self.order[i]] + (1.0 - own) * common[self.order[i]]
 
     cdef void factorise(self, int c, Py_ssize_t present, Py_ssize_t all) noexcept nogil:
-        """Cholesky factor of the covariance of the present features, with rows for the absent ones against them.
+        """Compute the Cholesky factor of the present features' covariance, with rows for the absent ones against them.
 
         It is kept by column: that of the j-th feature starts at `factor` + j * room.
         """
@@ -172,7 +172,7 @@ cdef class GaussianModel(Model):
             divide_all(all - j - 1, column + j + 1, column[j])
 
     cdef void centre(self, int c, Py_ssize_t present) noexcept nogil:
-        """Whitened distances from the class's means: the solution of factor * distance = value - mean."""
+        """Compute whitened distances from the class's means: the solution of factor * distance = value - mean."""
         cdef Py_ssize_t i
         cdef double* column
         for i in range(present):
@@ -183,7 +183,7 @@ cdef class GaussianModel(Model):
             subtract_multiple(present - i - 1, self.distance + i + 1, self.distance[i], column + i + 1)
 
     cdef inline double log_density(self, int c, Py_ssize_t i) noexcept nogil:
-        """Log density of the i-th value present, given those before it."""
+        """Return the log density of the i-th present value given those before it."""
         return -0.5 * self.distance[i] * self.distance[i] - log(self.factor[i * self.room + i])
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
@@ -199,7 +199,7 @@ cdef class GaussianModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef Py_ssize_t absent(self, Py_ssize_t present) noexcept nogil:
-        """Lay out the absent features after those present; returns how many there are in all."""
+        """Append the absent features to those present; return the total number."""
         cdef Py_ssize_t i = 0, n = present
         cdef int32_t s
         for s in range(1, <int32_t> self.room):
@@ -259,7 +259,7 @@ cdef class GaussianModel(Model):
     # ---------------------------------------------------------------- explaining and keeping
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Range of the classes' means."""
+        """Return the range of the classes' means."""
         cdef int c
         cdef double low = 0.0, high = 0.0, m
         if slot >= self.room:
@@ -271,7 +271,7 @@ cdef class GaussianModel(Model):
         return high - low
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Log density of each value given those before it; the class's log share under the intercept."""
+        """Attribute the log density of each value given those before it; the class's log share to the intercept."""
         cdef Py_ssize_t i, k = 0, present = self.gather(v)
         memset(out, 0, v.n * sizeof(double))
         self.factorise(label, present, present)

@@ -1,4 +1,4 @@
-"""The copula alone, as a model that imputes the absent features of instances instead of labelling them."""
+"""The copula alone, as a model that imputes the absent features of instances."""
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
@@ -20,7 +20,7 @@ cdef double[7] WEIGHT = [0.000548268855972218, 0.030757123967586497, 0.240123178
 
 
 cdef class ImputerModel(Model):
-    """Learns instances, which have no labels."""
+    """Learn instances without labels and impute their absent features."""
 
     def __cinit__(self, Copula copula not None, double reach, bint mean):
         self.copula = copula
@@ -43,7 +43,7 @@ cdef class ImputerModel(Model):
         self.copula.learn(v, w)
 
     cdef double centre(self, Py_ssize_t node, double z, double sd) noexcept nogil:
-        """Imputed value of an absent feature: the most probable level, or the median or mean of a continuous one."""
+        """Impute an absent feature: the most probable level, or the median or mean of a continuous one."""
         cdef int k
         cdef double total = 0.0
         if self.copula.marginals.ordinal(node):
@@ -55,7 +55,7 @@ cdef class ImputerModel(Model):
         return total
 
     cdef void impute(self, View* v, double* value, double* low, double* high) noexcept nogil:
-        """Impute absent features with an interval, for an indicator its probability; observed ones stay as given."""
+        """Impute absent features with an interval, for an indicator its probability; observed values stay as given."""
         cdef Py_ssize_t i
         cdef int32_t slot
         cdef double z, sd
@@ -83,12 +83,12 @@ cdef class ImputerModel(Model):
             high[slot] = self.copula.given[i]
 
     def numbers(self):
-        """Features that carry numbers: name -> slot."""
+        """Return the numeric features: name -> slot."""
         return {self.space.name_of(slot): slot for slot in self.space.live()
                 if not self.space.kind[<Py_ssize_t> slot] & INDICATOR}
 
     def columns(self):
-        """Columns of strings: name -> level -> (slot, whether it is the reference)."""
+        """Return the string columns: name -> level -> (slot, whether it is the reference)."""
         found = {}
         for slot in self.space.live():
             if self.space.kind[<Py_ssize_t> slot] & INDICATOR:

@@ -1,4 +1,4 @@
-"""The Gaussian copula, online: the correlation of the scores, learned by expectation maximisation.
+"""The online Gaussian copula: the correlation of the scores is learned by expectation maximisation.
 
 The scores of `batch` instances (their E-step is `Scores`) are kept; when the batch is full the correlation moves
 towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the same observed nodes share a regression.
@@ -25,7 +25,7 @@ cdef double MEMORY = 10.0      # windows in which the activity of a feature deca
 
 
 cdef class Copula(Scores):
-    """Marginals and correlation of at most `max_dense` features."""
+    """Learn marginals and correlation of at most `max_dense` features."""
 
     def __cinit__(self, Py_ssize_t window=200, Py_ssize_t batch=20, Py_ssize_t levels=14, int sweeps=2,
                   double c=5.0, double gamma_min=0.05, Py_ssize_t max_dense=512):
@@ -39,7 +39,7 @@ cdef class Copula(Scores):
         self.version = 1
         self.tick = 1
         self.declare_rows(batch)
-        self.declare_inverses(batch + FEW)    # those of the mini-batch are needed again when it is full
+        self.declare_inverses(batch + FEW)    # the inverses of the mini-batch are needed again when it is full
         self.slot_arrays.declare("updates", &self.updates, fixed(1, low=0))
         self.node_arrays.scratch(&self.absent, per_slot())
         self.node_arrays.scratch(&self.run_end, per_slot())
@@ -49,7 +49,7 @@ cdef class Copula(Scores):
         self.squares.scratch(&self.regress, per_slot_and_problem())
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1:
-        """The arrays of the mini-batch."""
+        """Declare the arrays of the mini-batch."""
         cdef State rows = State()
         self.row_arrays = rows
         rows.declare("batch_weights", &self.row_w, per_slot(low=0))
@@ -69,7 +69,7 @@ cdef class Copula(Scores):
         return Scores.make_room(self, room)
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
-        """Take the node out of the mini-batch too."""
+        """Remove the node from the mini-batch too."""
         cdef Py_ssize_t i, k, kept, at
         Scores.left(self, node)
         for i in range(self.rows):
@@ -85,7 +85,7 @@ cdef class Copula(Scores):
     # ---------------------------------------------------------------- learning
 
     cdef int32_t learn(self, View* v, double w) noexcept nogil:
-        """Learn the instance; `score` then holds its scores under the correlation before it.
+        """Learn the instance; afterwards `score` holds its scores under the previous correlation.
 
         Returns the slot that lost its node to a more active feature, 0 for none.
         """
@@ -101,7 +101,7 @@ cdef class Copula(Scores):
         return replaced
 
     cdef void keep_row(self, double w) noexcept nogil:
-        """Add the instance at hand to the mini-batch."""
+        """Add the current instance to the mini-batch."""
         cdef Py_ssize_t at = self.rows * self.row_stride
         memcpy(self.row_node + at, self.node, self.n * sizeof(int32_t))
         memcpy(self.row_z + at, self.z, self.n * sizeof(double))
@@ -111,7 +111,7 @@ cdef class Copula(Scores):
         self.rows += 1
 
     cdef void update(self) noexcept nogil:
-        """M-step: mix the batch's mean expected second moments into the correlation."""
+        """Mix the batch's mean expected second moments into the correlation (M-step)."""
         cdef Py_ssize_t i, d = self.nodes
         cdef double total = 0.0, gamma = self.c / (self.updates[0] + self.c)
         memset(self.moment, 0, d * d * sizeof(double))
@@ -131,7 +131,7 @@ cdef class Copula(Scores):
         self.tick += 1
 
     cdef void mix_in(self, double gamma, double total) noexcept nogil:
-        """Sigma <- (1 - gamma) Sigma + gamma moment / total, scaled back to a unit diagonal (eq. 9)."""
+        """Set Sigma <- (1 - gamma) Sigma + gamma moment / total, rescaled to a unit diagonal (eq. 9)."""
         cdef Py_ssize_t i, j, top, left, d = self.nodes, stride = self.stride
         cdef double mixed
         for i in range(d):
@@ -147,7 +147,7 @@ cdef class Copula(Scores):
                         self.sigma[j * stride + i] = mixed
 
     cdef double regress_group(self, Py_ssize_t row) noexcept nogil:
-        """Impute the rows that observed the same nodes as `row`; returns their summed weight.
+        """Impute the rows that observed the same nodes as `row`; return their total weight.
 
         Leaves nodes, absent nodes, slopes (`regress`), covariances (`cross`) and summed variances in scratch.
         """
@@ -171,7 +171,7 @@ cdef class Copula(Scores):
         return weight
 
     cdef void split_nodes(self, const int32_t* nodes, Py_ssize_t o) noexcept nogil:
-        """Take these nodes for the observed ones; lay out the absent ones and their covariances with them."""
+        """Set the observed nodes; list the absent ones and their covariances with them."""
         cdef Py_ssize_t i, k, m = 0
         cdef double* line
         cdef bint joined
@@ -195,7 +195,7 @@ cdef class Copula(Scores):
                 self.cross[k * o + i] = line[nodes[i]]
 
     cdef void impute_row(self, Py_ssize_t row) noexcept nogil:
-        """Complete scores of a row, times the root of its weight; the absent ones by regression (eq. 5)."""
+        """Compute the complete scores of a row, times the root of its weight; absent ones by regression (eq. 5)."""
         cdef Py_ssize_t i, k, o = self.n, m = self.n_absent
         cdef double root = sqrt(self.row_w[row]), a, b, c, d
         cdef double* z = self.row_z + row * self.row_stride
@@ -203,7 +203,7 @@ cdef class Copula(Scores):
         cdef double* slope = self.regress
         for i in range(o):
             line[self.node[i]] = root * z[i]
-        for k in range(0, m - 3, 4):        # four sums side by side, as each waits for its own last addition
+        for k in range(0, m - 3, 4):        # four independent sums, because each addition waits for the previous one
             a = b = c = d = 0.0
             for i in range(o):
                 a += slope[i] * z[i]
@@ -230,7 +230,7 @@ cdef class Copula(Scores):
         for i in range(o):
             line = self.moment + <Py_ssize_t> self.node[i] * d
             line[self.node[i]] += self.variance[i]
-            for k in range(m):              # along the row of an observed node, as far as the diagonal
+            for k in range(m):              # along the row of an observed node, up to the diagonal
                 if self.absent[k] > self.node[i]:
                     break
                 line[self.absent[k]] += self.variance[i] * self.regress[k * o + i]
@@ -269,11 +269,11 @@ cdef class Copula(Scores):
     # ---------------------------------------------------------------- files
 
     def merge(self, parts):
-        """The arrays of a copula that holds what those of the parts hold."""
+        """Return the arrays of a copula that merges those of the parts."""
         return merged_copula(parts, self.marginals.size, self.max_dense, MEMORY * self.marginals.size)
 
     def dump(self, Py_ssize_t size):
-        """The state of the first `size` slots as arrays."""
+        """Return the state of the first `size` slots as arrays."""
         cdef Py_ssize_t i, k
         d = self.nodes
         cells = [(i, self.row_node[k], self.row_z[k], self.row_v[k])
@@ -287,7 +287,7 @@ cdef class Copula(Scores):
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave, checked."""
+        """Restore the checked result of dump()."""
         self.grow(capacity)
         self.fill_nodes(arrays)
         self.squares.fill(arrays, self.nodes, self.room, 0, self.nodes)
@@ -298,7 +298,7 @@ cdef class Copula(Scores):
         self.tick += 1
 
     cdef int fill_batch(self, dict arrays) except -1:
-        """Take the rows of the mini-batch: cells of (row, node, score, variance), in the order of rows."""
+        """Restore the rows of the mini-batch: cells of (row, node, score, variance), in row order."""
         cdef Py_ssize_t row, at
         cells = checked_array(arrays, "batch", "f", (None, 4), -1e9, 1e9)
         self.row_arrays.fill(arrays, -1, self.batch, 0)
@@ -318,6 +318,6 @@ cdef class Copula(Scores):
         return 0
 
     def nbytes(self):
-        """Bytes held, scratch included."""
+        """Return the number of bytes held, including scratch."""
         return self.marginals.nbytes() + sum(
             part.nbytes() for part in (self.slot_arrays, self.node_arrays, self.squares, self.row_arrays))

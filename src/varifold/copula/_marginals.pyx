@@ -1,4 +1,4 @@
-"""Windowed marginals: the last values of each feature, kept both in order of arrival and sorted.
+"""Windowed marginals: the last values of each feature, both in order of arrival and sorted.
 
 A rank is a binary search and an insertion shifts at most `size` numbers: for the few hundred values of a window this is
 faster than a tree. The place of a value is computed as if it had joined its window, so that predicting changes nothing.
@@ -17,7 +17,7 @@ from varifold._engine.state import fixed, per_slot
 
 
 cdef class Marginals:
-    """One window per feature; the owner decides which feature has window j."""
+    """Keep one window per feature; the owner decides which feature has window j."""
 
     def __cinit__(self, Py_ssize_t size=200, Py_ssize_t levels=14):
         cdef Py_ssize_t i
@@ -31,7 +31,7 @@ cdef class Marginals:
             self.quantile[i] = ndtri(<double> i / (2.0 * (size + 1)))
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        """Room for this many windows. When it fails the values have not moved, so the windows stay whole."""
+        """Reserve memory for this many windows. On failure the values have not moved, so the windows stay intact."""
         cdef Py_ssize_t j
         if capacity <= self.capacity:
             return 0
@@ -58,13 +58,13 @@ cdef class Marginals:
         memset(w.sorted, 0, w.n * sizeof(double))
 
     cdef double normal_quantile(self, Py_ssize_t twice, Py_ssize_t n) noexcept nogil:
-        """Normal quantile of (twice / 2) / (n + 1)."""
+        """Return the normal quantile of (twice / 2) / (n + 1)."""
         if n == self.size:
             return self.quantile[twice]
         return ndtri(<double> twice / (2.0 * (n + 1)))
 
     cdef void place(self, Py_ssize_t j, double x, Place* out) noexcept nogil:
-        """The normal score of x in window j, as if x had joined it.
+        """Compute the normal score of x in window j as if x had joined it.
 
         A continuous value gets the normal quantile of its mid-rank over n + 1 (OVFM eq. 6), an ordinal one the
         interval between the quantiles of its neighbours (eq. 7) and the mean of the normal within it.
@@ -97,7 +97,7 @@ cdef class Marginals:
         out.z = (low_density - high_density) / normal_mass(out.low, out.high)
 
     cdef void commit(self, Py_ssize_t j, double x) noexcept nogil:
-        """Let x join the window; the oldest value leaves a full one."""
+        """Add x to the window; drop the oldest value of a full one."""
         cdef Window* w = &self.window[j]
         cdef Py_ssize_t at = first_not_below(w.sorted, w.n, x), removed
         cdef double oldest
@@ -123,11 +123,11 @@ cdef class Marginals:
         w.head = w.head + 1 if w.head + 1 < self.size else 0
 
     cdef bint ordinal(self, Py_ssize_t j) noexcept nogil:
-        """Whether the window has so few distinct values that each stands for an interval."""
+        """Return whether the window has so few distinct values that each is an interval."""
         return self.window[j].levels <= self.levels
 
     cdef double value(self, Py_ssize_t j, double z) noexcept nogil:
-        """The window's value at normal score z: a level of an ordinal feature, else between two neighbours."""
+        """Return the window's value at normal score z: a level of an ordinal feature, else interpolated."""
         cdef Window* w = &self.window[j]
         cdef double at = normal_cdf(z) * (w.n + 1), part
         cdef Py_ssize_t i
@@ -146,7 +146,7 @@ cdef class Marginals:
         return (1.0 - part) * w.sorted[i] + part * w.sorted[i + 1]
 
     cdef double likeliest(self, Py_ssize_t j, double z, double sd) noexcept nogil:
-        """The most probable level of a normal score with mean z and deviation sd; the lowest among equals."""
+        """Return the most probable level of a normal score with mean z and deviation sd; the lowest among ties."""
         cdef Window* w = &self.window[j]
         cdef Py_ssize_t at = 0, end
         cdef double low = 0.0, high, best = -1.0, level = 0.0
@@ -161,7 +161,7 @@ cdef class Marginals:
         return level
 
     cdef double split(self, Py_ssize_t j, double x) noexcept nogil:
-        """The normal score that splits the window's values at most x from those above it."""
+        """Return the normal score that separates the window's values up to x from those above it."""
         cdef Window* w = &self.window[j]
         cdef Py_ssize_t at = first_above(w.sorted, w.n, first_not_below(w.sorted, w.n, x), x)
         if at == 0:
@@ -178,35 +178,35 @@ cdef class Marginals:
         return 0
 
     def reserve(self, Py_ssize_t capacity):
-        """Room for windows 0 .. capacity - 1."""
+        """Reserve memory for windows 0 .. capacity - 1."""
         self.grow(capacity)
 
     def learn(self, Py_ssize_t j, double x):
-        """Let x join window j."""
+        """Add x to window j."""
         self.check_window(j)
         self.commit(j, x)
 
     def placed(self, Py_ssize_t j, double x):
-        """(score, low, high) of x as if it had joined window j; low and high are None for a point."""
+        """Return (score, low, high) of x as if it had joined window j; low and high are None for a point."""
         cdef Place p
         self.check_window(j)
         self.place(j, x, &p)
         return (p.z, p.low, p.high) if p.interval else (p.z, None, None)
 
     def inverse(self, Py_ssize_t j, double z):
-        """The value of window j at normal score z; the window must not be empty."""
+        """Return the value of window j at normal score z; the window must not be empty."""
         self.check_window(j)
         if self.window[j].n == 0:
             raise ValueError(f"window {j} is empty")
         return self.value(j, z)
 
     def level_count(self, Py_ssize_t j):
-        """Distinct values in window j."""
+        """Return the number of distinct values in window j."""
         self.check_window(j)
         return self.window[j].levels
 
     def dump(self, Py_ssize_t count):
-        """The first `count` windows: their counts and their values, oldest first."""
+        """Return the first `count` windows: their counts and their values, oldest first."""
         if not 0 <= count <= self.capacity:
             raise IndexError(f"there are {self.capacity} windows, not {count}")
         cdef Py_ssize_t j, first
@@ -226,7 +226,7 @@ cdef class Marginals:
         return counts, values
 
     def fill(self, counts, values):
-        """Take what dump() gave."""
+        """Restore the result of dump()."""
         cdef Py_ssize_t j, i, n
         cdef double[::1] held = np.ascontiguousarray(values, dtype=np.float64)
         cdef Py_ssize_t at = 0
@@ -243,5 +243,5 @@ cdef class Marginals:
             at += n
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the number of bytes held."""
         return self.arrays.nbytes()

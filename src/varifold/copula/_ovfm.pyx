@@ -1,4 +1,4 @@
-"""OVFM: linear learners on the values, on their latent normal scores and on presence; mixed by exponential weights.
+"""OVFM: linear learners on values, latent normal scores and presence, mixed by exponential weights.
 
 The experts of a problem are, in this order, the raw learner, the latent learner and, with a presence learner, that one,
 raw + presence and latent + presence. The presence learner sees, for every feature under the copula, whether it is
@@ -30,7 +30,7 @@ cdef double HANDICAP = 10.0
 
 
 cdef class OVFMModel(Model):
-    """The copula, two or three rules over the same slots, and the weights of their experts in each problem."""
+    """Hold the copula, two or three rules over the same slots, and the weights of their experts in each problem."""
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
@@ -54,7 +54,7 @@ cdef class OVFMModel(Model):
         self.start_mix(0)
 
     cdef int declare_arrays(self, Py_ssize_t most) except -1:
-        """A latent instance has at most `most` entries: the nodes and the intercept."""
+        """Reserve memory for a latent instance of at most `most` entries: the nodes and the intercept."""
         self.arrays.declare("mix", &self.mix, per_problem(width=1 + self.settings.k))
         self.arrays.scratch(&self.margins, per_class(width=3))
         self.arrays.scratch(&self.inner_slot, per_slot(most=most))
@@ -71,7 +71,7 @@ cdef class OVFMModel(Model):
         return 0
 
     def rules(self):
-        """The learners that are there."""
+        """Return the learners in use."""
         return [rule for rule in (self.raw, self.latent, self.presence) if rule is not None]
 
     # ---------------------------------------------------------------- room
@@ -107,7 +107,7 @@ cdef class OVFMModel(Model):
         for rule in self.rules():
             rule.add_class()
         Model.add_class(self)
-        if self.classes == 3:    # the two problems that come of the binary one keep its mix
+        if self.classes == 3:    # both problems that result from the binary one keep its mix
             memcpy(self.mix + row, self.mix, row * sizeof(double))
         if self.classes >= 3:
             self.problems = self.classes
@@ -115,7 +115,7 @@ cdef class OVFMModel(Model):
         return 0
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """The raw learner sees the instance; the others also every node."""
+        """Prepare the raw learner for the instance, the others also for every node."""
         cdef Py_ssize_t i, k = 0
         self.raw.prepare(slots, n, n_new, y)
         for i in range(self.copula.nodes):
@@ -141,14 +141,14 @@ cdef class OVFMModel(Model):
     # ---------------------------------------------------------------- the mix
 
     cdef void start_mix(self, int c) noexcept nogil:
-        """First losses of a problem's experts: none, and the handicap with presence."""
+        """Set the initial losses of a problem's experts: none, and the handicap of presence."""
         cdef int i
         cdef double* row = self.mix + c * (1 + self.settings.k)
         for i in range(1 + self.settings.k):
             row[i] = HANDICAP if i > 2 else 0.0
 
     cdef Experts experts(self, int c) noexcept nogil:
-        """The experts of problem c; whoever lets them learn writes their rounds back."""
+        """Return the experts of problem c; the caller that updates them writes their rounds back."""
         cdef Experts e = self.settings
         cdef double* row = self.mix + c * (1 + self.settings.k)
         e.rounds = row[0]
@@ -156,7 +156,7 @@ cdef class OVFMModel(Model):
         return e
 
     cdef void shares(self, int c, double* weights) noexcept nogil:
-        """How much of each learner's score is in a problem's (alpha of eq. 10 and 11, for more experts)."""
+        """Compute the weight of each learner's score in a problem (alpha of eq. 10 and 11, for more experts)."""
         cdef double a[MOST_EXPERTS]
         cdef Experts e
         a[2] = a[3] = a[4] = 0.0
@@ -171,7 +171,7 @@ cdef class OVFMModel(Model):
         weights[PRESENCE] = a[2] + a[3] + a[4]
 
     cdef void count_losses(self, int c, double sign, double w) noexcept nogil:
-        """Let the experts of a problem learn from the margins that the learners had before they learned."""
+        """Update the experts of a problem by the margins that the learners had before they learned."""
         cdef double losses[MOST_EXPERTS]
         cdef double raw, latent, presence
         cdef double* margin = self.margins + 3 * c
@@ -192,7 +192,7 @@ cdef class OVFMModel(Model):
     # ---------------------------------------------------------------- one instance
 
     cdef void present(self, View* v) noexcept nogil:
-        """Lay out the latent instance: the score of every node, after the intercept if there is one."""
+        """Write the latent instance: the score of every node, after the intercept if there is one."""
         cdef Py_ssize_t i, k = 0
         cdef View* inner = &self.inner
         if v.n and v.slot[0] == 0:
@@ -215,7 +215,7 @@ cdef class OVFMModel(Model):
         inner.known = v.known
 
     cdef void present_presence(self, View* v) noexcept nogil:
-        """Lay out what the presence learner sees, by the rates before the instance."""
+        """Write the input of the presence learner, by the rates before the instance."""
         cdef Py_ssize_t i, k = 0
         cdef int32_t slot
         cdef View* given = &self.given
@@ -242,7 +242,7 @@ cdef class OVFMModel(Model):
         given.is_new = self.given_is_new
 
     cdef double score(self, View* v, int c) noexcept nogil:
-        """A problem's score of an instance that was laid out: the mix of eq. 10."""
+        """Return a problem's score of the current instance: the mix of eq. 10."""
         cdef double f = self.latent.score(&self.inner, c)
         cdef double weights[3]
         if self.latent_only:
@@ -269,7 +269,7 @@ cdef class OVFMModel(Model):
                 out[0] = -out[1]
 
     cdef double sign_of(self, int label) noexcept nogil:
-        """Sign with which a label's score is that of its problem; a single label has score 0."""
+        """Return the sign that relates a label's score to its problem's; 0 for a single label."""
         if self.classes < 2:
             return 0.0
         return -1.0 if self.problems == 1 and label == 0 else 1.0
@@ -303,7 +303,7 @@ cdef class OVFMModel(Model):
                     self.sparsify(self.presence, c, v.known)
 
     cdef void learn_rule(self, BinaryRule rule, int which, View* v, int y, double w) noexcept nogil:
-        """Let a rule learn; its scores before that go into `margins`."""
+        """Update a rule; store its scores before the update in `margins`."""
         cdef int c
         for c in range(self.problems):
             self.margins[3 * c + which] = rule.update(
@@ -346,7 +346,7 @@ cdef class OVFMModel(Model):
                     out[i] += sign * a[PRESENCE] * self.presence.coefficient(v.slot[i], c) * z
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Absent features contribute through their regressed scores and through their absence."""
+        """Attribute contributions of absent features to their regressed scores and to their absence."""
         cdef Py_ssize_t i
         cdef int32_t slot
         cdef int c = label if self.problems > 1 else 0
@@ -370,7 +370,7 @@ cdef class OVFMModel(Model):
         return APPROXIMATE if all(rule.merging() is not None for rule in self.rules()) else None
 
     def merge(self, parts):
-        """The copula, the rules and the experts' losses; the latent and the presence learner see unscaled values."""
+        """Merge copula, rules and the experts' losses; the latent and the presence learner use unscaled values."""
         classes = np.array([len(parts[0].union.labels)], dtype=np.int64)
         found = {"mix": self.merged_mix(parts)}
         for prefix, held in self.held():
@@ -380,7 +380,7 @@ cdef class OVFMModel(Model):
         return found
 
     cdef object merged_mix(self, parts):
-        """Rounds and losses add up; the losses are kept less the smallest, and the first ones count once."""
+        """Add rounds and losses, relative to the smallest; count the initial ones once."""
         first = np.array([0.0, 0.0, 0.0, HANDICAP, HANDICAP, HANDICAP][:1 + self.settings.k])
         rows = np.stack([part.by_problem("mix", first) for part in parts])
         losses = first[1:] + ((rows[..., 1:] - rows[..., 1:2]) - first[1:]).sum(axis=0)
@@ -389,7 +389,7 @@ cdef class OVFMModel(Model):
     # ---------------------------------------------------------------- looking and keeping
 
     def mix_weights(self):
-        """How much of the raw, the latent and the presence learner is in the score; one row per problem."""
+        """Return the weights of the raw, latent and presence learner in the score, one row per problem."""
         cdef int c
         cdef double[:, ::1] out = np.zeros((self.problems, 3))
         for c in range(self.problems):
@@ -397,7 +397,7 @@ cdef class OVFMModel(Model):
         return np.asarray(out)
 
     cdef list held(self):
-        """(prefix of its arrays, part)."""
+        """List (prefix of its arrays, part)."""
         parts = [("copula.", self.copula), ("raw.", self.raw), ("latent.", self.latent)]
         return parts if self.presence is None else [*parts, ("presence.", self.presence)]
 

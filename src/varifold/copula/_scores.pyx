@@ -1,4 +1,4 @@
-"""Normal scores of an instance: those of observed features from their windows, those of absent ones by regression.
+"""Normal scores of an instance: of observed features from their windows, of absent ones by regression.
 
 An observed node gets its normal score from its window: a point, or an interval for an ordinal feature. `sweeps` rounds
 of truncated-normal moments given the other nodes place the scores in their intervals, and the absent nodes follow by
@@ -25,11 +25,11 @@ from varifold._engine.state import per_slot, per_slot_and_problem
 cdef double JITTER = 1e-6          # added to the diagonal before inverting
 cdef double LARGEST_JITTER = 1e12
 cdef double SMALLEST_VARIANCE = 1e-9
-cdef double SMALLEST_MASS = 1e-6   # of a truncated normal, below which its moments are not computed
+cdef double SMALLEST_MASS = 1e-6   # minimum mass of a truncated normal; below it moments are not computed
 
 
 cdef class Scores(ActiveSet):
-    """Marginals and correlation of the nodes; a subclass makes the marginals and learns the correlation."""
+    """Hold marginals and correlation of the nodes; a subclass creates the marginals and learns the correlation."""
 
     def __cinit__(self):
         cdef State per_node = self.node_arrays
@@ -49,7 +49,7 @@ cdef class Scores(ActiveSet):
         self.squares.scratch(&self.schur, per_slot_and_problem())
 
     cdef int declare_inverses(self, Py_ssize_t wanted) except -1:
-        """Keep this many inverses, as long as they are small; `max_dense` is set."""
+        """Cache this many inverses as long as they are small; `max_dense` is set."""
         cdef int i
         self.cached = <int> min(wanted, CACHED)
         if self.cached * self.max_dense * self.max_dense > SMALL:
@@ -60,13 +60,13 @@ cdef class Scores(ActiveSet):
         return 0
 
     cdef int attach(self, Space space) except -1:
-        """Take the space whose slots are seen, and make room for it."""
+        """Attach the space of the slots and reserve memory for it."""
         self.space = space
         self.grow(space.capacity)
         return 0
 
     cdef int grow(self, Py_ssize_t slots) except -1:
-        """Room for this many slots, and for a node of each up to `max_dense`."""
+        """Reserve memory for this many slots, and for a node of each up to `max_dense`."""
         cdef Py_ssize_t room = min(slots, self.max_dense)
         self.reserve_slots(slots)
         if room > self.room:
@@ -74,10 +74,10 @@ cdef class Scores(ActiveSet):
         return 0
 
     cdef int make_room(self, Py_ssize_t room) except -1:
-        """Room for this many nodes; new ones are uncorrelated. `self.room` changes last."""
+        """Reserve memory for this many nodes; new ones are uncorrelated. `self.room` changes last."""
         cdef Py_ssize_t i
         for i in range(self.cached):
-            self.inverse[i].version = 0    # its rows stand side by side, not a stride apart: growth moves them
+            self.inverse[i].version = 0    # rows are contiguous, not a stride apart, so growth moves them
         self.squares.reserve_problems(room)
         self.stride = self.squares.problems
         self.squares.reserve_slots(room)
@@ -106,7 +106,7 @@ cdef class Scores(ActiveSet):
     # ---------------------------------------------------------------- one instance
 
     cdef void gather(self, View* v) noexcept nogil:
-        """Write the observed nodes, ascending, and their values; the other levels of a given column are zeros."""
+        """List the observed nodes, ascending, and their values; the other levels of a present column are zeros."""
         cdef Py_ssize_t i, k
         cdef int32_t slot
         cdef int64_t node, member
@@ -133,7 +133,7 @@ cdef class Scores(ActiveSet):
         self.n = k
 
     cdef void observe(self, View* v) noexcept nogil:
-        """Compute all scores of an instance, unless they are those computed last."""
+        """Compute all scores of an instance, unless they are cached from the last call."""
         cdef Py_ssize_t i
         cdef double* inverse
         if (self.memo_tick == self.tick and self.memo_n == v.n
@@ -156,7 +156,7 @@ cdef class Scores(ActiveSet):
         self.memo_tick = self.tick
 
     cdef double* invert(self) noexcept nogil:
-        """The inverse of the observed nodes' correlation; instances with the same nodes share it."""
+        """Return the inverse of the observed nodes' correlation; instances with the same nodes share it."""
         cdef int k
         cdef Inverse* held
         cdef Py_ssize_t o = self.n
@@ -176,7 +176,7 @@ cdef class Scores(ActiveSet):
         return held.matrix
 
     cdef void invert_sigma(self, double* a) noexcept nogil:
-        """Write the inverse of the observed nodes' correlation, with as much jitter as it takes."""
+        """Invert the observed nodes' correlation, with as much jitter as necessary."""
         cdef Py_ssize_t i, j, o = self.n
         cdef double* row
         cdef double jitter = JITTER
@@ -189,13 +189,13 @@ cdef class Scores(ActiveSet):
             if invert_spd(o, a, o, self.schur):
                 return
             jitter *= 10.0
-        # sigma holds no numbers that could be inverted: take it for the identity
+        # sigma cannot be inverted: use the identity
         memset(a, 0, o * o * sizeof(double))
         for i in range(o):
             a[i * o + i] = 1.0
 
     cdef void sweep(self, double* inverse, bint alone) noexcept nogil:
-        """Truncated-normal moments of the interval nodes given the other nodes, all at once, `sweeps` times."""
+        """Compute truncated-normal moments of the interval nodes given the other nodes, `sweeps` times."""
         cdef Py_ssize_t i, j, o = self.n
         cdef int s
         cdef bint any_interval = False
@@ -220,7 +220,7 @@ cdef class Scores(ActiveSet):
                     truncated(&self.place[i], self.z[i] - total * self.work[i], sqrt(total), &self.z[i], &self.v[i])
 
     cdef void regress_absent(self, double* inverse) noexcept nogil:
-        """Scores by node: the observed as they are, the absent by regression (eq. 5): Sigma_MO Sigma_OO^-1 z_O."""
+        """Compute scores by node, absent ones by regression (eq. 5): Sigma_MO Sigma_OO^-1 z_O."""
         cdef Py_ssize_t i, j, o = self.n
         cdef double total
         cdef double* row
@@ -238,7 +238,7 @@ cdef class Scores(ActiveSet):
             self.score[self.node[i]] = self.z[i]
 
     cdef double absent_variance(self, Py_ssize_t node, double* inverse) noexcept nogil:
-        """Conditional variance of an absent node's score, the variance of the interval scores included."""
+        """Return the conditional variance of an absent node's score, including the variance of the interval scores."""
         cdef Py_ssize_t i, j, o = self.n
         cdef double* row = self.sigma + node * self.stride
         cdef double variance = 1.0, slope
@@ -250,7 +250,7 @@ cdef class Scores(ActiveSet):
         return max(variance, SMALLEST_VARIANCE)
 
     def correlation(self):
-        """(slots, matrix) of the nodes, in the order of slots."""
+        """Return (slots, matrix) of the nodes, in slot order."""
         cdef Py_ssize_t i, j
         nodes = sorted((self.by_node[i].slot, i) for i in range(self.nodes) if self.by_node[i].slot != 0)
         out = np.eye(len(nodes))
@@ -262,7 +262,7 @@ cdef class Scores(ActiveSet):
 
 
 cdef void truncated(const Place* place, double mean, double sd, double* z, double* v) noexcept nogil:
-    """Mean and variance of N(mean, sd^2) in the place's interval; with too little mass z stays, without variance."""
+    """Compute mean and variance of N(mean, sd^2) within the interval; with too little mass keep z without variance."""
     cdef double low = (place.low - mean) / sd, high = (place.high - mean) / sd
     cdef double mass = normal_mass(low, high), at_low = 0.0, at_high = 0.0, ratio, slope = 0.0
     if mass < SMALLEST_MASS:

@@ -1,4 +1,4 @@
-"""What the learners on a Gaussian copula share: the copula's parameters, and how they make it."""
+"""Parameters shared by the learners on a Gaussian copula."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ COPULA: dict[str, Constraint] = {
 
 
 def copula_of(learner: object, max_dense: int) -> Copula:
-    """A new copula with a learner's parameters, of at most `max_dense` columns."""
+    """Create a copula with a learner's parameters, of at most `max_dense` columns."""
     return Copula(**{name: getattr(learner, name) for name in COPULA}, max_dense=max_dense)
 
 
 @declared
 class CopulaParameters:
-    """The parameters as fields; stands before the base class of a learner. `max_dense` is the learner's own."""
+    """Declare the copula's parameters: a mixin, listed before the base class. Each learner declares `max_dense`."""
 
     _parameters: ClassVar[dict[str, Constraint]] = COPULA
 

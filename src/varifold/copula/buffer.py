@@ -18,7 +18,7 @@ LEAST_VARIANCE = 1e-9
 
 @dataclass
 class Place:
-    """Where the values of one row lie: columns present, scores, and the intervals of the ordinal ones."""
+    """Scores of one row: its present columns, their scores, and the intervals of the ordinal ones."""
 
     column: NDArray[np.int64]
     score: Floats
@@ -28,7 +28,7 @@ class Place:
 
 
 def truncated(low: Floats, high: Floats, mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, variance and mass of normal distributions within intervals."""
+    """Return mean, variance and mass of normal distributions within intervals."""
     a, b = (low - mean) / deviation, (high - mean) / deviation
     mass = np.where(a < 0, ndtr(b) - ndtr(a), ndtr(-a) - ndtr(-b))
     safe = np.maximum(mass, LEAST_MASS)
@@ -40,16 +40,16 @@ def truncated(low: Floats, high: Floats, mean: Floats, deviation: Floats) -> tup
 
 
 class BufferCopula:
-    """Marginals and correlation of the rows of a buffer.
+    """Estimate marginals and correlation of the rows of a buffer.
 
     Parameters
     ----------
     levels
-        A column with at most as many distinct values so far is ordinal: each value is an interval.
+        A column with at most this many distinct values so far is ordinal: each value is an interval.
     sweeps
         Rounds of truncated-normal moments in an E-step.
     tolerance, iterations
-        EM ends when the correlation moves by no more than `tolerance` (Frobenius norm), or after so many iterations.
+        EM stops if the correlation changes by at most `tolerance` (Frobenius norm), or after this many iterations.
     gamma
         Weight of the new moments in each M-step (eq. 9).
 
@@ -64,7 +64,7 @@ class BufferCopula:
         self.values: list[Floats] = []
 
     def admit(self, x: Mapping[Any, float]) -> None:
-        """Give new columns a place: uncorrelated with all others."""
+        """Add new columns, uncorrelated with all others."""
         for name in x:
             if name not in self.index:
                 self.index[name] = len(self.index)
@@ -77,7 +77,7 @@ class BufferCopula:
                 self.distinct[self.index[name]].add(value)
 
     def place(self, x: Mapping[Any, float]) -> Place:
-        """Scores of a row by the values of the buffer (eq. 6 and 7); a value that is not there joins them."""
+        """Compute the scores of a row from the buffer's values (eq. 6 and 7), including a value not yet among them."""
         known = [(self.index[name], value) for name, value in x.items() if name in self.index]
         count = np.zeros((3, len(known)))  # values below, equal, and all
         for i, (at, value) in enumerate(known):
@@ -94,7 +94,7 @@ class BufferCopula:
         return Place(column, np.where(ordinal, start, score), low, high, ordinal)
 
     def expect(self, place: Place) -> tuple[Floats, Floats]:
-        """E-step of a row: the scores of all columns and their conditional covariance (eq. 4, 5 and 8)."""
+        """Compute the scores of all columns and their conditional covariance (E-step; eq. 4, 5 and 8)."""
         here, sigma = place.column, self.sigma
         absent = np.ones(len(sigma), dtype=bool)
         absent[here] = False
@@ -115,7 +115,7 @@ class BufferCopula:
         return z, covariance
 
     def _sweep(self, place: Place, inverse: Floats) -> tuple[Floats, Floats]:
-        """Scores and variances of the columns present; ordinal ones given the others, within their intervals."""
+        """Compute scores and variances of the present columns; ordinal ones given the others, within their intervals."""
         score, variance, at = place.score.copy(), np.zeros(len(place.score)), place.ordinal
         for _ in range(self.sweeps if at.any() else 0):
             square = 1 / np.diag(inverse)
@@ -128,7 +128,7 @@ class BufferCopula:
         return score, variance
 
     def fit(self, rows: Sequence[Mapping[Any, float]]) -> int:
-        """Marginals of the rows, then EM from the correlation so far until it stays; how many iterations it took."""
+        """Estimate marginals, then run EM from the current correlation to convergence; return the iterations."""
         values: list[list[float]] = [[] for _ in self.index]
         for row in rows:
             for name, value in row.items():

@@ -18,7 +18,7 @@ from varifold.errors import ParameterError
 
 
 class Distribution(NamedTuple):
-    """What a target is expected to be: values, ascending, and their probabilities."""
+    """Predictive distribution of a target: ascending values and their probabilities."""
 
     mean: float
     deviation: float
@@ -26,29 +26,29 @@ class Distribution(NamedTuple):
     probabilities: NDArray[np.float64]
 
     def quantile(self, p: float) -> float:
-        """The smallest value that the target does not exceed with probability p."""
+        """Return the smallest value that the target does not exceed with probability p."""
         if not 0.0 <= p <= 1.0:
-            raise ParameterError(f"a quantile is of a probability from 0 to 1. Got {p!r} instead.")
+            raise ParameterError(f"p must be a probability between 0 and 1. Got {p!r} instead.")
         at = int(np.searchsorted(np.cumsum(self.probabilities), p - 1e-12))
         return float(self.values[min(at, len(self.values) - 1)])
 
 
 @declared
 class CopulaRegressor(CopulaParameters, UnscaledRegressor):
-    """The target given whatever is present, in a Gaussian copula of features and target.
+    """Predict the target from the present features in a Gaussian copula of features and target.
 
-    Features that are absent need no stand-in: the target is predicted given the others. Choose it when features say
-    much about one another, when their units and shapes are odd (only ranks count), and when the whole distribution of
-    the target is wanted: `predict_distribution_one`.
+    Absent features need no imputation: the target is predicted given the others. Choose it if features are strongly
+    correlated, if their units and distributions are unusual (only ranks matter), or if you need the complete predictive
+    distribution: `predict_distribution_one`.
 
     Parameters
     ----------
     window
-        Most recent values of each feature, and of the target, that its distribution is estimated from (W >= 2).
+        Number of recent values from which the distribution of each feature and of the target is estimated (W >= 2).
     batch, levels, sweeps, c, gamma_min
         See `OVFM`.
     max_dense
-        Most features under the copula; when there are more, it covers the recently most active ones.
+        Maximum number of features under the copula; if there are more, it covers the recently most active ones.
     max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
@@ -56,16 +56,16 @@ class CopulaRegressor(CopulaParameters, UnscaledRegressor):
     -----
     *No paper.* The copula is that of `OVFM` and `CopulaImputer`, with the target as a column that every learned
     instance has. With z_o the scores of what is present, the target's score is normal with mean m = S_yo S_oo^-1 z_o
-    and variance s^2 = 1 - S_yo S_oo^-1 S_oy (and what ordinal features leave open). The i-th of the n values in the
-    target's window stands for the scores between the normal quantiles of (i - 1/2) / (n + 1) and (i + 1/2) / (n + 1),
-    or, when they have at most `levels` different values, of (i - 1) / (n + 1) and i / (n + 1); the first and the last
-    for all beyond. The prediction is the mean of the window's values by these probabilities. So it lies within the
-    targets of the window: it cannot extrapolate.
+    and variance s^2 = 1 - S_yo S_oo^-1 S_oy (plus the uncertainty of ordinal scores). The i-th of the n values in the
+    target's window represents the scores between the normal quantiles of (i - 1/2) / (n + 1) and (i + 1/2) / (n + 1),
+    or, if the window has at most `levels` distinct values, of (i - 1) / (n + 1) and i / (n + 1); the first and the last
+    value represent the tails. The prediction is the mean of the window's values under these probabilities. It lies
+    within the targets of the window: the method cannot extrapolate.
 
-    `explain_one` gives every column its terms of m, stretched by what m moves the prediction. The weight of a feature
-    is the size of its score's correlation with the target's.
+    `explain_one` attributes to each column its terms of m, scaled by the effect of m on the prediction. The weight of a
+    feature is the absolute correlation of its score with the target's.
 
-    *Cost.* O(present³ + present² absent + present absent² + window); instances with the same features present share
+    *Cost.* O(present³ + present² absent + present absent² + window); instances with the same present features share
     the inverse. O(max_dense²) memory.
 
     Examples
@@ -77,8 +77,8 @@ class CopulaRegressor(CopulaParameters, UnscaledRegressor):
     ...     x = {"heat": heat, "fan": "fast" if heat > 5 else "slow"}
     ...     del x["heat" if step % 3 == 0 else "fan"]
     ...     model.learn_one(x, 20.0 + 3.0 * heat)
-    >>> found = model.predict_distribution_one({"heat": 9.0})
-    >>> 44 < found.mean < 50, found.deviation < 2 < model.predict_distribution_one({"fan": "fast"}).deviation
+    >>> hot = model.predict_distribution_one({"heat": 9.0})
+    >>> 44 < hot.mean < 50, hot.deviation < 2 < model.predict_distribution_one({"fan": "fast"}).deviation
     (True, True)
 
     """
@@ -97,7 +97,7 @@ class CopulaRegressor(CopulaParameters, UnscaledRegressor):
         return CopulaRegression(copula_of(self, self.max_dense + 1))
 
     def predict_distribution_one(self, x: Instance) -> Distribution:
-        """The distribution of the target given what is present; its mean is ``predict_one(x)``. Changes nothing."""
+        """Return the distribution of the target given the present features; its mean is ``predict_one(x)``."""
         mean = self._engine.predict_one(x)
         if not self.steps:
             return Distribution(0.0, 0.0, np.zeros(1), np.ones(1))
@@ -105,5 +105,5 @@ class CopulaRegressor(CopulaParameters, UnscaledRegressor):
         return Distribution(mean, float(np.sqrt(chances @ (values - mean) ** 2)), values, chances)
 
     def predict_distribution_many(self, X: Any) -> list[Distribution]:
-        """What `predict_distribution_one` gives for each instance."""
+        """Return `predict_distribution_one` for each instance."""
         return [self.predict_distribution_one(x) for x in to_block(X).rows()]

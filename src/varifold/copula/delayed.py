@@ -1,4 +1,4 @@
-"""OVFM as its Algorithm 1 has it: the copula is fitted to a buffer, and the oldest row of the buffer is answered."""
+"""OVFM by its Algorithm 1: the copula is fitted to a buffer, and the oldest row of the buffer is predicted."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["DelayedOVFM"]
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150
-"""Larger magnitudes are taken for it, as in the engine."""
+"""Larger magnitudes are clamped to it, as in the engine."""
 
 
 class DelayedOVFM(river_base.Classifier):
-    """OVFM with the delayed answers of its Algorithm 1, for comparison with the paper: two labels, numbers only.
+    """Predict with the delay of OVFM's Algorithm 1, for comparison with the paper: two labels, numbers only.
 
-    In each round a row joins the buffer, the copula is fitted to the whole buffer by EM until it converges, and the
-    oldest row of the buffer is answered, learned and let go. An answer has seen the features of the rows that came
-    after, up to the size of the buffer: it is no online answer. `OVFM` is the learner to use.
+    In each round a row joins the buffer, EM fits the copula to the whole buffer until it converges, and the oldest row
+    of the buffer is predicted, learned and removed. A prediction depends on the features of later rows, up to the size
+    of the buffer, so it is not an online prediction. Use `OVFM` in practice.
 
     Parameters
     ----------
     buffer
-        Rows |B| of the buffer; with 1 no answer looks ahead.
+        Number of rows |B| in the buffer; with 1, no prediction looks ahead.
     tolerance, iterations
-        EM ends when the correlation moves by at most `tolerance` in Frobenius norm (ε of Algorithm 1), or after so
+        EM stops if the correlation changes by at most `tolerance` in Frobenius norm (ε of Algorithm 1), or after this
         many iterations.
     gamma
         Weight of the buffer's moments in an M-step (eq. 9), in (0, 1].
@@ -47,14 +47,14 @@ class DelayedOVFM(river_base.Classifier):
     horizon
         Rows T of the stream, for the paper's rate √(8 ln 2 / T) of the mix; None: √(8 ln 2 / t).
     radius
-        Of the ℓ1 ball of eq. 12; None for none.
+        Radius of the ℓ1 ball of eq. 12; None disables the projection.
 
     Notes
     -----
-    Classifiers are gradient descent on the logistic loss with step 1/√t, as in the text; no intercept, values as given.
-    `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``), answers with
-    the delay, the last rows of a block without more to look ahead at; `predict_one` answers at once. A fit costs
-    O(|B| d³) per iteration, in NumPy.
+    The classifiers use gradient descent on the logistic loss with step 1/√t, as in the text, without intercept or
+    scaling. `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``),
+    predicts with the delay, and the last rows of a block with less look-ahead; `predict_one` predicts at once. A fit
+    costs O(|B| d³) per iteration, in NumPy.
 
     References
     ----------
@@ -108,13 +108,13 @@ class DelayedOVFM(river_base.Classifier):
     # ------------------------------------------------------------------ one row
 
     def _numbers(self, x: Mapping[Any, Any]) -> dict[Any, float]:
-        """The values present, as floats; what is no finite number is refused."""
+        """Return the present values as floats; reject anything but finite numbers."""
         if not isinstance(x, Mapping):
             raise DataError(f"the instance is of type {type(x).__name__}; pass a mapping of feature names to numbers")
         found: dict[Any, float] = {}
         for name, value in x.items():
             if isinstance(value, str):
-                raise DataError(f"DelayedOVFM takes numbers; the column {name!r} holds strings: give it as codes")
+                raise DataError(f"the column {name!r} holds strings; DelayedOVFM accepts numbers only, so encode them")
             if value is None:
                 continue
             if not isinstance(value, numbers.Real | np.bool_):
@@ -130,21 +130,21 @@ class DelayedOVFM(river_base.Classifier):
         return found
 
     def _label(self, y: Any) -> Any:
-        """The label as a plain object; a third one beside those learned and waiting is refused."""
+        """Return the label as a plain object; reject a third label."""
         y = plain_label(y)
         known = dict.fromkeys([*self.classes, *(label for _, label in self._waiting)])
         if y not in known and len(known) == 2:
-            raise DataError(f"DelayedOVFM is for two labels; {y!r} is a third beside {list(known)}")
+            raise DataError(f"DelayedOVFM supports two labels; {y!r} is a third one after {list(known)}")
         return y
 
     def _join(self, x: dict[Any, float]) -> None:
-        """The row's columns get their places."""
+        """Add the row's new columns."""
         self._copula.admit(x)
         room = len(self._copula.index) - len(self._raw)
         self._raw, self._latent = np.pad(self._raw, (0, room)), np.pad(self._latent, (0, room))
 
     def _views(self, x: dict[Any, float]) -> tuple[Floats, Floats]:
-        """The row with zeros for what is absent, and its scores with the absent ones regressed."""
+        """Return the row with zeros for absent values, and its scores with absent ones regressed."""
         values = np.zeros(len(self._raw))
         for name, value in x.items():
             if name in self._copula.index:
@@ -152,13 +152,13 @@ class DelayedOVFM(river_base.Classifier):
         return values, self._copula.expect(self._copula.place(x))[0]
 
     def _score(self, x: dict[Any, float]) -> float:
-        """The mix of eq. 10."""
+        """Compute the mix of eq. 10."""
         values, latent = self._views(x)
         share = self._mix.weights()
         return float(share[0] * (self._raw @ values) + share[1] * (self._latent @ latent))
 
     def _learn(self, x: dict[Any, float], y: Any) -> None:
-        """Risks, mix and classifiers (lines 12 to 15 of Algorithm 1)."""
+        """Update risks, mix and classifiers (lines 12 to 15 of Algorithm 1)."""
         if y not in self.classes:
             self.classes.append(y)
         sign = 1.0 if self.classes.index(y) else -1.0
@@ -178,45 +178,46 @@ class DelayedOVFM(river_base.Classifier):
         p = 1.0 / (1.0 + math.exp(-min(max(self._score(x), -700.0), 700.0)))
         return dict(zip(self.classes, (1.0 - p, p), strict=True))
 
-    # ------------------------------------------------------------------ the two ways to use it
+    # ------------------------------------------------------------------ API
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """A row joins the buffer; when that is full, its oldest row is learned."""
+        """Add a row to the buffer; learn the oldest row of a full buffer."""
         self._enter(self._numbers(x), self._label(y))
         if len(self._waiting) >= self.buffer:
             self._learn(*self._waiting.popleft())
 
     def _enter(self, x: dict[Any, float], y: Any) -> None:
-        """A row joins the buffer, to which the copula is fitted."""
+        """Add a row to the buffer and refit the copula."""
         self._join(x)
         self._waiting.append((x, y))
         self._copula.fit([row for row, _ in self._waiting])
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Probabilities at once, by what the buffer has shown so far."""
+        """Return probabilities without delay, from the current buffer."""
         return self._probabilities({n: v for n, v in self._numbers(x).items() if n in self._copula.index})
 
     def run_block(self, block: Block, schedule: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], Floats]:
-        """Algorithm 1 over a block: index of each row's label in `classes` (-1: none), and probabilities."""
+        """Run Algorithm 1 over a block: index of each row's predicted label in `classes` (-1: none), and probabilities."""
         if schedule is not None:
-            raise ParameterError("DelayedOVFM takes labels that come at once; leave out the delay")
+            raise ParameterError("DelayedOVFM needs labels without delay; remove the delay")
         labels = list(block.labels.values)
-        found: list[dict[Any, float]] = []
+        predictions: list[dict[Any, float]] = []
         for x, code in zip(block.rows(), block.codes.tolist(), strict=True):
             self._enter(self._numbers(x), self._label(labels[code]))
             if len(self._waiting) >= self.buffer:
-                found.append(self._answer_oldest())
+                predictions.append(self._predict_oldest())
         while self._waiting:
-            found.append(self._answer_oldest())
-        shares = np.array([[share.get(y, 0.0) for y in self.classes] for share in found]).reshape(len(found), -1)
-        answers = np.full(len(found), -1, dtype=np.int64)
+            predictions.append(self._predict_oldest())
+        rows = [[share.get(y, 0.0) for y in self.classes] for share in predictions]
+        shares = np.array(rows).reshape(len(rows), -1)
+        labels_at = np.full(len(predictions), -1, dtype=np.int64)
         if shares.size:
             known = shares.sum(axis=1) > 0
-            answers[known] = shares.argmax(axis=1)[known]
-        return answers, shares
+            labels_at[known] = shares.argmax(axis=1)[known]
+        return labels_at, shares
 
-    def _answer_oldest(self) -> dict[Any, float]:
+    def _predict_oldest(self) -> dict[Any, float]:
         x, y = self._waiting.popleft()
-        answer = self._probabilities(x)
+        prediction = self._probabilities(x)
         self._learn(x, y)
-        return answer
+        return prediction

@@ -1,4 +1,4 @@
-"""CopulaImputer: fills absent features from the present ones, online."""
+"""CopulaImputer: impute absent features from the present ones, online."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from varifold.copula.base import COPULA, copula_of
 
 
 class Imputed(NamedTuple):
-    """The imputed value of an absent feature, and the interval around it."""
+    """Imputed value of an absent feature and its interval."""
 
     value: Any
     low: Any
@@ -29,21 +29,21 @@ class Imputed(NamedTuple):
 
 
 class CopulaImputer(Estimator, river_base.Transformer):
-    """Fills absent features of mixed type from those present, by a Gaussian copula learned online.
+    """Impute absent features of mixed type from those present, by a Gaussian copula learned online.
 
-    Put it before a river model that needs every feature of an instance. Only features learned before are filled in;
-    Boolean and ordinal ones get their most probable level, a column of strings its most probable string.
+    Put it before a river model that needs every feature of an instance. Only features learned before are imputed;
+    Boolean and ordinal ones get their most probable level, a string column its most probable string.
 
     Parameters
     ----------
     statistic
-        What a continuous feature is filled with: the conditional ``"mean"`` or ``"median"``.
+        Imputed value of a continuous feature: the conditional ``"mean"`` or ``"median"``.
     coverage
         Probability of the interval that `impute_one` returns, in (0, 1).
     window, batch, levels, sweeps, c, gamma_min, max_dense
         See `OVFM`. Features beyond `max_dense` are left absent.
     max_features
-        Most features kept; those seen longest ago are evicted first. None keeps all.
+        Maximum number of features; those seen longest ago are evicted first. None: unbounded.
 
     Notes
     -----
@@ -127,14 +127,14 @@ class CopulaImputer(Estimator, river_base.Transformer):
         self._engine.learn_one(x, w)
 
     def transform_one(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The instance with its absent features filled in; given values stay. Changes nothing."""
+        """Return the instance with its absent features imputed; given values stay."""
         return _present(x) | {name: imputed.value for name, imputed in self.impute_one(x).items()}
 
     def impute_one(self, x: Mapping[Any, Any]) -> dict[Name, Imputed]:
-        """(value, low, high) of every known feature that is absent from the instance. Changes nothing.
+        """Return (value, low, high) of every known feature that is absent from the instance.
 
-        The feature lies between low and high with probability `coverage`; for a column of strings both are its most
-        probable level.
+        The feature lies between low and high with probability `coverage`; for a string column both are its most probable
+        level.
         """
         imputed = self._engine.complete_one(x)
         given = _present(x)
@@ -156,9 +156,9 @@ class CopulaImputer(Estimator, river_base.Transformer):
         self._engine.learn_many(to_block(X, None, w))
 
     def transform_many(self, X: Any) -> Any:
-        """What `transform_one` gives for each instance.
+        """Return `transform_one` for each instance.
 
-        A frame gives a frame of its own kind (pandas: with the same index), anything else a list of dicts.
+        A frame returns a frame of the same kind (pandas: with the same index), other input a list of dicts.
         """
         block = to_block(X)
         values = self._engine.complete(block)
@@ -195,22 +195,22 @@ class CopulaImputer(Estimator, river_base.Transformer):
             filled.append(nw.new_series(str(name), cells, backend=nw.get_native_namespace(frame)))
         return frame.select(filled).to_native()
 
-    # ------------------------------------------------------------------ looking inside
+    # ------------------------------------------------------------------ inspection
 
     @undisturbed
     def correlation(self) -> tuple[list[Name], NDArray[np.float64]]:
-        """Names of the features under the copula (indicators as `f=v`), and their latent correlations."""
+        """Return the names of the features under the copula (indicators as `f=v`) and their latent correlations."""
         slots, matrix = self._model.copula.correlation()
         return [self._engine.space.name_of(slot) for slot in slots], matrix
 
 
 def _present(x: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The present features of an instance."""
+    """Return the present features of an instance."""
     return {name: value for name, value in x.items() if value is not None and value == value}
 
 
 def _most_probable(levels: dict[str, tuple[int, bool]], imputed: NDArray[np.float64]) -> str | None:
-    """The level of largest probability; that of the reference level is 1 minus the sum of the others."""
+    """Return the most probable level; the reference level has 1 minus the sum of the others."""
     chances = {level: float(imputed[slot]) for level, (slot, reference) in levels.items() if not reference}
     chances = {level: p for level, p in chances.items() if not np.isnan(p)}
     for level, (_, reference) in levels.items():

@@ -1,9 +1,9 @@
-"""How Gaussian copulas of several parts of a stream become one; approximate.
+"""Merge Gaussian copulas of several parts of a stream, approximately.
 
-Every part has its own nodes: which features are under the copula, and which level of a string column is the reference
-of the others. The merged copula takes the most active features of all. Windows are filled with values of all parts in
-turn, correlations are means over the parts that know both features, weighted by the instances that are expected to have
-held both. The rows that wait for the next M-step are left out.
+Each part has its own nodes (the features under the copula) and its own reference level for each string column. The
+merged copula covers the most active features overall. Its windows interleave the values of all parts. Its correlations
+are averages over the parts that know both features, weighted by the expected number of instances with both. Rows that
+wait for the next M-step are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_EIGENVALUE = 1e-4
 
 
 def merged_copula(parts: Sequence[Part], window: int, most: int, memory: float) -> Arrays:
-    """The arrays of a copula that holds what those of the parts hold.
+    """Return the arrays of a copula merged from those of the parts.
 
     `window` values are kept per feature, `most` features are nodes, and activity fades within `memory` instances.
     """
@@ -44,7 +44,7 @@ def merged_copula(parts: Sequence[Part], window: int, most: int, memory: float) 
 
 
 class _View:
-    """One part's copula over the united slots."""
+    """One part's copula in terms of the united slots."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -67,11 +67,11 @@ class _View:
         self._windows = np.split(self.arrays["window_values"], ends[:-1]) if len(ends) else []
 
     def window(self, slot: int) -> Floats:
-        """The values of a feature's window, oldest first; none where it is no node."""
+        """Return the values of a feature's window, oldest first; empty if it is no node."""
         return self._windows[self.node_of[slot]] if slot in self.node_of else np.zeros(0)
 
     def reference_window(self, column: int, slot: int) -> Floats:
-        """The window that a reference level would have: a one for every time that no other level of its column came."""
+        """Return the window of a reference level: a one wherever no other level of its column occurred."""
         columns = self.part.union.columns
         others = [s for s in self.node_of if columns[s] == column]
         size = min((len(self.window(s)) for s in others), default=min(int(self.seen[slot]), 1))
@@ -82,7 +82,7 @@ class _View:
 
 
 def _activity(views: Sequence[_View], memory: float) -> tuple[Floats, float]:
-    """How active each slot is and how many instances that is of, at most as many as a long stream would count."""
+    """Return the activity of each slot and the number of instances behind it, capped at that of a long stream."""
     active: Floats = np.sum([view.active for view in views], axis=0)
     learned = sum(view.learned for view in views)
     most = 1.0 / -np.expm1(-1.0 / memory)
@@ -91,24 +91,24 @@ def _activity(views: Sequence[_View], memory: float) -> tuple[Floats, float]:
 
 
 def _references(views: Sequence[_View], active: Floats) -> dict[int, int]:
-    """The reference level of each column of strings: the one that is it in most of the parts, by their instances."""
+    """Return the reference level of each string column: the one of most parts, weighted by instances."""
     votes: dict[int, dict[int, float]] = {}
     for view in views:
         for column, slot in view.reference_of.items():
             of_column = votes.setdefault(column, {})
             of_column[slot] = of_column.get(slot, 0.0) + float(view.seen[column])
-    return {column: max(found, key=lambda slot: (found[slot], active[slot])) for column, found in votes.items()}
+    return {column: max(counts, key=lambda slot: (counts[slot], active[slot])) for column, counts in votes.items()}
 
 
 def _nodes(views: Sequence[_View], references: dict[int, int], active: Floats, most: int) -> list[int]:
-    """The slots that become nodes, the most active ones, in the order of the slots."""
+    """Return the slots that become nodes: the most active ones, in slot order."""
     known = {slot for view in views for slot in (*view.node_of, *view.reference_of.values())}
     candidates = sorted(known - set(references.values()))
     return sorted(sorted(candidates, key=lambda slot: (-active[slot], slot))[:most])
 
 
 def _window(views: Sequence[_View], slot: int, most: int) -> Floats:
-    """The latest values of all parts, taken in turn, as many of each as its share of the instances with the feature."""
+    """Interleave the latest values of all parts, in proportion to their instances with the feature."""
     union = views[0].part.union
     column = union.columns[slot]
     held = []
@@ -124,7 +124,7 @@ def _window(views: Sequence[_View], slot: int, most: int) -> Floats:
 
 
 def _shares(weights: Floats, sizes: Ints, most: int) -> list[int]:
-    """How many values each part gives: in proportion to its weight, no more than it has, `most` in all."""
+    """Return the number of values from each part: in proportion to its weight, at most its size, `most` in all."""
     if sizes.sum() <= most:
         return [int(size) for size in sizes]
     taken = np.zeros(len(sizes), dtype=np.int64)
@@ -137,7 +137,7 @@ def _shares(weights: Floats, sizes: Ints, most: int) -> list[int]:
 
 
 def _correlation(views: Sequence[_View], nodes: Sequence[int]) -> Floats:
-    """The mean of the parts' correlations, made positive definite with a unit diagonal."""
+    """Average the parts' correlations; make the result positive definite with a unit diagonal."""
     total: Floats = np.zeros((len(nodes), len(nodes)))
     weight: Floats = np.zeros_like(total)
     for view in views:
@@ -155,21 +155,21 @@ def _correlation(views: Sequence[_View], nodes: Sequence[int]) -> Floats:
 
 
 def _positive_definite(matrix: Floats) -> Floats:
-    """The matrix with its eigenvalues bounded from below, scaled back to a unit diagonal."""
+    """Bound the eigenvalues of the matrix from below and rescale it to a unit diagonal."""
     if not len(matrix):
         return matrix
     values, vectors = np.linalg.eigh(matrix)
     if values[0] >= LEAST_EIGENVALUE:
         return matrix
-    found: Floats = (vectors * np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
-    root = np.sqrt(np.diagonal(found))
-    found /= np.outer(root, root)
-    np.fill_diagonal(found, 1.0)
-    return found
+    bounded: Floats = (vectors * np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
+    root = np.sqrt(np.diagonal(bounded))
+    bounded /= np.outer(root, root)
+    np.fill_diagonal(bounded, 1.0)
+    return bounded
 
 
 def _links(part: Part, nodes: Sequence[int], references: dict[int, int]) -> tuple[Any, Any]:
-    """Which slot has which node and the other way round; the nodes of a column are a chain, the latest first."""
+    """Map slots to nodes and back; the nodes of a column form a list, the latest first."""
     union = part.union
     by_slot = np.zeros((union.size, 3), dtype=np.int64)
     by_node = np.zeros((len(nodes), 2), dtype=np.int64)

@@ -17,27 +17,27 @@ from varifold.linear._ogd import OGDRule
 
 @declared
 class OVFM(CopulaParameters, DeclaredClassifier):
-    """Linear learners on the values, on the normal scores of a Gaussian copula that fills the gaps, and on presence.
+    """Mix linear learners on the values, on the normal scores of a Gaussian copula, and on presence.
 
-    A copula over Boolean, ordinal and continuous features is learned on the way; each instance becomes a full vector
-    of normal scores, the absent features regressed on those present. Choose it when features depend on one another,
-    so that absent features can be inferred from those present. ``latent_only=True`` is OVFM-L.
+    A copula over Boolean, ordinal and continuous features is learned online. It turns each instance into a complete
+    vector of normal scores, in which absent features are regressed on those present. Choose it if features depend on
+    one another, so that absent features can be inferred from those present. ``latent_only=True`` is OVFM-L.
 
     Parameters
     ----------
     window
-        Most recent values of each feature that its distribution is estimated from (W >= 2).
+        Number of recent values from which a feature's distribution is estimated (W >= 2).
     batch
         Instances between two updates of the correlation (b >= 1).
     levels
-        A feature with at most as many distinct values in its window is ordinal: each value is an interval.
+        A feature with at most this many distinct values in its window is ordinal: each value is an interval.
     sweeps
         Rounds of truncated-normal moments in the E-step (>= 1).
     c, gamma_min
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
         Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
-        (with a step of its own for each feature), or ``"sgd"`` as in the paper's text (step 1/√t).
+        (with one step size per feature), or ``"sgd"`` as in the paper's text (step 1/√t).
     r
         See `AROW`.
     decay, kappa, LP
@@ -46,42 +46,40 @@ class OVFM(CopulaParameters, DeclaredClassifier):
         Rate of the mix of k experts (2, with presence 5): a fixed `eta`, or √(8 ln k / T) for a `horizon` of T
         instances, or when neither is given √(8 ln k / t) at instance t.
     radius
-        Radius of the ℓ1 ball that the weight vectors are projected into (eq. 12); None for none.
+        Radius of the ℓ1 ball onto which weight vectors are projected (eq. 12); None disables the projection.
     keep
-        Share of the known features whose weights are kept after the projection, the largest of each learner; the
-        others are set to zero (γ below eq. 12). None keeps all. To drop features themselves, so that the copula does
-        not grow, give `max_features` with ``evict="lightest"``.
+        Share of the known features whose weights are kept after the projection, the largest of each learner; the others
+        are set to zero (γ below eq. 12). None keeps all. To drop the features themselves, so that the copula does not
+        grow, set `max_features` with ``evict="lightest"``.
     latent_only
-        Whether to answer by the latent learner alone (OVFM-L).
+        Whether to predict with the latent learner only (OVFM-L).
     presence
-        Whether a third learner, which sees which features are present and which are not, joins the mix, alone and added
-        to each of the other two. It helps where a lab test that was not ordered, or a word, indicates the label.
-        False is the paper's pair.
+        Whether a third learner on the presence of features joins the mix, alone and added to each of the other two. It
+        helps if, for example, a lab test that was not ordered or a word indicates the label. False is the paper's pair.
     max_dense
-        Most features under the copula; when there are more, it covers the recently most active ones, and the others
-        are known to the raw and presence learners only (`features` shows the role of each).
+        Maximum number of features under the copula. If there are more, it covers the recently most active ones; the raw
+        and presence learners use all (`features` shows the role of each).
     scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
-        See `VaryingClassifier`; the scaler serves the raw learner, the copula takes the values as given.
+        See `VaryingClassifier`; the scaler serves the raw learner, the copula uses unscaled values.
 
     Notes
     -----
-    *Deviations from the paper.* No delay: instances are predicted as they come, with the correlation learned before
-    (Algorithm 1 predicts the oldest of a buffer; `varifold.copula.DelayedOVFM` is that). One EM step per mini-batch,
-    with uncentred second moments and the interval variances of ordinal features; the variances of two ordinal features
-    are taken one by one, which biases
-    their correlation. Scores are mid-ranks, never 0 or 1. The paper's learners are gradient descent, those of its code
-    FTRL-ADP; AROW is the default here, because it errs less on most streams of the paper's Table II
-    (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence learner is ours: a feature under
-    the copula that is present counts one minus its recent rate of presence, an absent one minus that rate, and of the
-    other features only those present count. Where absence is informative (the informative streams of OVFIV's Table 2)
-    it takes german from .31 to .18 and dropout from .19 to .09; the experts with it start 10 nats behind, so that it
-    costs almost nothing elsewhere. AROW's margin is near 2 p - 1, so the mix takes it for log-odds of twice its size.
-    An indicator `f=v` is a Boolean feature; those of one column are observed together (the others being zeros), and the
-    first level seen is the reference, which has no latent feature. Sample weights count in the correlation and in the
-    learners; a window holds each value once.
+    *Deviations from the paper.* There is no delay: each instance is predicted on arrival, with the correlation learned
+    so far (Algorithm 1 predicts the oldest row of a buffer; see `varifold.copula.DelayedOVFM`). There is one EM step
+    per mini-batch, with uncentred second moments and the interval variances of ordinal features; the variances of two
+    ordinal features are computed separately, which biases their correlation. Scores are mid-ranks, never 0 or 1. The
+    paper's learners use gradient descent, its code uses FTRL-ADP; the default here is AROW, which has a lower error on
+    most streams of the paper's Table II (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence
+    learner is ours: a present feature under the copula has the value one minus its recent rate of presence, an absent
+    one minus that rate; of the other features only present ones count. If absence is informative (the informative
+    streams of OVFIV's Table 2), it reduces the error on german from .31 to .18 and on dropout from .19 to .09. Its
+    experts start 10 nats behind, so it costs almost nothing elsewhere. AROW's margin is close to 2 p - 1, so the mix
+    uses twice the margin as log-odds. An indicator `f=v` is a Boolean feature; the indicators of one column are
+    observed together (the others are zeros), and the first level seen is the reference, which has no latent feature.
+    Sample weights count in the correlation and in the learners; a window holds each value once.
 
-    *Cost.* O(present³ + present² absent + present absent²), absent being the absent features under the copula;
-    instances with the same features present share the inverse. O(max_dense²) memory.
+    *Cost.* O(present³ + present² absent + present absent²), where absent counts the absent features under the copula;
+    instances with the same present features share the inverse. O(max_dense²) memory.
 
     Examples
     --------
@@ -172,21 +170,21 @@ class OVFM(CopulaParameters, DeclaredClassifier):
     @property
     @undisturbed
     def raw_share(self) -> list[float]:
-        """How much of the raw learner is in the answer; one number for two labels, otherwise one per label."""
+        """Weight of the raw learner in the prediction; one number for two labels, otherwise one per label."""
         return [float(weights[0]) for weights in self._compiled.mix_weights()]
 
     @property
     @undisturbed
     def shares(self) -> list[dict[str, float]]:
-        """How much of each learner's score is in the answer now, per problem: ``raw``, ``latent``, ``presence``.
+        """Current weight of each learner's score in the prediction, per problem: ``raw``, ``latent``, ``presence``.
 
-        Presence comes on top of the others, so that the three may add up to more than one.
+        Presence is added to the others, so the three may sum to more than one.
         """
         names = ("raw", "latent", "presence")
         return [dict(zip(names, map(float, row), strict=True)) for row in self._compiled.mix_weights()]
 
     @undisturbed
     def correlation(self) -> tuple[list[str | int], Any]:
-        """Names of the features under the copula, and the matrix of their latent correlations."""
+        """Return the names of the features under the copula and the matrix of their latent correlations."""
         slots, matrix = self._compiled.copula.correlation()
         return [self._engine.space.name_of(slot) for slot in slots], matrix
