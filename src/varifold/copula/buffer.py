@@ -115,7 +115,7 @@ class BufferCopula:
         return z, covariance
 
     def _sweep(self, place: Place, inverse: Floats) -> tuple[Floats, Floats]:
-        """Compute scores and variances of the present columns; ordinal ones given the others, within their intervals."""
+        """Compute scores and variances of the present columns; ordinal ones given the others, in their intervals."""
         score, variance, at = place.score.copy(), np.zeros(len(place.score)), place.ordinal
         for _ in range(self.sweeps if at.any() else 0):
             square = 1 / np.diag(inverse)

@@ -197,7 +197,7 @@ class DelayedOVFM(river_base.Classifier):
         return self._probabilities({n: v for n, v in self._numbers(x).items() if n in self._copula.index})
 
     def run_block(self, block: Block, schedule: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], Floats]:
-        """Run Algorithm 1 over a block: index of each row's predicted label in `classes` (-1: none), and probabilities."""
+        """Run Algorithm 1 over a block; return label indices in `classes` (-1: none) and probabilities."""
         if schedule is not None:
             raise ParameterError("DelayedOVFM needs labels without delay; remove the delay")
         labels = list(block.labels.values)

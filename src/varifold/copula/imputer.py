@@ -133,8 +133,8 @@ class CopulaImputer(Estimator, river_base.Transformer):
     def impute_one(self, x: Mapping[Any, Any]) -> dict[Name, Imputed]:
         """Return (value, low, high) of every known feature that is absent from the instance.
 
-        The feature lies between low and high with probability `coverage`; for a string column both are its most probable
-        level.
+        The feature lies between low and high with probability `coverage`; for a string column both are its most
+        probable level.
         """
         imputed = self._engine.complete_one(x)
         given = _present(x)
