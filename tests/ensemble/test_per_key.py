@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import errno
+import hashlib
 import os
 import pickle
 import random
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +22,16 @@ from river import linear_model
 import varifold
 from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
 from varifold.base import files
-from varifold.ensemble._shelf import Shelf
-from varifold.errors import DataError, FeatureValueError, ModelFileError, ParameterError, TargetError, VarifoldError
+from varifold.ensemble._spill_file import SpillFile
+from varifold.errors import (
+    BusyLearnerError,
+    DataError,
+    FeatureValueError,
+    ModelFileError,
+    ParameterError,
+    TargetError,
+    VarifoldError,
+)
 
 
 def stream(n: int = 400, keys: int = 12) -> list[tuple[dict[str, Any], str]]:
@@ -169,7 +180,7 @@ def test_a_learner_that_cannot_be_read_back_stays_on_disk(monkeypatch: pytest.Mo
 
 
 def test_a_copied_file_holds_the_same_learners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Shelf, "_SLACK", 0)
+    monkeypatch.setattr(SpillFile, "_SLACK", 0)
     model, twin = trained(most=1, n=400), trained(most=1_000, n=400)
     assert [one.to_bytes() for _, one in model.items()] == [one.to_bytes() for _, one in twin.items()]
     assert os.fstat(model.open_files()[0]).st_size <= 4 * sum(len(one.to_bytes()) for _, one in twin.items())
@@ -187,7 +198,7 @@ def test_a_file_that_cannot_be_copied_stays(monkeypatch: pytest.MonkeyPatch) -> 
         return fail() if len(calls) == 3 else real(fd, data, offset)
 
     with monkeypatch.context() as full:
-        full.setattr(model._shelf, "_SLACK", -(1 << 40), raising=False)
+        full.setattr(model._spill, "_SLACK", -(1 << 40), raising=False)
         full.setattr(os, "pwrite", fail_at_third)
         with pytest.raises(OSError, match="space"):
             model.learner("d0")
@@ -358,3 +369,78 @@ def test_keys_of_numpy() -> None:
     model = PerKey(AROW(), key="device")
     model.learn_one({"device": np.int64(3), "f": 1.0}, "up")
     assert model.keys == [3]
+
+
+# ---------------------------------------------------------------- threads, forks, learners that cannot be saved
+
+
+def test_a_second_thread_is_told_that_the_learner_is_busy_and_nothing_is_lost() -> None:
+    model = PerKey(AROW(), key="device", most=2)
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        learned = 0
+        for i in range(300):
+            try:
+                model.learn_one({"device": f"d{(number + i) % 9}", "load": float(i % 5)}, "high" if i % 2 else "low")
+                learned += 1
+                model.predict_one({"device": f"d{i % 9}", "load": 1.0})
+            except BusyLearnerError:
+                continue
+        done.append(learned)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(done) == 4
+    assert model.steps == sum(done) == sum(learner.steps for _, learner in model.items())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_after_a_fork_each_process_has_its_own_learners() -> None:
+    model, twin = (PerKey(AROW(), key="device", most=1) for _ in range(2))
+    for x, y in stream()[:200]:
+        model.learn_one(x, y)
+        twin.learn_one(x, y)
+    here, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for x, y in stream()[200:]:
+                model.learn_one(x, y)
+            os.write(there, hashlib.sha256(model.to_bytes()).digest())
+            code = 0
+        finally:
+            os._exit(code)
+    for x, _ in stream()[200:]:
+        model.learn_one(x, "other")  # meanwhile, to the same keys
+    assert os.waitpid(child, 0)[1] == 0
+    digest = os.read(here, 32)
+    os.close(here)
+    os.close(there)
+    parent = copy.deepcopy(twin)
+    for x, y in stream()[200:]:
+        twin.learn_one(x, y)
+        parent.learn_one(x, "other")
+    assert digest == hashlib.sha256(twin.to_bytes()).digest()
+    assert model.to_bytes() == parent.to_bytes()
+
+
+def test_a_learner_that_no_file_can_hold_stays_in_memory_and_the_others_continue() -> None:
+    model = PerKey(AROW(), key="device", most=2)
+    model.learn_one({"device": "odd", "load": 1.0}, frozenset({1}))
+    for i in range(60):
+        model.learn_one({"device": f"d{i % 6}", "load": float(i % 5)}, "high" if i % 2 else "low")
+    assert model.steps == 61
+    assert len(model._here) <= 2
+    assert model.predict_one({"device": "odd", "load": 1.0}) == frozenset({1})
+    with pytest.raises(ModelFileError, match="frozenset"):
+        model.to_bytes()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -16,14 +18,37 @@ from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import VaryingLearner, is_regressor
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.saving import Saved, pack_learners, unpack_learners
-from varifold.ensemble._shelf import Key, Shelf
+from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
+    BusyLearnerError,
     DataError,
     FeatureValueError,
+    ModelFileError,
     ParameterError,
     UnknownNameError,
     VarifoldError,
 )
+
+K = TypeVar("K", bound="KeyedLearner")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def exclusive(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
+    """Let only one thread at a time into the methods decorated with this; a second one gets `BusyLearnerError`."""
+
+    @functools.wraps(method)
+    def guarded(self: K, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not self._lock.acquire(blocking=False):
+            raise BusyLearnerError(
+                f"this {type(self).__name__} is in use by another thread; it is for one thread at a time"
+            )
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._lock.release()
+
+    return guarded
 
 
 class KeyedLearner(Saved):
@@ -59,7 +84,8 @@ class KeyedLearner(Saved):
             )
         self._known: dict[Key, None] = {}
         self._here: OrderedDict[Key, VaryingLearner] = OrderedDict()
-        self._shelf = Shelf()
+        self._spill = SpillFile()
+        self._lock = threading.RLock()
         self.reading: Mapping[str, Any] = {}
         self._labels: dict[Any, None] = {}
         self._steps = 0
@@ -71,6 +97,7 @@ class KeyedLearner(Saved):
         """Every key learned, in order of first sight."""
         return list(self._known)
 
+    @exclusive
     def learner(self, key: Key) -> VaryingLearner | None:
         """The learner of a key, None before the key was learned."""
         found = self._here.get(key)
@@ -79,18 +106,26 @@ class KeyedLearner(Saved):
             return found
         if key not in self._known:
             return None
-        back = self._decoded(self._shelf.read(key))
+        back = self._decoded(self._spill.read(key))
         self._make_room()
         self._here[key] = back
-        self._shelf.forget(key)
+        self._spill.forget(key)
         return back
 
     def _make_room(self) -> None:
-        """Room in memory for one more learner; a learner leaves memory only once it is on disk."""
-        while len(self._here) >= self.most:
-            oldest, learner = next(iter(self._here.items()))
-            self._shelf.put(oldest, learner.to_bytes())
-            del self._here[oldest]
+        """Move learners to disk, the least recently used first, until memory has room for one more.
+
+        A learner that no file can hold, such as one with a label of another type, stays in memory.
+        """
+        for key in list(self._here):
+            if len(self._here) < self.most:
+                return
+            try:
+                data = self._here[key].to_bytes()
+            except ModelFileError:
+                continue
+            self._spill.put(key, data)
+            del self._here[key]
 
     def _decoded(self, data: bytes) -> VaryingLearner:
         found: VaryingLearner = type(self._blank).from_bytes(data)
@@ -115,6 +150,7 @@ class KeyedLearner(Saved):
 
     # ------------------------------------------------------------------ one instance
 
+    @exclusive
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one instance and its label or target with the learner of its key; a new key's is made now."""
         key, rest = self._split(x)
@@ -148,6 +184,7 @@ class KeyedLearner(Saved):
 
     # ------------------------------------------------------------------ many instances
 
+    @exclusive
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order: dicts, a Block (which holds labels or targets), a frame, a matrix or an array.
 
@@ -203,6 +240,7 @@ class KeyedLearner(Saved):
             else:
                 self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
 
+    @exclusive
     def rename(self, names: Mapping[Key, Key]) -> None:
         """Let features go on under new names in every learner that knows them, as `VaryingLearner.rename` does.
 
@@ -223,9 +261,9 @@ class KeyedLearner(Saved):
             if key in self._here:
                 self._here[key]._rename(dict(names), partial=True)
                 continue
-            learner = self._decoded(self._shelf.read(key))
+            learner = self._decoded(self._spill.read(key))
             if learner._rename(dict(names), partial=True):
-                self._shelf.replace(key, learner.to_bytes())
+                self._spill.replace(key, learner.to_bytes())
 
     # ------------------------------------------------------------------ looking inside
 
@@ -241,15 +279,28 @@ class KeyedLearner(Saved):
 
     def items(self) -> Iterator[tuple[Key, VaryingLearner]]:
         """Every key with its learner, in order of first sight; what is on disk stays there."""
-        for key in self._known:
-            here = self._here.get(key)
-            yield key, here if here is not None else self._decoded(self._shelf.read(key))
+        for key in list(self._known):
+            yield key, self._seen_in_place(key)
+
+    @exclusive
+    def _seen_in_place(self, key: Key) -> VaryingLearner:
+        """Return the learner of a known key; one that is on disk is copied and stays there."""
+        here = self._here.get(key)
+        return here if here is not None else self._decoded(self._spill.read(key))
 
     def open_files(self) -> list[int]:
         """File descriptors that a forked copy of this learner needs."""
-        return self._shelf.open_files()
+        return self._spill.open_files()
 
     # ------------------------------------------------------------------ keeping
+
+    @exclusive
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
     def __copy__(self) -> Self:
         """A copy shares nothing with its original, or each would move the other's learners."""
@@ -260,9 +311,10 @@ class KeyedLearner(Saved):
         labels = [files.pack_label(y) for y in self._labels]
         return {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
 
+    @exclusive
     def _content(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return all learners as files, in the order in which their keys were first seen."""
-        parts = [self._here[k].to_bytes() if k in self._here else self._shelf.read(k) for k in self._known]
+        parts = [self._here[k].to_bytes() if k in self._here else self._spill.read(k) for k in self._known]
         return self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)}
 
     @classmethod
@@ -281,7 +333,7 @@ class KeyedLearner(Saved):
                 of_key = files.decode_bytes(part)[0]
                 if of_key["method"] != model["method"]:
                     raise ValueError(f"the learner of {key!r} is a {of_key['method']!r}")
-                made._shelf.put(key, part)
+                made._spill.put(key, part)
         return made
 
 

@@ -12,7 +12,7 @@ from varifold.base import Block, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import is_regressor
 from varifold.ensemble._keyed import KeyedLearner, instances
-from varifold.ensemble._shelf import Key
+from varifold.ensemble._spill_file import Key
 
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key"]
 

@@ -1,4 +1,4 @@
-"""Bytes by key in a temporary file: where `PerKey` keeps the learners that memory has no room for."""
+"""A temporary file of bytes by key, to which `PerKey` moves the learners that exceed its bound on memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ import weakref
 Key = str | int
 
 
-class Shelf:
-    """Bytes by key in one nameless temporary file; nothing is overwritten, and mostly dead files are copied.
+class SpillFile:
+    """Bytes by key in one temporary file without a name, which ends with the process.
 
-    On an error everything that was kept stays. A copy or a pickle has the bytes, not the file.
+    Nothing is overwritten: bytes are appended, and when most of the file is dead, the rest is copied to a new one. So
+    an error leaves everything readable, and after a fork both processes can read what was there; the first to write in
+    the child starts a file of its own. A copy or a pickle holds the bytes, not the file.
+
+    Parameters
+    ----------
+    folder
+        Where the file is made; None for the system's temporary folder.
+
     """
 
     _SLACK = 64 << 20
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = folder
         self._fd = -1
+        self._owner = os.getpid()
         self._where: dict[Key, tuple[int, int]] = {}
         self._end = 0
         self._live = 0
@@ -27,17 +37,17 @@ class Shelf:
     def __getstate__(self) -> dict[Key, bytes]:
         return {key: self.read(key) for key in self._where}
 
-    def __setstate__(self, held: dict[Key, bytes]) -> None:
+    def __setstate__(self, contents: dict[Key, bytes]) -> None:
         self.__init__()  # type: ignore[misc]
-        for key, data in held.items():
+        for key, data in contents.items():
             self.put(key, data)
 
     def put(self, key: Key, data: bytes) -> None:
-        """Keep bytes under a key that has none."""
-        if self._end > 2 * self._live + self._SLACK:
+        """Store bytes under a key that has none."""
+        if self._end > 2 * self._live + self._SLACK or self._owner != os.getpid():
             self._compact()
         if self._fd < 0:
-            fd, path = tempfile.mkstemp(prefix="varifold-")
+            fd, path = tempfile.mkstemp(prefix="varifold-", dir=self.folder)
             os.unlink(path)
             self._use(fd)
         if os.pwrite(self._fd, data, self._end) != len(data):
@@ -47,22 +57,22 @@ class Shelf:
         self._live += len(data)
 
     def replace(self, key: Key, data: bytes) -> None:
-        """Keep other bytes under a key that has some; when the disk is full, the old ones stay."""
+        """Store other bytes under a key that has some; when the disk is full, the old ones stay."""
         length = self._where[key][1]
         self.put(key, data)
         self._live -= length
 
     def read(self, key: Key) -> bytes:
-        """The bytes of a key."""
+        """Return the bytes of a key."""
         start, size = self._where[key]
         return os.pread(self._fd, size, start)
 
     def forget(self, key: Key) -> None:
-        """Keep nothing under this key any more."""
+        """Drop a key and its bytes."""
         self._live -= self._where.pop(key)[1]
 
     def open_files(self) -> list[int]:
-        """The file descriptor in use, if any."""
+        """Return the file descriptor in use, if any."""
         return [] if self._fd < 0 else [self._fd]
 
     def _use(self, fd: int) -> None:
@@ -70,12 +80,13 @@ class Shelf:
         self._close = weakref.finalize(self, os.close, fd)
 
     def _compact(self) -> None:
-        """Copy what is alive to a new file, then leave the old one."""
-        new = Shelf()
+        """Copy what is alive to a new file of this process, then leave the old one."""
+        new = SpillFile(self.folder)
         for key in self._where:
             new.put(key, self.read(key))
-        self._close()
-        self._fd, self._where, self._end, self._live = -1, new._where, new._end, new._live
+        if self._fd >= 0:
+            self._close()
+        self._fd, self._owner, self._where, self._end, self._live = -1, new._owner, new._where, new._end, new._live
         if new._fd >= 0:
             new._close.detach()
             self._use(new._fd)
