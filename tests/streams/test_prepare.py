@@ -354,7 +354,8 @@ def test_a_scenario_is_a_string():
 def test_what_is_prepared_is_a_stream():
     prepared = streams.prepare(table(10), "delay:3")
     assert isinstance(prepared, streams.Stream)
-    assert [block is prepared.block for block in prepared.blocks()] == [True]
+    (block,) = prepared.blocks()
+    assert list(block.rows()) == list(prepared.block.rows())
     assert (prepared.delay, prepared.scored_from, prepared.once) == (3, 0, False)
 
 

@@ -72,7 +72,7 @@ def test_an_empty_stream_cannot_be_held():
 
 @pytest.mark.parametrize("given", [None, [{"a": 1.0}], "file.csv"])
 def test_only_a_stream_varies(given):
-    with pytest.raises(DataError, match="takes a Stream"):
+    with pytest.raises(DataError, match="needs a Stream"):
         streams.vary(given)
 
 

@@ -60,7 +60,7 @@ def _target_type(args: argparse.Namespace, given: Input) -> str | None:
 def _take_numbers(given: Input) -> None:
     """Let the input give numbers to predict."""
     if given.stream is not None:
-        given.stream.take_numbers()
+        given.stream.predict_numbers()
     elif isinstance(given.whole, Block):
         given.whole = with_numbers(given.whole)
     else:

@@ -1,4 +1,4 @@
-"""From a fixed data set to a stream that varies: a permutation, then the scenario, all from one seed."""
+"""`prepare`: a fixed data set as a stream that varies, by a permutation and a scenario drawn from one seed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.registry import SCENARIOS
 from varifold.streams.scenarios.segment import Segment
 from varifold.streams.scenarios.spec import parse
-from varifold.streams.stream import Stream
+from varifold.streams.stream import Batch, Stream, slices
 
 __all__ = ["Prepared", "check_seed", "derived_seed", "prepare"]
 
 
 @dataclass(frozen=True)
 class Prepared(Stream):
-    """A stream that is one block in memory.
+    """A stream of one block in memory.
 
-    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` how many
-    rows later each label arrives, `empty` how many rows have no feature left.
+    `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` the number of
+    rows after which each label arrives, `empty` the number of rows without any feature left.
     """
 
     block: Block
@@ -31,23 +31,23 @@ class Prepared(Stream):
     delay: int = 0
     empty: int = 0
 
-    def blocks(self) -> Iterator[Block]:
-        """The one block."""
-        yield self.block
+    def batches(self) -> Iterator[Batch]:
+        """Yield the block in parts."""
+        return slices(self.block)
 
 
 def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool = True) -> Prepared:
-    """Permute the rows and let features come and go as the scenario says.
+    """Permute the rows and let features appear and vanish by a scenario.
 
     Parameters
     ----------
     data
-        A `Block`, or a `Dataset` of `varifold.datasets` (then ``mixed`` knows how the papers convert that set).
+        A `Block`, or a `Dataset` of `varifold.datasets` (then ``mixed`` converts it as the papers do).
     scenario
         ``name[:value,key=value,...]``, several joined with ``+``, applied from left to right; see `scenarios()`.
         ``balanced`` and ``mixed`` work before the rows are permuted, all others after.
     seed
-        The same seed gives the same permutation and the same masks, whatever the learner.
+        The same seed gives the same permutation and the same masks for every learner.
     shuffle
         Whether rows are permuted; False keeps the order of the file.
 
@@ -65,7 +65,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
     elif isinstance(getattr(data, "block", None), Block):
         segment = Segment.whole(data.block, data.conversion)
     else:
-        raise DataError(f"prepare() takes a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
+        raise DataError(f"prepare() needs a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
     check_seed(seed)
     steps = list(enumerate(parse(scenario, SCENARIOS)))
     for index, step in steps:
@@ -83,11 +83,11 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
 
 
 def check_seed(seed: object) -> None:
-    """Refuse what is not a whole number >= 0."""
+    """Raise an error unless the seed is a whole number >= 0."""
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ParameterError(f"seed must be a whole number >= 0. Got {seed!r} instead.")
 
 
 def derived_seed(seed: int, index: int) -> int:
-    """The seed of one part of the preparation: scenario number `index`, or -1 for the permutation."""
+    """Return the seed of one part of the preparation: scenario number `index`, or -1 for the permutation."""
     return int(np.random.SeedSequence([seed, index + 1]).generate_state(1, np.uint64)[0])

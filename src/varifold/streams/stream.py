@@ -1,4 +1,4 @@
-"""What the library calls a stream: blocks that come one after the other."""
+"""Streams: batches of instances that come one after the other."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import numpy as np
 
 from varifold._engine.block import Block, concatenate
 
-__all__ = ["Batch", "Stream", "batches_of"]
+__all__ = ["BLOCK_CELLS", "BLOCK_ROWS", "Batch", "Stream", "batches_of", "slices"]
+
+BLOCK_ROWS = 16_384
+"""Most rows of a batch. A stream is cut into batches once, where it is read; nothing cuts it again."""
+BLOCK_CELLS = 1 << 18
+"""Most cells of a batch that a reader makes, so that it stays in the processor's cache."""
 
 
 class Stream(ABC):
-    """Instances on their way to a learner: blocks over one vocabulary and one table of labels.
+    """Instances on their way to a learner: batches over one vocabulary and one table of labels.
 
-    There are three kinds: what `read` finds in files and frames, what `prepare` makes of a data set in memory, and what
-    `vary` makes of a stream while it is read.
+    There are three kinds: `read` makes one from files and frames, `prepare` from a data set in memory, `vary` from
+    another stream while it is read.
 
     Attributes
     ----------
     scored_from
         The first row that counts for accuracy; later than 0 where a scenario switches to another feature space.
     delay
-        How many rows after its own each label arrives.
+        Number of rows after which each label arrives.
     once
         Whether the source can be read only once.
 
@@ -36,30 +41,25 @@ class Stream(ABC):
     once: bool = False
 
     @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches, in order, from the beginning."""
+
     def blocks(self) -> Iterator[Block]:
-        """The blocks, in order, from the beginning."""
+        """Yield the blocks of the batches."""
+        return (batch.block for batch in self.batches())
 
     def __iter__(self) -> Iterator[tuple[dict[str | int, Any], Any]]:
-        """Pairs (x, y), as river's streams give them; y is None where there is no label."""
+        """Yield pairs (x, y) as river's streams do; y is None where there is no label."""
         for block in self.blocks():
             yield from zip(block.rows(), block.y, strict=True)
-
-    def batches(self) -> Iterator[Batch]:
-        """The blocks with what else belongs to their rows: ids and times, where the stream has them."""
-        return map(Batch, self.blocks())
-
-
-def batches_of(stream: Any) -> Iterator[Batch]:
-    """The batches of a stream, or of anything else that has blocks."""
-    return stream.batches() if hasattr(stream, "batches") else map(Batch, stream.blocks())
 
 
 @dataclass(frozen=True)
 class Batch:
     """Consecutive instances: a block, and what belongs to its rows (None where the stream has no such thing).
 
-    `ids` and `times` are columns of the source that are no features; `rows` are the instances as they were given, for
-    learners that take dicts.
+    `ids` and `times` are columns of the source that are not features; `rows` are the original instances, for learners
+    that accept dicts only.
     """
 
     block: Block
@@ -68,19 +68,36 @@ class Batch:
     rows: list[Mapping[Any, Any]] | None = None
 
     def take(self, positions: np.ndarray[Any, Any]) -> Batch:
-        """The instances at these positions."""
+        """Return the instances at these positions."""
         chosen = positions.tolist()
         return Batch(self.block.take(positions), *(p and [p[i] for i in chosen] for p in self._lists()))
 
     def part(self, lo: int, hi: int) -> Batch:
-        """The instances from lo up to, but not including, hi."""
+        """Return the instances from lo up to, but not including, hi."""
         return Batch(self.block[lo:hi], *(p and p[lo:hi] for p in self._lists()))
 
     def after(self, earlier: Batch) -> Batch:
-        """These instances behind earlier ones of the same stream."""
+        """Return earlier instances of the same stream followed by these."""
         pairs = zip(earlier._lists(), self._lists(), strict=True)
         lists = (None if a is None or b is None else [*a, *b] for a, b in pairs)
         return Batch(concatenate([earlier.block, self.block]), *lists)
 
     def _lists(self) -> tuple[list[Any] | None, ...]:
         return self.ids, self.times, self.rows
+
+
+def slices(block: Block) -> Iterator[Batch]:
+    """Cut a block in memory into batches."""
+    return (Batch(block[lo : lo + BLOCK_ROWS]) for lo in range(0, len(block), BLOCK_ROWS))
+
+
+def batches_of(stream: Any) -> Iterator[Batch] | None:
+    """Return the batches of a stream, a block, or an object that holds a block or yields blocks; None for others."""
+    if isinstance(stream, Block):
+        return slices(stream)
+    if hasattr(stream, "batches"):
+        batches: Iterator[Batch] = stream.batches()
+        return batches
+    if isinstance(getattr(stream, "block", None), Block):
+        return slices(stream.block)
+    return map(Batch, stream.blocks()) if hasattr(stream, "blocks") else None

@@ -1,18 +1,18 @@
-"""Scenarios on streams: features are masked block by block while the stream is read."""
+"""`vary`: scenarios on streams, which mask features batch by batch while the stream is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from varifold._engine.block import Block, concatenate
+from varifold._engine.block import concatenate
 from varifold.errors import DataError
 from varifold.streams.prepare import Prepared, check_seed, derived_seed, prepare
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.registry import SCENARIOS, none
 from varifold.streams.scenarios.segment import Segment, median_of
 from varifold.streams.scenarios.spec import Step, parse
-from varifold.streams.stream import Batch, Stream, batches_of
+from varifold.streams.stream import Batch, Stream
 
 __all__ = ["Varied", "vary"]
 
@@ -24,22 +24,20 @@ class Varied(Stream):
         self._stream = stream
         self._steps = steps
         self._seed = seed
-        self.once = getattr(stream, "once", False)
+        self.once = stream.once
         self.delay = max((step.parameters["rounds"] for step in steps if step.scenario.name == "delay"), default=0)
 
-    def blocks(self) -> Iterator[Block]:
-        """The blocks, in order; where a scenario needs the length or all columns, the source is read twice."""
-        return (batch.block for batch in self.batches())
-
     def batches(self) -> Iterator[Batch]:
-        """The same with the ids and times of the rows."""
+        """Yield the batches; if a scenario needs the length or all columns, the source is read twice."""
         if all(step.scenario.apply is none for step in self._steps):
-            yield from batches_of(self._stream)
-            return
+            return self._stream.batches()
+        return self._varied()
+
+    def _varied(self) -> Iterator[Batch]:
         needs_extent = any(step.needs == "extent" for step in self._steps)
         rows, columns, median = self._extent() if needs_extent else (0, None, float("nan"))
         start = 0
-        for batch in batches_of(self._stream):
+        for batch in self._stream.batches():
             block = batch.block
             if columns is None or not needs_extent:
                 columns, rows = Columns(block, columns), start + len(block)
@@ -50,7 +48,7 @@ class Varied(Stream):
             start += len(block)
 
     def _extent(self) -> tuple[int, Columns | None, float]:
-        """Number of rows, the columns and the median of the numbers to predict, of the whole stream."""
+        """Return the number of rows, the columns and the median of the targets of the whole stream."""
         rows, columns = 0, None
         targets = []
         for block in self._stream.blocks():
@@ -60,12 +58,12 @@ class Varied(Stream):
 
 
 def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | Prepared:
-    """The stream under a scenario, without holding it in memory where the scenario allows that.
+    """Apply a scenario to a stream, in bounded memory where the scenario allows it.
 
-    The result is that of ``prepare(whole, scenario, seed=seed, shuffle=False)``, except that scenarios that need one
-    pass count the columns seen so far. Scenarios that need the length or the columns of the whole (trapezoidal,
-    informative, ...) read the stream twice. Those that need its values (balanced, mixed, evolvable), and those that
-    would have to read standard input twice, read the whole stream into memory at once.
+    The result equals ``prepare(whole, scenario, seed=seed, shuffle=False)``, except that scenarios that need one pass
+    count the columns seen so far. Scenarios that need the length or all columns (trapezoidal, informative, ...) read
+    the stream twice. Those that need its values (balanced, mixed, evolvable), and those that would have to read
+    standard input twice, read the whole stream into memory.
 
     Examples
     --------
@@ -75,14 +73,12 @@ def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | P
     [[{'a': 1.0}, {'a': 1.0}, {'a': 1.0, 'b': 2.0}, {'a': 1.0, 'b': 2.0}]]
 
     """
-    if not callable(getattr(stream, "blocks", None)):
-        raise DataError(
-            f"vary() takes a Stream, not {type(stream).__name__}; read() makes one, prepare() takes a Block"
-        )
+    if not isinstance(stream, Stream):
+        raise DataError(f"vary() needs a Stream, not {type(stream).__name__}; read() makes one; for a Block use prepare()")
     check_seed(seed)
     steps = parse(scenario, SCENARIOS)
     needs = {step.needs for step in steps}
-    if "values" not in needs and not ("extent" in needs and getattr(stream, "once", False)):
+    if "values" not in needs and not ("extent" in needs and stream.once):
         return Varied(stream, steps, seed)
     blocks = list(stream.blocks())
     if not blocks:

@@ -57,7 +57,7 @@ def read_in(pieces, absent=("", "NA", "nan"), decimal=".", unlabelled=False):
     for k, piece in enumerate([*pieces, b""]):
         buffer += piece
         buffer = buffer[reader.feed(buffer, 0, k == len(pieces), 10**9, 10**9) :]
-    arrays = [None if a is None else a.tobytes() for a in reader.finish()[:5]]
+    arrays = [None if a is None else a.tobytes() for a in reader.finish()[:6]]
     names = [vocabulary.name_of(i) for i in range(1, vocabulary.size)]
     return arrays, names, list(labels.values), problems, reader.line, reader.revised
 
@@ -106,7 +106,7 @@ def test_decimal_commas():
 
 
 def test_targets_that_are_all_different_are_numbers(tmp_path):
-    """Labels that become numbers are emptied after each block: what was remembered of them goes too."""
+    """The first block is read as labels, the others as numbers."""
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{i},{i % 700 + 0.25}\n" for i in range(3000)))
     stream = read(path, target="y", block_rows=500)

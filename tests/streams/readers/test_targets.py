@@ -79,7 +79,7 @@ def test_any_number_is_predicted_if_asked(tmp_path):
 
 def test_what_is_no_number_is_reported_or_skipped(tmp_path):
     path = write(tmp_path / "reg.csv", ["1.5", "low", "2.5", "inf"])
-    with pytest.raises(DataError, match="line 2, column 'price': 'low' is no finite number"):
+    with pytest.raises(DataError, match="reg.csv, line 3, column 'price': 'low' is not a finite number"):
         list(streams.read(path, target="price", target_type="number").blocks())
     stream = streams.read(path, target="price", target_type="number", on_error="skip")
     (block,) = stream.blocks()
@@ -141,9 +141,9 @@ def test_a_learner_takes_any_label():
 
 def test_one_value_is_reported(tmp_path, capsys):
     path = write(tmp_path / "one.csv", [7] * 30)
-    with pytest.warns(VarifoldWarning, match="the target column 'price' has one value only, 7, in all 30 rows"):
+    with pytest.warns(VarifoldWarning, match="the target column 'price' has a single value, 7, in all 30 rows"):
         list(streams.read(path, target="price").blocks())
-    with pytest.warns(VarifoldWarning, match="one value only"):
+    with pytest.warns(VarifoldWarning, match="a single value"):
         assert main(["run", path, "--target", "price", "--model", "olvf"]) == 0
 
 

@@ -2,7 +2,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from varifold._engine.vocabulary import Labels, Vocabulary
-from varifold.streams.readers._records import Records
 
 NUMERIC: int
 CATEGORY: int
@@ -13,12 +12,14 @@ EXTRA: int
 DATE: int
 IGNORED: int
 
-class Delimited(Records):
+class Delimited:
+    line: int
     rows: int
     cells: int
     revised: set[str]
     extras: list[tuple[str | None, ...]]
     before_new: Callable[[], object] | None
+    numeric_target: bool
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -41,5 +42,6 @@ class Delimited(Records):
         time: str | None = None,
         key: str | None = None,
     ) -> None: ...
+    def records(self, data: bytes, most: int, final: bool) -> list[tuple[int, list[str], int]]: ...
     def feed(self, data: bytes, start: int, final: bool, most_rows: int, most_cells: int) -> int: ...
-    def finish(self) -> tuple[Any, Any, Any, Any, Any, list[tuple[str | None, ...]]]: ...
+    def finish(self) -> tuple[Any, Any, Any, Any, Any, Any, list[tuple[str | None, ...]]]: ...

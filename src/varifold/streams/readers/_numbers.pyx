@@ -12,8 +12,8 @@ cdef extern from "Python.h":
     double PyOS_string_to_double(const char* s, char** end, PyObject* overflow) except? -1.0
 
 
-cdef int slow_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
-    """Numbers of any length, read by Python's own float()."""
+cdef int long_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
+    """Read a number of any length with Python's own float()."""
     cdef char* copy = <char*> PyMem_Malloc(n + 1)
     cdef char* end = NULL
     cdef Py_ssize_t i
@@ -32,7 +32,7 @@ cdef int slow_number(const char* s, Py_ssize_t n, char decimal, double* out) exc
 
 
 cdef int word_number(const char* s, Py_ssize_t n, bint negative, double* out) except -1:
-    """nan, inf and infinity in any case; 0 for other words."""
+    """Read nan, inf or infinity in any case; return 0 for other words."""
     cdef bytes word
     if n != 3 and n != 8:
         return 0
@@ -47,7 +47,7 @@ cdef int word_number(const char* s, Py_ssize_t n, bint negative, double* out) ex
 
 
 cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* out) noexcept nogil:
-    """The exponent that stands from s[i], the e, to the end; False when it is not one."""
+    """Read the exponent from s[i], the e, to the end; return False if it is not one."""
     cdef int e = 0
     cdef bint negative = False
     if s[i] != 101 and s[i] != 69:
@@ -69,7 +69,7 @@ cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* o
 
 
 cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
-    """See the declaration. Most numbers need no more than their digits and a power of ten."""
+    """See the declaration. Most numbers need only their digits and a power of ten."""
     cdef Py_ssize_t i = 0
     cdef bint negative = False, point = False, any_digit = False
     cdef int digits = 0, exponent = 0, shift = 0
@@ -89,7 +89,7 @@ cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) exc
             if m or c != 48:
                 digits += 1
                 if digits > 19:
-                    return slow_number(s, n, decimal, out)
+                    return long_number(s, n, decimal, out)
                 m = 10 * m + <uint64_t> (c - 48)
             shift += point
         elif c == decimal and not point:
@@ -102,23 +102,29 @@ cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) exc
     if m == 0:
         out[0] = 0.0
     elif not scaled(m, exponent - shift, out):
-        return slow_number(s, n, decimal, out)
+        return long_number(s, n, decimal, out)
     if negative:
         out[0] = -out[0]
     return 1
 
 
-def parse_number(bytes text, decimal="."):
-    """The number that the bytes spell (NaN and inf included), or None."""
+def parse_number(str text, str decimal="."):
+    """Return the number that a text spells (also NaN and inf), or None."""
     cdef double x = 0.0
-    cdef const char* s = text
-    return x if read_number(s, len(text), <char> ord(decimal), &x) else None
+    cdef bytes data = text.encode("utf-8", "surrogatepass")
+    cdef const char* s = data
+    return x if read_number(s, len(data), <char> ord(decimal), &x) else None
 
 
-def label_of(bytes text):
-    """A label as a number where it is one, whole ones as int, else as text."""
+def not_numbers(list cells, str decimal="."):
+    """Return the texts among the cells that spell no number."""
+    return [text for text in cells if parse_number(text, decimal) is None]
+
+
+def label_of(bytes text, str decimal="."):
+    """Return a label: a number where the text spells a finite one (an int if it is whole), else the text."""
     cdef double x = 0.0
     cdef const char* s = text
-    if read_number(s, len(text), 46, &x) and not isnan(x) and not isinf(x):
+    if read_number(s, len(text), <char> ord(decimal), &x) and not isnan(x) and not isinf(x):
         return int(x) if x == int(x) else x
     return text.decode()

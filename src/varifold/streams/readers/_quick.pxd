@@ -1,37 +1,47 @@
 """Rows of delimited text that need no Python: numbers, empty cells, and levels and labels that were read before.
 
-A row is split and read in one pass, without the interpreter lock. Whatever is not plainly one of these (quotes, spaces
-around a cell, exponents, texts that are new, bytes too many or too few) is left to the reader of single records, which
-reads the row from its start; both give the same numbers.
+A row is split and parsed in one pass, without the interpreter lock. Anything else (quotes, spaces around a cell,
+exponents, new texts, too many or too few cells) is left to the parser of single records, which reads the row again from
+its start. Both return the same numbers.
 """
 
+from libc.math cimport NAN
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
-from varifold._numeric.bits cimport lowest_bit
-from varifold._numeric.decimal cimport scaled
+from varifold.streams.readers._numbers cimport NOT_QUICK, quick_number
+
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    #define VARIFOLD_LITTLE_ENDIAN 1
+    #else
+    #define VARIFOLD_LITTLE_ENDIAN 0
+    #endif
+    """
+    const bint LITTLE_ENDIAN "VARIFOLD_LITTLE_ENDIAN"
 
 cdef enum Role:
     AS_NUMBER, AS_CATEGORY, AS_TEXT, AS_TARGET, AS_WEIGHT, AS_EXTRA, AS_DATE, AS_IGNORED
 
 cdef enum:
-    NOT_QUICK = -1
     NEW_LABEL = -2     # code of a row whose label has to be looked up by its text
     WORD = 16          # longest text that is remembered
-    PLACES = 4096      # of the table of texts, a power of two
+    PLACES = 4096      # size of the table of texts, a power of two
     MOST_TEXTS = 3072
-    NEAR = 16          # places that a text is looked for
+    NEAR = 16          # positions at which a text is searched
 
 # A level or a label that was read before.
 cdef struct Text:
-    uint64_t low, high         # its bytes, then zeros
-    int32_t length             # 0: a free place
+    uint64_t low, high         # its bytes, padded with zeros
+    int32_t length             # 0: a free entry
     int32_t column
     int32_t code               # feature id of the level, code of the label
 
-# What a row is read into. The arrays belong to the reader of records.
-cdef struct Quick:
+# The row that is parsed, and what is known of its columns. The arrays belong to the parser of records.
+cdef struct QuickRow:
     bint possible              # whether rows of these columns can be quick at all
+    bint numeric_target
     char sep, quote, decimal
     bint empty_absent
     Py_ssize_t width, longest
@@ -42,107 +52,16 @@ cdef struct Quick:
     Py_ssize_t n_texts
     int32_t* idx
     double* val
-    # of the row read last
+    # results
     Py_ssize_t cells           # where its cells end
     int32_t code
+    double target              # NaN if it has none
     double weight
     Py_ssize_t label, label_length
 
 
-cdef extern from *:
-    """
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    #define VARIFOLD_LITTLE 1
-    #else
-    #define VARIFOLD_LITTLE 0
-    #endif
-    static const unsigned long long VARIFOLD_TENS[9] = {
-        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-    """
-    const bint LITTLE "VARIFOLD_LITTLE"   # the first byte of a word is its lowest
-    const uint64_t* TENS "VARIFOLD_TENS"
-
-
-cdef inline int count_digits(uint64_t* v) noexcept nogil:
-    """How many of the first of eight bytes are digits, which become 0 to 9."""
-    cdef uint64_t other
-    v[0] ^= 0x3030303030303030ULL
-    other = ((v[0] + 0x7676767676767676ULL) | v[0]) & 0x8080808080808080ULL     # the high bits of other bytes
-    return lowest_bit(other) >> 3 if other else 8
-
-
-cdef inline uint64_t from_digits(uint64_t v) noexcept nogil:
-    """The number of eight digits, the first in the lowest byte."""
-    v = (v * 2561) >> 8
-    v = ((v & 0x00FF00FF00FF00FFULL) * 6553601) >> 16
-    return ((v & 0x0000FFFF0000FFFFULL) * 42949672960001ULL) >> 32
-
-
-cdef inline Py_ssize_t quick_digits(const char* s, Py_ssize_t p, uint64_t* m) noexcept nogil:
-    """Append the digits at p to m, which may wrap, up to eight at once; returns where they end.
-
-    Eight bytes behind the last digit can be read.
-    """
-    cdef uint64_t v = 0
-    cdef int k = 8
-    while k == 8:
-        memcpy(&v, s + p, 8)
-        k = count_digits(&v)
-        if k == 0:
-            break
-        m[0] = m[0] * TENS[k] + from_digits(v << (8 * (8 - k)))             # zeros in front of fewer than eight
-        p += k
-    return p
-
-
-cdef inline Py_ssize_t many_digits(
-    const char* s, Py_ssize_t p, char decimal, uint64_t* m, Py_ssize_t* fraction
-) noexcept nogil:
-    """Read digits[.digits] at p; returns where it ends, NOT_QUICK where m may have wrapped."""
-    cdef Py_ssize_t start = p, n
-    p = quick_digits(s, p, m)
-    n = p - start
-    if s[p] == decimal:
-        start = p + 1
-        p = quick_digits(s, start, m)
-        fraction[0] = p - start
-        n += fraction[0]
-    return p if 0 < n <= 19 else NOT_QUICK
-
-
-cdef inline Py_ssize_t quick_number(const char* s, Py_ssize_t p, char decimal, double* out) noexcept nogil:
-    """Read [-]digits[.digits] at p; returns where it ends, NOT_QUICK for what needs more than one rounding."""
-    cdef uint64_t negative = s[p] == 45, m = 0, v = 0, w = 0, bits
-    cdef Py_ssize_t fraction = 0, point
-    cdef int k
-    p += negative
-    memcpy(&v, s + p, 8)
-    k = count_digits(&v)
-    point = s[p + k] == decimal
-    if point:
-        memcpy(&w, s + p + k + 1, 8)
-        fraction = count_digits(&w)
-    if k < 8 and fraction < 8 and 0 < k + fraction <= 8:
-        # both parts as one word
-        v = (v & ((<uint64_t> 1 << (8 * k)) - 1)) | (w << (8 * k))
-        m = from_digits(v << (8 * (8 - k - fraction)))
-        p += k + point + fraction
-    else:
-        p = many_digits(s, p, decimal, &m, &fraction)
-        if p < 0:
-            return NOT_QUICK
-    if m == 0:
-        out[0] = 0.0
-    elif not scaled(m, -<int> fraction, out):
-        return NOT_QUICK
-    memcpy(&bits, out, 8)
-    bits |= negative << 63      # no branch: half of the signs would be guessed wrongly
-    memcpy(out, &bits, 8)
-    return p
-
-
-cdef inline Text* text_place(Quick* q, const char* s, Py_ssize_t n, int32_t column) noexcept nogil:
-    """The place of a text of 1 to WORD bytes: its own, or a free one; NULL when neither is near. 16 bytes can be read."""
+cdef inline Text* text_place(QuickRow* q, const char* s, Py_ssize_t n, int32_t column) noexcept nogil:
+    """Return the entry of a text of 1 to WORD bytes, or a free one; NULL if neither is near. 16 bytes must be readable."""
     cdef uint64_t low = 0, high = 0, mixed
     cdef Py_ssize_t i
     cdef int tried
@@ -167,8 +86,8 @@ cdef inline Text* text_place(Quick* q, const char* s, Py_ssize_t n, int32_t colu
     return NULL
 
 
-cdef inline void remember(Quick* q, const char* s, Py_ssize_t n, Py_ssize_t column, int32_t code) noexcept nogil:
-    """Keep what a text of a column became, while there is room."""
+cdef inline void remember(QuickRow* q, const char* s, Py_ssize_t n, Py_ssize_t column, int32_t code) noexcept nogil:
+    """Remember the code of a text of a column, as long as the table has space."""
     cdef char padded[WORD]
     cdef Text* t
     if not 0 < n <= WORD or q.n_texts >= MOST_TEXTS:
@@ -184,14 +103,8 @@ cdef inline void remember(Quick* q, const char* s, Py_ssize_t n, Py_ssize_t colu
     t.code = code
 
 
-cdef inline void forget_texts(Quick* q) noexcept nogil:
-    if q.n_texts:
-        memset(q.texts, 0, PLACES * sizeof(Text))
-        q.n_texts = 0
-
-
 cdef inline Py_ssize_t cell_end(const char* s, Py_ssize_t p, Py_ssize_t end, char sep) noexcept nogil:
-    """Where a cell without quotes ends; NOT_QUICK when a line break of old stands in it."""
+    """Return where a cell without quotes ends; NOT_QUICK if it contains a carriage return."""
     while p < end and s[p] != sep:
         if s[p] == 13:
             return NOT_QUICK
@@ -203,8 +116,8 @@ cdef inline bint is_blank(char c) noexcept nogil:
     return c == 32 or c == 9
 
 
-cdef inline Py_ssize_t quick_text(Quick* q, const char* s, Py_ssize_t p, Py_ssize_t end, Py_ssize_t j) noexcept nogil:
-    """A level, a label or a cell to ignore, which is not empty; returns where it ends."""
+cdef inline Py_ssize_t quick_text(QuickRow* q, const char* s, Py_ssize_t p, Py_ssize_t end, Py_ssize_t j) noexcept nogil:
+    """Read a level, a label or an ignored cell, which is not empty; return where it ends."""
     cdef Py_ssize_t stop
     cdef Text* t
     if s[p] == q.quote or is_blank(s[p]):
@@ -230,15 +143,18 @@ cdef inline Py_ssize_t quick_text(Quick* q, const char* s, Py_ssize_t p, Py_ssiz
     return stop
 
 
-cdef inline Py_ssize_t quick_cell(Quick* q, const char* s, Py_ssize_t p, Py_ssize_t end, Py_ssize_t j) noexcept nogil:
-    """Read cell j, which begins at p; returns where it ends, or NOT_QUICK."""
+cdef inline Py_ssize_t quick_cell(QuickRow* q, const char* s, Py_ssize_t p, Py_ssize_t end, Py_ssize_t j) noexcept nogil:
+    """Read cell j, which begins at p; return where it ends, or NOT_QUICK."""
     cdef int role = q.role[j]
     cdef double x = 0.0
     if p == end or s[p] == q.sep:
         return p if q.empty_absent and role != AS_TARGET else NOT_QUICK
-    if role != AS_NUMBER and role != AS_WEIGHT:
+    if role != AS_NUMBER and role != AS_WEIGHT and not (role == AS_TARGET and q.numeric_target):
         return quick_text(q, s, p, end, j)
     p = quick_number(s, p, q.decimal, &x)
+    if role == AS_TARGET:
+        q.target = x
+        return p
     if role == AS_WEIGHT:
         q.weight = x
         return p if x >= 0.0 else NOT_QUICK
@@ -250,8 +166,8 @@ cdef inline Py_ssize_t quick_cell(Quick* q, const char* s, Py_ssize_t p, Py_ssiz
     return p
 
 
-cdef inline Py_ssize_t quick_row(Quick* q, const char* s, Py_ssize_t p, Py_ssize_t n) noexcept nogil:
-    """Read the row at p; returns where the next one begins, or NOT_QUICK. There is room for its cells."""
+cdef inline Py_ssize_t quick_row(QuickRow* q, const char* s, Py_ssize_t p, Py_ssize_t n) noexcept nogil:
+    """Read the row at p; return where the next one begins, or NOT_QUICK. The arrays have space for its cells."""
     cdef const char* newline = <const char*> memchr(s + p, 10, n - p)
     cdef Py_ssize_t end, after, j
     if newline == NULL:
@@ -265,6 +181,7 @@ cdef inline Py_ssize_t quick_row(Quick* q, const char* s, Py_ssize_t p, Py_ssize
     if end == p:
         return NOT_QUICK
     q.code = -1
+    q.target = NAN
     q.weight = 1.0
     for j in range(q.width):
         p = quick_cell(q, s, p, end, j)

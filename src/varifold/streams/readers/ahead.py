@@ -1,7 +1,7 @@
-"""Reading ahead: batches are made in a thread while whoever asked for the last one works on it.
+"""Read ahead: a thread makes the next batches while the consumer works on the last one.
 
-What the batches share (names, labels, the count of rows left out) grows only while the next batch is being waited for,
-so that it is at every batch what it would be without the thread.
+What batches share (names, labels, the number of rows left out) grows only while the consumer waits for the next batch,
+so that the consumer sees the same as without the thread.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from varifold.streams.stream import Batch
 __all__ = ["read_ahead"]
 
 _READY = 3
-"""Batches that may wait, another one being made: room for when the two are not equally fast all the time."""
+"""Batches that may wait while another one is made; they absorb differences in speed."""
 NAME = "varifold-reader"
 
 
 class _StoppedError(Exception):
-    """Nobody wants further batches."""
+    """The consumer needs no further batches."""
 
 
 class _Handover:
-    """What the two threads say to each other."""
+    """Hand batches from the reading thread to the consumer."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._ready: deque[Batch] = deque()
-        self._asked = False
+        self._requested = False
         self._ended = False
         self._stopped = False
         self._error: BaseException | None = None
 
-    # ---------------------------------------------------------------- the thread that reads
+    # ---------------------------------------------------------------- called by the reading thread
 
     def wait_for_turn(self) -> None:
-        """Return when the batch being made is the one that is waited for."""
+        """Wait until the consumer waits for the batch that is being made."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or (self._asked and not self._ready))
+            self._changed.wait_for(lambda: self._stopped or (self._requested and not self._ready))
             if self._stopped:
                 raise _StoppedError
 
@@ -56,15 +56,15 @@ class _Handover:
             self._ended, self._error = True, error
             self._changed.notify_all()
 
-    # ---------------------------------------------------------------- the thread that asks
+    # ---------------------------------------------------------------- called by the consumer
 
     def get(self) -> Batch | None:
-        """The next batch, None after the last; an error of the reading comes where its batch would."""
+        """Return the next batch, None after the last; raise an error of the reader in place of its batch."""
         with self._changed:
-            self._asked = True
+            self._requested = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: bool(self._ready) or self._ended)
-            self._asked = False
+            self._requested = False
             if self._ready:
                 self._changed.notify_all()
                 return self._ready.popleft()
@@ -81,9 +81,9 @@ class _Handover:
 def read_ahead(
     first: Batch, batches: Iterator[Batch], before_new: Callable[[Callable[[], None]], None]
 ) -> Iterator[Batch]:
-    """The first batch and then the others, which are made in a thread from now on.
+    """Yield the first batch and then the others, which a thread makes from now on.
 
-    `before_new` is given the function that the reader has to call before it adds to what batches share.
+    `before_new` receives the function that the reader must call before it adds to what batches share.
     """
     handover = _Handover()
     before_new(handover.wait_for_turn)
@@ -94,7 +94,7 @@ def read_ahead(
                 handover.put(batch)
         except _StoppedError:
             handover.end()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the thread that asked
+        except BaseException as error:  # noqa: BLE001 - every error is raised again in the consumer's thread
             handover.end(error)
         else:
             handover.end()

@@ -1,4 +1,4 @@
-"""What the readers of one stream share: options, names, labels, types, and the rows that could not be read."""
+"""The context of one stream, shared by its readers: options, names, labels, types, rows that could not be read."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from typing import Any
 from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
+from varifold.streams.readers._numbers import not_numbers
 from varifold.streams.readers.dates import Dates, refuse_dates
+from varifold.streams.stream import BLOCK_CELLS
 
 __all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
 
 ABSENT = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 TYPES = ("numeric", "category", "text")
 SAMPLE = 1000
-"""Rows from which the types of columns are inferred."""
+"""Number of rows from which the types of columns are inferred."""
 MAX_LINE = 1 << 26
-"""Default for the most bytes of a line."""
+"""Default for the largest number of bytes of a line."""
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
+FEWEST_ROWS = 10
+"""A shorter stream may have a single label by chance."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_PLAIN_NUMBER = r"(?:[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|infinity|nan))"
-_NUMBER = re.compile(_PLAIN_NUMBER, re.I)
-_LINES_OF_NUMBERS = re.compile(rf"(?:{_PLAIN_NUMBER}\n)*+", re.I)
 
 
 @dataclass
 class Column:
     """A column and its type so far.
 
-    `type` is numeric, category or text; `given` says that the caller set it, `revised` that later rows had strings
-    among the numbers (each such string is a category of the column).
+    `type` is numeric, category or text; `given` tells whether the caller set it, `revised` whether later rows had
+    strings among the numbers (each such string is a category of the column).
     """
 
     name: str | int
@@ -66,10 +67,12 @@ class Context:
     dates: Dates = field(default_factory=lambda: Dates({}, None))
     key: str | None = None
     """A feature that every row must have."""
-    block_cells: int = 1 << 20
+    block_cells: int = BLOCK_CELLS
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     labels: Labels = field(default_factory=Labels)
     columns: dict[str | int, Column] = field(default_factory=dict)
+    rows: int = 0
+    """Rows read so far."""
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
     names_seen: set[str] = field(default_factory=set)
@@ -79,9 +82,9 @@ class Context:
     warned: set[str | int] = field(default_factory=set)
     """Columns of mixed numbers and texts that were reported."""
     names_only: bool = False
-    """Whether only the names of the columns are wanted: nothing is refused or warned of."""
+    """Whether only the names of the columns are needed: no errors or warnings about their content."""
     undeclared: bool = False
-    """Whether the source (JSON lines, dicts) does not say beforehand which columns it has."""
+    """Whether the source (JSON lines, dicts) does not declare its columns."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.types, Mapping):
@@ -116,8 +119,13 @@ class Context:
             if not isinstance(number, int) or number < 1:
                 raise ParameterError(f"{option} must be a whole number >= 1. Got {number!r} instead.")
 
+    def restart(self) -> None:
+        """Forget the rows of an earlier pass."""
+        self.rows = self.skipped = 0
+        self.problems.clear()
+
     def failed(self, file: str, line: int, column: str | int | None, message: str) -> None:
-        """Raise for a row that cannot be read, or count it when rows may be skipped."""
+        """Raise an error for a row that cannot be read, or count it if rows may be skipped."""
         where = f"{file}, line {line:,}" + ("" if column is None else f", column {column!r}")
         if self.on_error == "raise":
             raise DataError(f"{where}: {message}")
@@ -126,42 +134,44 @@ class Context:
             self.problems.append(f"{where}: {message}")
 
     def too_long(self, hint: str = "") -> str:
-        """The message about a line, or a record of CSV, of more than `max_line` bytes."""
+        """Return the message about a line, or a CSV record, of more than `max_line` bytes."""
         size = f"{self.max_line >> 20} MB" if self.max_line >= 1 << 20 else f"{self.max_line:,} bytes"
         return f"longer than {size}{hint}; a larger max_line reads it"
 
     def no_key(self, names: Iterable[Any]) -> str:
-        """The message about a row of these names that lacks its key."""
+        """Return the message about a row with these columns that has no key."""
         hint = nearest(str(self.key), [str(name) for name in names if name != self.key])
-        return f"no key in column {self.key!r}{hint}; fill it in, or leave such rows out by --on-error skip"
+        return f"no key in column {self.key!r}{hint}; fill it in, or leave such rows out with --on-error skip"
 
     def special(self) -> dict[str, str]:
-        """Column name -> what it is instead of a feature."""
+        """Map the columns that are not features to their roles."""
         return {name: role for role, name in self._roles().items() if name is not None}
 
     def _roles(self) -> dict[str, str | None]:
         return {"target": self.target, "id": self.id, "time": self.time, "weight": self.weight}
 
-    def column(self, name: str | int, cells: Iterable[str], *, typed: bool = False) -> Column:
-        """The column of this name; when new, its type comes from the caller or from these cells.
+    def column(
+        self, name: str | int, cells: Iterable[str], *, typed: bool = False, decimal: str = "."
+    ) -> Column:
+        """Return the column of this name; the type of a new one is given by the caller or inferred from these cells.
 
-        `typed` says that the source tells numbers and texts apart, as JSON does.
+        `typed` tells whether the source distinguishes numbers from texts, as JSON does.
         """
-        found = self.columns.get(name)
-        if found is None:
+        column = self.columns.get(name)
+        if column is None:
             given = self.types.get(str(name))
             sample = [] if given else list(cells)
-            found = Column(name, given or inferred_type(sample), given is not None)
-            if found.type != "numeric" and not self.names_only:  # no number is written as a date
+            column = Column(name, given or inferred_type(sample, decimal), given is not None)
+            if column.type != "numeric" and not self.names_only:  # no number is written as a date
                 refuse_dates(name, sample)
-            if found.type == "category" and given is None and not typed and not self.names_only:
-                self._warn_numbers(name, sample)
-            self.columns[name] = found
-        return found
+            if column.type == "category" and given is None and not typed and not self.names_only:
+                self._warn_numbers(name, sample, decimal)
+            self.columns[name] = column
+        return column
 
-    def _warn_numbers(self, name: str | int, sample: list[str]) -> None:
-        """Warn when a column is taken for a category although half of its cells or more are numbers."""
-        texts = [cell for cell in sample if not is_number(cell)]
+    def _warn_numbers(self, name: str | int, sample: list[str], decimal: str) -> None:
+        """Warn if a column is read as a category although at least half of its cells are numbers."""
+        texts = not_numbers(sample, decimal)
         if 2 * len(texts) > len(sample) or name in self.warned:
             return
         self.warned.add(name)
@@ -174,7 +184,7 @@ class Context:
         )
 
     def warn_revised_columns(self) -> None:
-        """After the last row: warn of numeric columns that held texts, each of which became a category."""
+        """Warn, after the last row, about numeric columns with texts, each of which became a category."""
         revised = {c.name for c in self.columns.values() if c.revised and not c.given} - self.warned
         if not revised:
             return
@@ -188,14 +198,26 @@ class Context:
             self.warned.add(name)
             warnings.warn(
                 f"the numeric column {name!r} also held {_count(found, 'text')} such as {_some(found)}; each is a "
-                f'category of its own: absent (--absent) names those that mean "not observed", and '
-                f"types={{{name!r}: 'numeric'}} (--types {name}=numeric) takes them without this warning",
+                f'separate category: absent (--absent) names those that mean "not observed", and '
+                f"types={{{name!r}: 'numeric'}} (--types {name}=numeric) suppresses this warning",
                 VarifoldWarning,
                 stacklevel=2,
             )
 
+    def warn_single_label(self) -> None:
+        """Warn, after the last row, if every label was the same."""
+        if self.rows < FEWEST_ROWS or len(self.labels) != 1:
+            return
+        column = "the target" if self.target is None else f"the target column {self.target!r}"
+        warnings.warn(
+            f"{column} has a single value, {self.labels.values[0]!r}, in all {self.rows:,} rows; there is nothing to "
+            "distinguish",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
     def require(self, names: Iterable[str | int], file: str) -> None:
-        """Check that the columns the options name exist: target, id, time and weight in each file, others in one."""
+        """Check that the columns named by options exist: target, id, time and weight in each file, others in one."""
         present = [str(name) for name in names]
         self.names_seen.update(present)
         shown = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
@@ -215,12 +237,12 @@ class Context:
                 )
 
     def _named_features(self) -> dict[str, str]:
-        """Column name -> the option that names it."""
+        """Map the columns that options name to the option."""
         dates = dict.fromkeys(self.dates.parts, "dates")
         return dict.fromkeys(self.ignore, "ignore") | dict.fromkeys(self.types, "types") | dates
 
     def warn_absent_columns(self) -> None:
-        """After the last row of a source without a header: warn of columns that the options name and no row had."""
+        """Warn, after the last row of a source without a header, about columns that options name and no row had."""
         if not self.undeclared:
             return
         seen = self.names_seen | {str(name) for name in self.columns}
@@ -234,7 +256,7 @@ class Context:
 
 
 def _some(texts: list[str]) -> str:
-    """The first three different texts, quoted."""
+    """Quote the first three different texts."""
     return ", ".join(repr(text if len(text) <= 30 else f"{text[:30]}...") for text in list(dict.fromkeys(texts))[:3])
 
 
@@ -247,7 +269,7 @@ def _is_ascii_character(given: object) -> bool:
 
 
 def _strings(option: str, given: Any) -> list[str]:
-    """The items of an option that takes several strings."""
+    """Return the items of an option that is a list of strings."""
     items: list[Any] = (
         list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping) else [None]
     )
@@ -257,30 +279,17 @@ def _strings(option: str, given: Any) -> list[str]:
 
 
 def bag_of_words(text: str) -> dict[str, float]:
-    """How often each word occurs, in lower case."""
+    """Count the words of a text, in lower case."""
     return dict(Counter(word.lower() for word in _WORD.findall(text)))
 
 
-def is_number(text: str) -> bool:
-    """Whether a cell spells a number in plain notation."""
-    return _NUMBER.fullmatch(text) is not None
+def inferred_type(cells: Iterable[str], decimal: str = ".") -> str:
+    """Infer the type of a column from a sample of its cells, without absent ones.
 
-
-def _not_numbers(sample: list[str]) -> list[str]:
-    """The cells that are no numbers. Most samples have none, which one match of all cells tells."""
-    text = "\n".join([*sample, ""])
-    if text.count("\n") == len(sample) and _LINES_OF_NUMBERS.fullmatch(text):
-        return []
-    return [cell for cell in sample if not is_number(cell)]
-
-
-def inferred_type(cells: Iterable[str]) -> str:
-    """The type of a column from a sample of its cells, absent ones left out.
-
-    Numbers (up to one string in ten is taken for an exception), long and varied texts, or categories.
+    A column is numeric if at most one cell in ten is no number, text if the others are long and varied, else a category.
     """
     sample = list(cells)
-    strings = _not_numbers(sample)
+    strings = not_numbers(sample, decimal)
     if 10 * len(strings) <= len(sample):
         return "numeric"
     words = sum(len(cell.split()) for cell in strings) / len(strings)

@@ -1,4 +1,4 @@
-"""CSV and its relatives: separator, header and types come from the first lines, then blocks of bounded size."""
+"""Read CSV and similar text: detect separator, header and types in the first lines, then parse batch by batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
 from varifold.streams.readers.sources import Source
-from varifold.streams.readers.targets import decide_target_type
+from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
 __all__ = ["read_delimited"]
@@ -27,7 +27,7 @@ _SPECIAL = {"target": native.TARGET, "weight": native.WEIGHT, "id": native.EXTRA
 
 
 def read_delimited(context: Context, source: Source) -> Iterator[Batch]:
-    """The blocks of one file."""
+    """Yield the batches of one file."""
     return _Reader(context, source).batches()
 
 
@@ -45,20 +45,21 @@ class _Reader:
         parser = self._parser(".")
         head = parser.records(self.buffer, SAMPLE + 1, self.final)
         if not head:
-            raise DataError(f"{source.name}, line 1: the header is never ended; is a quote left open?")
+            raise DataError(f"{source.name}, line 1: the header does not end; is a quote left open?")
         rows = [cells for _, cells, _ in head]
-        self.parser = self._parser(context.decimal or _decimal(rows[1:], self.separator))
+        self.decimal = context.decimal or _decimal(rows[1:], self.separator)
+        self.parser = self._parser(self.decimal)
         self._start(rows, head)
 
     def _fill_sample(self) -> None:
-        """Enough bytes for the header and a first sample of rows."""
+        """Read enough bytes for the header and a first sample of rows."""
         while not self.final and (self.buffer.count(b"\n") < 2 or len(self.buffer) < _READ):
             self._more()
             if len(self.buffer) > self.context.max_line:
                 break
 
     def _more(self) -> None:
-        # a quarter stays near the processor while it is read; a record that is longer doubles the buffer
+        # a quarter stays in the cache while it is parsed; a longer record doubles the buffer
         data = self.source.read(max(_READ // 4, len(self.buffer)))
         self.buffer += data
         self.final = not data
@@ -79,7 +80,7 @@ class _Reader:
         )
 
     def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:
-        """Names, roles and the place of the first record."""
+        """Set the names and roles of the columns and move to the first record."""
         context, name = self.context, self.source.name
         if context.header:
             self.names = _header(rows[0], name, head[0][0])
@@ -92,9 +93,9 @@ class _Reader:
         self.parser.set_columns(self.names, self._roles(rows), context.dates.features, context.time, context.key)
 
     def _roles(self, rows: list[list[str]]) -> list[int]:
-        """What each column's cells become, new columns by the sample."""
+        """Return the roles of the columns; types of new columns are inferred from the sample."""
         context = self.context
-        whole = [row for row in rows if len(row) == len(self.names)]
+        complete = [row for row in rows if len(row) == len(self.names)]
         absent, special = set(context.absent), context.special()
         roles = []
         for j, column in enumerate(self.names):
@@ -105,17 +106,16 @@ class _Reader:
             elif column in context.ignore:
                 roles.append(native.IGNORED)
             else:
-                cells = (row[j] for row in whole if row[j] not in absent)
-                roles.append(_ROLES[context.column(column, cells).type])
+                cells = (row[j] for row in complete if row[j] not in absent)
+                roles.append(_ROLES[context.column(column, cells, decimal=self.decimal).type])
         return roles
 
     def batches(self) -> Iterator[Batch]:
-        """The batches; from the second on they are read ahead where that can be stopped and changes nothing."""
+        """Yield the batches; from the second on a thread reads them ahead, where that can be stopped."""
         batches = self._batches()
         first = next(batches, None)
         if first is None:
             return
-        decide_target_type(self.context, first.block)
         if self.final or not self._may_read_ahead():
             yield first
             yield from batches
@@ -123,15 +123,15 @@ class _Reader:
             yield from read_ahead(first, batches, self._add_after)
 
     def _may_read_ahead(self) -> bool:
-        """Not from a pipe, which may never go on, nor where the table of labels is emptied after each batch."""
+        """Return False for a pipe, which may never continue, and while the type of the target is not known."""
         path, context = self.source.path, self.context
-        return path is not None and path.is_file() and (context.target is None or context.target_type == "class")
+        return path is not None and path.is_file() and (context.target is None or context.target_type is not None)
 
     def _add_after(self, wait: Callable[[], None]) -> None:
         self.parser.before_new = wait
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches; the rows before one that cannot be read come before the error."""
+        """Yield the batches; the rows before one that cannot be read come before the error."""
         try:
             yield from self._read_batches()
         except DataError:
@@ -144,6 +144,7 @@ class _Reader:
         place = 0
         while True:
             start = place
+            parser.numeric_target = context.target_type == "number"
             place = parser.feed(self.buffer, place, self.final, context.block_rows, context.block_cells)
             if parser.rows >= context.block_rows or parser.cells >= context.block_cells:
                 yield self._batch()
@@ -163,7 +164,7 @@ class _Reader:
             yield self._batch()
 
     def _skip_long_record(self, place: int) -> int:
-        """Leave out the first line of a record that is too long; returns where the next line begins."""
+        """Leave out the first line of a record that is too long; return where the next line begins."""
         if self.parser.before_new is not None:
             self.parser.before_new()
         self.context.failed(self.source.name, self.parser.line, None, self.context.too_long(_LONG_HINT))
@@ -177,19 +178,21 @@ class _Reader:
 
     def _batch(self) -> Batch:
         context = self.context
-        indptr, indices, values, codes, weights, extras = self.parser.finish()
+        indptr, indices, values, codes, targets, weights, extras = self.parser.finish()
         for name in self.parser.revised:
             context.columns[name].revised = True
         block = adopt(context.vocabulary, indptr, indices, values, codes, context.labels, weights)
+        if targets is not None:
+            block = block.with_targets(targets)
         kept = [name for name in self.names if name in (context.id, context.time)]
         columns = dict(zip(kept, zip(*extras, strict=True), strict=True)) if extras and kept else {}
         ids = list(columns[context.id]) if context.id in columns else None
         times = list(columns[context.time]) if context.time in columns else None
-        return Batch(block, ids, times)
+        return make_batch(context, block, ids, times)
 
 
 def _separator(data: bytes, file: str) -> str:
-    """The separator that occurs equally often in most of the first lines."""
+    """Detect the separator: the one that occurs equally often in most of the first lines."""
     text = data[:65_536].decode("utf-8", "replace")
     lines = [line for line in _unquoted(text).splitlines() if line.strip()][:50]
     best = ","
@@ -204,23 +207,23 @@ def _separator(data: bytes, file: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The text without the parts between double quotes."""
+    """Remove the parts of a text between double quotes."""
     return "".join(text.split('"')[::2])
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:
-    """A comma when some number has one and none has a point; only where commas do not separate cells."""
+    """Detect the decimal separator: a comma if some number has one and none has a point."""
     if separator == ",":
         return "."
     cells = [cell for row in rows for cell in row]
-    comma = any(cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit() for cell in cells)
-    point = any(cell.count(".") == 1 and cell.replace(".", "").lstrip("+-").isdigit() for cell in cells)
+    comma = any("," in cell and parse_number(cell, ",") is not None for cell in cells)
+    point = any("." in cell and parse_number(cell) is not None for cell in cells)
     return "," if comma and not point else "."
 
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:
-    """Names of the columns: not all numbers, in UTF-8, and each once."""
-    if cells and all(parse_number(cell.encode("utf-8", "surrogateescape")) is not None for cell in cells):
+    """Return the names of the columns; they must be UTF-8, unique and not all numbers."""
+    if cells and all(parse_number(cell) is not None for cell in cells):
         raise DataError(f"{file}, line {line}: the header holds numbers only; pass header=False if there is none")
     names: dict[str, None] = {}
     taken = set(cells)

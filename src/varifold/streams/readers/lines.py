@@ -1,4 +1,4 @@
-"""Text formats with one row per line: JSON lines, svmlight, ARFF."""
+"""Read text formats with one row per line: JSON lines, svmlight, ARFF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from varifold.errors import DataError
 from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import NAME_ENCODING, Column, Context
-from varifold.streams.readers.rows import Record, Row, batches_of, rows_of
+from varifold.streams.readers.records import Record, Row, batches_of, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
 
@@ -19,7 +19,7 @@ __all__ = ["read_arff", "read_jsonl", "read_svmlight"]
 
 
 def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the lines that are not blank."""
+    """Yield (line number, text) of the lines that are not blank."""
     for line, data in source.lines(context.max_line):
         if data is None:
             context.failed(source.name, line, None, context.too_long())
@@ -35,17 +35,17 @@ def _texts(context: Context, source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _short(text: str) -> str:
-    """A text as messages quote it."""
+    """Quote a text for a message."""
     return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
 def _index(text: str) -> int | None:
-    """A whole number >= 0 of at most 18 digits, or None."""
+    """Parse a whole number >= 0 of at most 18 digits; return None for other texts."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def read_jsonl(context: Context, source: Source) -> Iterator[Batch]:
-    """JSON lines: one object per line."""
+    """Read JSON lines: one object per line."""
     context.undeclared = True
     return batches_of(context, source.name, rows_of(context, source.name, _json_records(context, source)))
 
@@ -57,7 +57,7 @@ def _json_records(context: Context, source: Source) -> Iterator[Record]:
         except json.JSONDecodeError as error:
             context.failed(source.name, line, None, f"not JSON at character {error.pos + 1}: {error.msg}")
         except RecursionError:
-            context.failed(source.name, line, None, "objects and lists are nested too deep")
+            context.failed(source.name, line, None, "objects and lists are nested too deeply")
         except ValueError:
             # Python reads whole numbers of up to 4,300 digits
             context.failed(source.name, line, None, "a number has thousands of digits; write it with an exponent")
@@ -70,7 +70,7 @@ def _json_records(context: Context, source: Source) -> Iterator[Record]:
 
 
 def read_svmlight(context: Context, source: Source) -> Iterator[Batch]:
-    """svmlight: one ``label index:value ...`` per line; features are the indices, as int. ``qid`` is the id."""
+    """Read svmlight lines ``label index:value ...``; the features are the indices as int, ``qid`` is the id."""
     if context.target is None:
         context.target = "label"
     context.undeclared = True
@@ -102,7 +102,7 @@ def _svm_row(line: int, tokens: list[str]) -> Row:
         if name == "qid":
             row.id = text
             continue
-        value, index = parse_number(text.encode()), _index(name)
+        value, index = parse_number(text), _index(name)
         if not colon or value is None or index is None:
             raise DataError(f"{_short(token)} is not index:value")
         if index in row.x:
@@ -112,7 +112,7 @@ def _svm_row(line: int, tokens: list[str]) -> Row:
 
 
 def read_arff(context: Context, source: Source) -> Iterator[Batch]:
-    """An ARFF file, dense or sparse."""
+    """Read a dense or sparse ARFF file."""
     lines = ((line, text) for line, text in _texts(context, source) if not text.startswith("%"))
     names, first = _declared(context, source, lines)
     context.require(names, source.name)
@@ -121,7 +121,7 @@ def read_arff(context: Context, source: Source) -> Iterator[Batch]:
 
 
 def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]) -> tuple[list[str], list[Any]]:
-    """Attribute names, and what an omitted cell of a sparse row stands for."""
+    """Return the names of the attributes and the values of cells that sparse rows omit."""
     names: list[str] = []
     first: list[Any] = []
     for line, text in lines:
@@ -144,7 +144,7 @@ def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]
 
 
 def _first_level(kind: str, where: str) -> str | float:
-    """The first level of a nominal attribute: what a sparse row leaves out."""
+    """Return the first level of a nominal attribute, which sparse rows omit."""
     try:
         levels = _cells(kind.strip("{} "))
     except DataError as error:

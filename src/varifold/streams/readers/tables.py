@@ -1,4 +1,4 @@
-"""Data in memory and columnar files: Parquet, Arrow IPC, data frames, matrices, iterables of dicts."""
+"""Read data in memory and columnar files: Parquet, Arrow IPC, data frames, matrices, iterables of dicts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers.context import SAMPLE, Context
 from varifold.streams.readers.dates import date_error
 from varifold.streams.readers.missing import is_missing, with_known_labels
-from varifold.streams.readers.rows import Record, batches_of, rows_of
+from varifold.streams.readers.records import Record, batches_of, rows_of
 from varifold.streams.readers.sources import Source
+from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
 __all__ = ["read_dicts", "read_frame", "read_matrix", "read_stored"]
@@ -23,7 +24,7 @@ _DATES = (nw.Date, nw.Datetime)
 
 
 def read_stored(context: Context, source: Source) -> Iterator[Batch]:
-    """A Parquet or Arrow IPC file, batch by batch."""
+    """Read a Parquet or Arrow IPC file batch by batch."""
     try:
         import pyarrow as arrow
     except ImportError as error:
@@ -31,9 +32,8 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
     if source.path is None:
         raise DataError(f"{source.name}: {source.format} is read from a file, not from a pipe")
     source.close()
-    rows = context.block_rows
     try:
-        batches = _parquet(source, rows) if source.format == "parquet" else _ipc(source)
+        batches = _parquet(context, source) if source.format == "parquet" else _ipc(source)
         start = 0
         for batch in batches:
             yield from _frame_batches(context, source.name, arrow.Table.from_batches([batch]), start)
@@ -42,12 +42,16 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
         raise DataError(f"{source.name} cannot be read as {source.format}: {error}") from error
 
 
-def _parquet(source: Source, rows: int) -> Iterator[Any]:
+def _parquet(context: Context, source: Source) -> Iterator[Any]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(source.path, memory_map=True) as file:
-        width = max(1, file.metadata.num_columns)
-        yield from file.iter_batches(batch_size=max(1, min(rows, (1 << 20) // width)))
+        yield from file.iter_batches(batch_size=_rows_of_width(context, file.metadata.num_columns))
+
+
+def _rows_of_width(context: Context, columns: int) -> int:
+    """Return the number of rows of this width that make a batch."""
+    return max(1, min(context.block_rows, context.block_cells // max(1, columns)))
 
 
 def _ipc(source: Source) -> Iterator[Any]:
@@ -63,25 +67,25 @@ def _ipc(source: Source) -> Iterator[Any]:
 
 
 def read_frame(context: Context, frame: Any) -> Iterator[Batch]:
-    """A pandas, polars or pyarrow frame."""
+    """Read a pandas, polars or pyarrow frame."""
     return _frame_batches(context, "the data frame", frame, 0)
 
 
 def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Iterator[Batch]:
     table = nw.from_native(frame, eager_only=True)
     context.require(table.columns, file)
-    step = max(1, min(context.block_rows, context.block_cells // max(1, len(table.columns))))
+    step = _rows_of_width(context, len(table.columns))
     for low in range(0, len(table), step):
         yield from _part(context, file, table[low : low + step], start + low)
 
 
 def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> Iterator[Batch]:
-    """One slice: by columns when they are numbers and categories only, else (or on an error) row by row."""
+    """Read one slice by columns if they are numbers and categories only, else (or after an error) row by row."""
     if _plain(context, table):
         try:
             batch = _by_columns(context, table)
         except VarifoldError:
-            pass  # read again row by row, which reports the row at fault
+            pass  # reading again row by row reports the row
         else:
             yield batch
             return
@@ -119,17 +123,18 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
     if context.key is not None and features[context.key].null_count():
         raise DataError(context.no_key(table.columns))
     labels = None if context.target is None else table[context.target].to_list()
-    partly = labels is not None and any(map(is_missing, labels))
-    if partly and context.unlabelled == "raise":
+    some_missing = labels is not None and any(map(is_missing, labels))
+    if some_missing and context.unlabelled == "raise":
         raise DataError(f"no label in column {context.target!r}")
     weights = None if context.weight is None else table[context.weight].to_list()
     if weights is not None and any(map(is_missing, weights)):
         raise DataError(f"no weight in column {context.weight!r}")
-    given = None if partly else labels
-    block = to_block(features.to_native(), given, weights, vocabulary=context.vocabulary, labels=context.labels)
-    if labels is not None and partly:
+    complete = None if some_missing else labels
+    block = to_block(features.to_native(), complete, weights, vocabulary=context.vocabulary, labels=context.labels)
+    if labels is not None and some_missing:
         block = with_known_labels(block, labels, context.labels)
-    return Batch(
+    return make_batch(
+        context,
         block,
         None if context.id is None else table[context.id].to_list(),
         None if context.time is None else table[context.time].to_list(),
@@ -137,7 +142,7 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
 
 
 def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
-    """A SciPy sparse matrix or a 2-D array with its labels beside it; features are the column numbers."""
+    """Read a SciPy sparse matrix or a 2-D array and its labels; the features are the column numbers."""
     table = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
     if target is not None and (isinstance(target, str | bytes) or not isinstance(target, Iterable)):
         raise DataError(f"the target of a matrix is a sequence of labels, one per row, not {target!r}")
@@ -152,11 +157,12 @@ def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
     for low in range(0, table.shape[0], context.block_rows):
         high = low + context.block_rows
         y = None if labels is None else labels[low:high]
-        yield Batch(to_block(table[low:high], y, vocabulary=context.vocabulary, labels=context.labels))
+        block = to_block(table[low:high], y, vocabulary=context.vocabulary, labels=context.labels)
+        yield make_batch(context, block)
 
 
 def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Batch]:
-    """An iterable of dicts, or of (dict, label) pairs."""
+    """Read an iterable of dicts, or of (dict, label) pairs."""
     context.undeclared = True
     return batches_of(context, "the iterable", rows_of(context, "the iterable", _records(context, records)))
 

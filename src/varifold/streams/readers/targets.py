@@ -1,62 +1,59 @@
-"""What a stream's target is: classes, or numbers to predict."""
+"""Batches and their targets: decide once whether a stream has classes or numbers to predict."""
 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from varifold._engine.block import Block
-from varifold.errors import DataError, VarifoldWarning
+from varifold.errors import DataError
+from varifold.streams.clock import in_order
 from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
-__all__ = [
-    "FIRST_ROWS",
-    "TARGET_TYPES",
-    "are_measured",
-    "as_numbers",
-    "decide_target_type",
-    "is_quantity",
-    "look_measured",
-    "too_many_labels",
-    "warn_single_value",
-]
+__all__ = ["FIRST_ROWS", "are_measured", "is_quantity", "look_measured", "make_batch", "too_many_labels"]
 
-TARGET_TYPES = ("class", "number")
 MOST_VALUES = 50
-"""More different numbers than that are a quantity when some are not whole, or when they lie apart."""
+"""More different numbers than this are a quantity if some are not whole, or if they are far apart."""
 FIRST_ROWS = 500
-"""Rows whose labels are counted before a learner takes memory for each."""
+"""Rows whose labels are counted before a learner reserves memory for each."""
 FEW_VALUES = 10
-"""In a short stream more numbers than that are a quantity, when some are not whole and most occur once."""
-FEWEST_ROWS = 10
-"""A shorter stream may well have one label by chance."""
+"""In a short stream more numbers than this are a quantity if some are not whole and most occur once."""
 
 
-def decide_target_type(context: Context, block: Block) -> None:
-    """Settle, from the first block that has labels, whether the target is a class or a number."""
+def make_batch(context: Context, block: Block, ids: list[Any] | None = None, times: list[Any] | None = None) -> Batch:
+    """Make a batch of what a reader has read; every reader ends here.
+
+    The first block that has labels decides the type of the target, if the caller has not; labels that are numbers to
+    predict are converted.
+    """
     if context.target_type is None and (block.codes >= 0).any():
         context.target_type = "number" if is_quantity(block) else "class"
         if context.target_type == "class":
-            _refuse_few_texts(block)
+            _reject_few_texts(block)
+    if context.dates.order is not None and times is not None:
+        times = [in_order(time, context.dates.order) for time in times]
+    batch = Batch(block, ids, times)
+    before, context.rows = context.rows, context.rows + len(block)
+    if context.target_type == "number" and block.targets is None:
+        return _with_targets(context, batch, before)
+    return batch
 
 
-def _refuse_few_texts(block: Block) -> None:
-    """Refuse a target of measurements among which a few are texts: as classes they would be learned in vain."""
+def _reject_few_texts(block: Block) -> None:
+    """Raise an error if a target of measurements has a few texts: as classes, nothing could be learned from them."""
     codes = block.codes[block.codes >= 0]
-    found = [block.labels.values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()]
-    texts = [y for y in found if isinstance(y, str)]
-    numbers = [y for y in found if not isinstance(y, str)]
-    if texts and 10 * len(texts) <= len(found) and are_measured(numbers, len(codes)):
+    labels = [block.labels.values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()]
+    texts = [y for y in labels if isinstance(y, str)]
+    numbers = [y for y in labels if not isinstance(y, str)]
+    if texts and 10 * len(texts) <= len(labels) and are_measured(numbers, len(codes)):
         raise DataError(
-            f"the target holds {len(numbers):,} different numbers, such as {numbers[0]!r}, and {texts[0]!r}, which is "
-            f"none; if it means that there is no target, say absent=[{texts[0]!r}, ...] (--absent {texts[0]}), or take "
-            "every number as a class, target_type='class' (--target-type class)"
+            f"the target has {len(numbers):,} different numbers, such as {numbers[0]!r}, and {texts[0]!r}, which is "
+            f"not a number; if it means that there is no target, pass absent=[{texts[0]!r}, ...] (--absent {texts[0]}); "
+            "if every number is a class, pass target_type='class' (--target-type class)"
         )
 
 
@@ -71,69 +68,55 @@ def too_many_labels(labels: Iterable[Any]) -> str | None:
 
 
 def is_quantity(block: Block) -> bool:
-    """Whether the labels of a block are measurements rather than classes.
+    """Return whether the labels of a block are measurements rather than classes.
 
-    They are when they are numbers of which there are many: more than 50, some of them not whole or, on the average,
-    every other whole number left out; or more than 10 that are not all whole and mostly occur once.
+    Measurements are many different numbers: more than 50, if some are not whole or, on average, every other whole
+    number is missing; or more than 10 that are not all whole and mostly occur once.
     """
     values = block.labels.values
     codes = block.codes[block.codes >= 0]
     return are_measured([values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()], len(codes))
 
 
-def are_measured(found: Sequence[Any], rows: int) -> bool:
-    """The same for the different labels of so many rows."""
-    if not found or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in found):
+def are_measured(labels: Sequence[Any], rows: int) -> bool:
+    """Return whether these different labels, which occur in `rows` rows, are measurements."""
+    n = len(labels)
+    if not n or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels):
         return False
-    if all(float(y).is_integer() for y in found):
-        return len(found) > MOST_VALUES and max(found) - min(found) >= 2 * len(found)
-    return len(found) > MOST_VALUES or (len(found) > FEW_VALUES and 2 * len(found) > rows)
+    if all(float(y).is_integer() for y in labels):
+        return n > MOST_VALUES and max(labels) - min(labels) >= 2 * n
+    return n > MOST_VALUES or (n > FEW_VALUES and 2 * n > rows)
 
 
 def look_measured(labels: Sequence[Any]) -> bool:
-    """The same where a stream has just begun: among so few labels that nothing else decides, one that is not whole."""
+    """Return whether the first labels of a stream are measurements; a number that is not whole decides among few."""
     if len(labels) > FEW_VALUES:
         return are_measured(list(dict.fromkeys(labels)), len(labels))
     numbers = all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels)
     return numbers and any(not float(y).is_integer() for y in labels)
 
 
-def as_numbers(context: Context, batch: Batch, rows: int) -> Batch:
-    """The batch with its labels as numbers to predict; a row whose label is no finite number is reported.
+def _with_targets(context: Context, batch: Batch, rows: int) -> Batch:
+    """Replace the labels of a batch by numbers to predict; report rows whose label is no finite number.
 
-    `rows` came before it. The table of labels is emptied, since each number may be a new one.
+    `rows` is the number of rows before the batch. The table of labels is cleared, since each number may be a new one.
     """
     block = batch.block
-    found = np.array([_number(y) for y in block.labels.values] + [np.nan])
-    targets = found[block.codes]
+    numbers = np.array([_finite(y) for y in block.labels.values] + [np.nan])
+    targets = numbers[block.codes]
     bad = np.flatnonzero(np.isnan(targets) & (block.codes >= 0))
     for i in bad.tolist():
-        shown = block.labels.values[block.codes[i]]
-        context.failed("the target", rows + i + 1, context.target, f"{shown!r} is no finite number")
-    batch = replace(batch, block=block.with_targets(targets))
+        label = block.labels.values[block.codes[i]]
+        context.failed("the target", rows + i + 1, context.target, f"{label!r} is not a finite number")
+    batch = Batch(block.with_targets(targets), batch.ids, batch.times)
     context.labels.clear()
     return batch.take(np.setdiff1d(np.arange(len(block)), bad)) if len(bad) else batch
 
 
-def _number(label: object) -> float:
-    """A label as a finite number, NaN where it is none."""
+def _finite(label: object) -> float:
+    """Return a label as a finite number, NaN if it is none."""
     try:
         number = float(label) if isinstance(label, int | float) else float("nan")
     except OverflowError:
         return float("nan")
     return number if np.isfinite(number) else float("nan")
-
-
-def warn_single_value(context: Context, rows: int) -> None:
-    """After the last row: say so when every label was the same."""
-    if rows >= FEWEST_ROWS and len(context.labels) == 1:
-        warnings.warn(
-            f"{_name(context)} has one value only, {context.labels.values[0]!r}, in all {rows:,} rows; there is "
-            "nothing to tell apart",
-            VarifoldWarning,
-            stacklevel=2,
-        )
-
-
-def _name(context: Context) -> str:
-    return "the target" if context.target is None else f"the target column {context.target!r}"

@@ -1,4 +1,4 @@
-"""Rows that come one by one (JSON lines, svmlight, ARFF, dicts) gathered to batches."""
+"""Collect records that come one by one (JSON lines, svmlight, ARFF, dicts) into batches."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
 from varifold.streams.readers.missing import is_missing, with_known_labels
+from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
 __all__ = ["Record", "Row", "batches_of", "flatten", "rows_of"]
 
 Record = tuple[int, Mapping[Any, Any]]
-"""The line (or number) of a row, and its values by name."""
+"""The line (or number) of a record, and its values by name."""
 
-_MOST_ROWS = 8192
-_MOST_CELLS = 200_000
 _DEEPEST = 50
 
 
 @dataclass
 class Row:
-    """One row before its values are read."""
+    """One row before its values are converted."""
 
     line: int
     x: dict[Any, Any]
@@ -39,7 +38,7 @@ class Row:
 
 
 def rows_of(context: Context, file: str, records: Iterable[Record]) -> Iterator[Row]:
-    """The records as rows; one that is nested too deep is reported."""
+    """Split each record into features and target; report one that is nested too deeply."""
     for line, record in records:
         try:
             row = _split(context, line, record)
@@ -50,7 +49,7 @@ def rows_of(context: Context, file: str, records: Iterable[Record]) -> Iterator[
 
 
 def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
-    """A record's target, id, time and weight apart from its features; nested records become ``outer.inner``."""
+    """Separate a record's target, id, time and weight from its features; nested records become ``outer.inner``."""
     x: dict[Any, Any] = {}
     flatten(x, record)
     row = Row(line, x)
@@ -67,7 +66,7 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
 
 
 def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> None:
-    """Put the values of a record into `out`; a nested record's become ``outer.inner``."""
+    """Copy the values of a record to `out`; those of a nested record become ``outer.inner``."""
     if depth > _DEEPEST:
         raise DataError(f"records are nested more than {_DEEPEST} deep")
     for name, value in record.items():
@@ -79,26 +78,26 @@ def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", de
 
 
 def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
-    """The rows gathered to batches, in order; the rows before one that cannot be read come before the error."""
-    held: list[Row] = []
+    """Collect rows into batches; the rows before one that cannot be read come before the error."""
+    waiting: list[Row] = []
     cells = 0
     try:
         for row in rows:
-            held.append(row)
+            waiting.append(row)
             cells += len(row.x)
-            if len(held) >= min(context.block_rows, _MOST_ROWS) or cells >= _MOST_CELLS:
-                full, held, cells = held, [], 0
+            if len(waiting) >= context.block_rows or cells >= context.block_cells:
+                full, waiting, cells = waiting, [], 0
                 yield from _batch(context, file, full)
     except DataError:
-        if held:
-            yield from _batch(context, file, held)
+        if waiting:
+            yield from _batch(context, file, waiting)
         raise
-    if held:
-        yield from _batch(context, file, held)
+    if waiting:
+        yield from _batch(context, file, waiting)
 
 
 def _batch(context: Context, file: str, rows: list[Row]) -> Iterator[Batch]:
-    """The rows that can be read, then the error about one that cannot, if that is raised."""
+    """Yield the rows that can be read, then raise the error about one that cannot."""
     _learn_types(context, rows)
     good, failure = _until_failure(rows, lambda row: _prepared(context, file, row))
     try:
@@ -110,13 +109,13 @@ def _batch(context: Context, file: str, rows: list[Row]) -> Iterator[Batch]:
     if good or failure is None:
         ids = [row.id for row in good] if context.id is not None else None
         times = [row.time for row in good] if context.time is not None else None
-        yield Batch(block, ids, times)
+        yield make_batch(context, block, ids, times)
     if failure is not None:
         raise failure
 
 
 def _until_failure(rows: list[Row], accept: Callable[[Row], bool]) -> tuple[list[Row], DataError | None]:
-    """The rows that are accepted before the first whose refusal is raised, and what it raised."""
+    """Return the rows that are accepted before the first error, and that error."""
     accepted: list[Row] = []
     for row in rows:
         try:
@@ -128,7 +127,7 @@ def _until_failure(rows: list[Row], accept: Callable[[Row], bool]) -> tuple[list
 
 
 def _prepared(context: Context, file: str, row: Row) -> bool:
-    """Make the row ready for a block; whether it can be, if not, the row is reported."""
+    """Convert the values of a row; report the row and return False if that fails."""
     try:
         _prepare(context, row)
     except VarifoldError as error:
@@ -146,7 +145,7 @@ def _block(context: Context, rows: list[Row]) -> Block:
 
 
 def _readable(context: Context, file: str, row: Row) -> bool:
-    """Whether a block can be made of this row alone; if not, the row is reported."""
+    """Return whether a block can be made of this row alone; report the row if not."""
     try:
         labels = [row.y] if context.target is not None and not is_missing(row.y) else None
         Block.from_dicts([row.x], labels, None, context.vocabulary, Labels())
@@ -157,15 +156,15 @@ def _readable(context: Context, file: str, row: Row) -> bool:
 
 
 def _learn_types(context: Context, rows: list[Row]) -> None:
-    """Infer the types of new columns from what these rows hold."""
+    """Infer the types of new columns from these rows."""
     strings: dict[Any, list[str]] = {}
     others: Counter[Any] = Counter()
     for row in rows:
         for name, value in row.x.items():
             if name not in context.columns and name not in context.dates and not is_missing(value):
-                found = strings.setdefault(name, [])
-                if isinstance(value, str) and value not in context.absent and len(found) < SAMPLE:
-                    found.append(value)
+                sample = strings.setdefault(name, [])
+                if isinstance(value, str) and value not in context.absent and len(sample) < SAMPLE:
+                    sample.append(value)
                 others[name] += not isinstance(value, str)
     for name, cells in strings.items():
         column = context.column(name, cells, typed=True)
@@ -175,7 +174,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
 
 
 def _prepare(context: Context, row: Row) -> None:
-    """Read label and weight, and convert string values by the types of their columns."""
+    """Convert label and weight, and string values by the types of their columns."""
     if context.key is not None and (is_missing(given := row.x.get(context.key)) or given in context.absent):
         raise DataError(context.no_key(row.x))
     if context.target is not None:
@@ -197,7 +196,7 @@ def _prepare(context: Context, row: Row) -> None:
             elif column.type == "text":
                 changed[name] = column
             elif column.type == "numeric":
-                number = parse_number(value.strip().encode("utf-8", "surrogatepass"))
+                number = parse_number(value.strip())
                 column.revised |= number is None
                 changed[name] = value if number is None else number
         elif column.type == "category" and column.given and not is_missing(value):
@@ -211,7 +210,7 @@ def _prepare(context: Context, row: Row) -> None:
 
 
 def _add_dates(context: Context, row: Row) -> None:
-    """Parts of dates in the place of the dates."""
+    """Replace dates by their features."""
     for column in context.dates.parts:
         value = row.x.pop(column, None)
         if not is_missing(value) and value not in context.absent:
@@ -224,7 +223,7 @@ def _add_dates(context: Context, row: Row) -> None:
 
 
 def _spelled(value: Any) -> str:
-    """A number as the name of a category: 3.0 is '3'."""
+    """Spell a number as the name of a category: 3.0 is '3'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -252,5 +251,5 @@ def _weight(context: Context, weight: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise DataError(f"the weight {weight!r} in column {context.weight!r} is no number >= 0")
+        raise DataError(f"the weight {weight!r} in column {context.weight!r} is not a number >= 0")
     return number
