@@ -21,24 +21,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.reading.__main__ import duckdb_read, generate, lengthen, ours_read, ours_run, polars_read
-from varifold import OLVF, Block, streams
+from varifold import OLVF, streams
 from varifold.evaluate import prequential
-from varifold.streams.stream import Stream
+from varifold.streams.stream import Batch, Stream
 
 
 @dataclass(frozen=True)
 class Held(Stream):
-    """Blocks in memory."""
+    """Batches in memory."""
 
-    held: list[Block]
+    held: list[Batch]
 
-    def blocks(self) -> Iterator[Block]:
+    def batches(self) -> Iterator[Batch]:
         yield from self.held
 
 
 def from_memory(path: str) -> Callable[[], object]:
     """Everything that the command does after reading."""
-    held = Held(list(streams.read(path, target="y").blocks()))
+    held = Held(list(streams.read(path, target="y").batches()))
     return lambda: prequential(OLVF(), held)
 
 

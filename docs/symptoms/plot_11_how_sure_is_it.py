@@ -38,11 +38,11 @@ for name, part in (("before", slice(100, 1200)), ("during", slice(1200, 2000)), 
 # The width is a multiple of the error expected with the features that are present, learned from past errors. At the
 # start of the first outage the band follows the errors; later it starts wider.
 
-at, error = np.arange(20, len(y)), y[20:] - result.predictions.answers[20:]
+at, error = np.arange(20, len(y)), y[20:] - result.predictions.predicted[20:]
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 ax.axvspan(1200, 2000, color="0.93")
 for bound in (low, high):
-    ax.plot(at, (bound - result.predictions.answers)[20:], color="#56B4E9", linewidth=0.8)
+    ax.plot(at, (bound - result.predictions.predicted)[20:], color="#56B4E9", linewidth=0.8)
 ax.plot(at, error, ".", color="#0072B2", markersize=1.5)
 ax.set(xlabel="instance", ylabel="error and 90 % interval", ylim=(-15, 15))
 plt.show()

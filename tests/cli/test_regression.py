@@ -177,7 +177,7 @@ def test_a_text_among_the_numbers_of_a_target_is_named(tmp_path: Path, capsys: p
     file = tmp_path / "prices.csv"
     file.write_text("\n".join(["a,price", *rows]))
     assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 1
-    assert "299 different numbers, such as 101.5, and 'oops', which is none" in capsys.readouterr().err
+    assert "299 different numbers, such as 101.5, and 'oops', which is not one" in capsys.readouterr().err
     assert main(["run", str(file), "--target", "price", "--model", "arow", "--absent", "oops"]) == 0
     assert "arowregressor predicts it" in capsys.readouterr().err
     assert main(["run", str(file), "--target", "price", "--model", "arow", "--target-type", "class"]) == 0

@@ -46,7 +46,7 @@ def test_kappa_and_scores_by_label_are_those_of_scikit_learn() -> None:
     kept = result.predictions
     assert kept is not None
     names = [*result.labels, "none"]
-    truth, answers = ([names[c] for c in codes.tolist()] for codes in (kept.truth, kept.answers))
+    truth, answers = ([names[c] for c in codes.tolist()] for codes in (kept.truth, kept.predicted))
     assert result.kappa == pytest.approx(cohen_kappa_score(truth, answers))
     assert result.metrics()["kappa"] == result.kappa
     precision, recall, f1, count = precision_recall_fscore_support(truth, answers, labels=result.labels)
@@ -56,7 +56,7 @@ def test_kappa_and_scores_by_label_are_those_of_scikit_learn() -> None:
         assert found[label].recall == pytest.approx(recall[i])
         assert found[label].f1 == pytest.approx(f1[i])
         assert found[label].count == count[i]
-    assert sum(s.answered for s in found.values()) == 300 - answers.count("none")
+    assert sum(s.predicted for s in found.values()) == 300 - answers.count("none")
 
 
 def test_kappa_has_no_value_without_two_labels() -> None:
@@ -77,7 +77,7 @@ def test_periods_add_up_to_the_whole_and_agree_with_the_answers(block_rows: int,
     assert [p.name for p in result.periods] == ["2026-01", "2026-02", "2026-03", "(no time)"]
     assert sum(p.confusion for p in result.periods).tolist() == result.confusion.tolist()
     january = [str(t).startswith("2026-01") for t in kept.times or []]
-    wrong = (kept.truth != kept.answers)[january]
+    wrong = (kept.truth != kept.predicted)[january]
     first = result.periods[0]
     assert (first.instances, first.scored) == (100, 100)
     assert first.cer == pytest.approx(wrong.mean())

@@ -104,7 +104,7 @@ def test_delay_is_refused_when_negative_or_unknown():
             prequential(varifold.OLVF(), pairs, delay=bad)
     with pytest.raises(DataError, match="a delay of 'soon'"):
         prequential(varifold.OLVF(), pairs, delay=lambda x, y: "soon")
-    with pytest.raises(DataError, match="'wait' holds 'soon'"):
+    with pytest.raises(DataError, match="'wait' has 'soon'"):
         prequential(varifold.OLVF(), [({**x, "wait": "soon"}, y) for x, y in pairs], delay="wait")
     with pytest.raises(DataError, match="delay is -2"):
         prequential(varifold.OLVF(), pairs, delay=lambda x, y: -2)

@@ -103,7 +103,7 @@ def test_missing_targets_are_neither_scored_nor_learned() -> None:
 
 def test_the_wrong_task_is_refused() -> None:
     block = varifold.to_block([x for x, _ in PAIRS], [y for _, y in PAIRS], numeric=True)
-    with pytest.raises(DataError, match="take a regressor"):
+    with pytest.raises(DataError, match="use a regressor"):
         prequential(varifold.AROW(), block)
     with pytest.raises(TargetError, match="is 'up' of type str"):
         prequential(varifold.AROWRegressor(), [({"a": 1.0}, "up")])

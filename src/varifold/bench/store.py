@@ -178,7 +178,7 @@ def _cell(row: tuple[Any, ...]) -> Cell:
 
 def _outcome(row: tuple[Any, ...]) -> Outcome:
     # SQLite stores NaN as NULL
-    values = {
+    values: dict[str, Any] = {
         f.name: math.nan if value is None and f.type == "float" else value
         for f, value in zip(fields(Outcome), row, strict=True)
     }

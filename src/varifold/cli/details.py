@@ -171,7 +171,7 @@ def _label_page(result: Result) -> str:
             shorten(str(label), 30),
             *(number(v) for v in (s.precision, s.recall, s.f1)),
             f"{s.count:,}",
-            f"{s.answered:,}",
+            f"{s.predicted:,}",
         ]
         for label, s in result.per_label().items()
     ]

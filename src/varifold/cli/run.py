@@ -22,6 +22,9 @@ from varifold.ensemble import per_key
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
 from varifold.streams import vary
+from varifold.streams.stream import BLOCK_ROWS
+
+_FEWEST_ROWS = 1024
 
 
 def add_parser(subparsers: Any) -> None:
@@ -83,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         spec = ModelSpec(args.model, args.model)
     _check(args, spec if loaded is None else type(loaded))
-    given = source.open_input(args, args.key or keyed.field_of(loaded))
+    # checkpoints are written between batches; the first batch must be large enough to show what the target is
+    block_rows = min(BLOCK_ROWS, max(_FEWEST_ROWS, args.checkpoint_every or BLOCK_ROWS))
+    given = source.open_input(args, args.key or keyed.field_of(loaded), block_rows)
     spec = for_target(args, given, spec, named, loaded)
     if loaded is None:
         args.model = spec.text

@@ -13,6 +13,7 @@ from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError
 from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
+from varifold.streams.stream import BLOCK_ROWS
 
 _KINDS = ("numeric", "category", "text")
 _FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
@@ -179,13 +180,15 @@ def check(args: argparse.Namespace) -> None:
         raise ParameterError(f"--{option} is for files; a data set knows its own")
 
 
-def open_input(args: argparse.Namespace, key: str | None = None) -> Input:
-    """The input that the options of `add_options` name; every row of files must have the key."""
+def open_input(args: argparse.Namespace, key: str | None = None, block_rows: int = BLOCK_ROWS) -> Input:
+    """Open the input that the options of `add_options` name; every row of files must have the key."""
     if args.data:
         from varifold.datasets import load
 
         return Input(args.data, whole=load(args.data))
     from varifold.streams import read
 
-    stream = read(args.files, target=args.target, unlabelled="keep", key=key, **reading_options(args))
+    stream = read(
+        args.files, target=args.target, unlabelled="keep", key=key, block_rows=block_rows, **reading_options(args)
+    )
     return Input(" ".join(args.files), stream=stream)

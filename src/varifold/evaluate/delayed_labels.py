@@ -1,4 +1,4 @@
-"""Labels that arrive later than their instances: which instance is predicted and learned when."""
+"""Schedule labels that arrive later than their instances: which instance is predicted and learned when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Delay = float | str | Callable[[Mapping[Any, Any], Any], float | None] | None
 
 @dataclass(frozen=True)
 class Schedule:
-    """What a learner does with a batch: when its instances are predicted and learned.
+    """When a learner predicts and learns the instances of a batch.
 
     The last `new` instances are predicted. `events` has one number per action, in order: i + 1 predicts instance i,
     -(i + 1) learns it; None means that each is predicted and then learned at once.
@@ -32,11 +32,13 @@ class Schedule:
     learned: Any
     """Label codes, or numbers to predict, in the order in which they are learned."""
     before: Ints
-    """For each new instance, how many of `learned` come before its prediction."""
+    """For each new instance, the number of `learned` before its prediction."""
+    known: Bools
+    """For each new instance, whether its label was learned before its prediction."""
 
 
 class DelayedLabels:
-    """Schedules labels that come a known time after their instance.
+    """Schedules labels that arrive a known time after their instance.
 
     Instance t (from 0) is predicted at time t and learned at time t + delay, after the prediction at that time: delay 0
     learns each instance right after its prediction. An instance without a label, or whose delay is None or not a
@@ -47,8 +49,8 @@ class DelayedLabels:
         number = not (delay is None or isinstance(delay, str) or callable(delay))
         if number and not (isinstance(delay, Real) and delay >= 0):
             raise ParameterError(
-                f"the delay is {delay!r}; give a number >= 0 of instances after which a label arrives, "
-                "the name of the feature that holds it, or a function of x and y"
+                f"the delay is {delay!r}; pass a number >= 0 of instances after which a label arrives, "
+                "the name of the feature that has it, or a function of x and y"
             )
         self.delay = delay
         self.field_seen = False
@@ -60,15 +62,15 @@ class DelayedLabels:
         self.first_learned = np.zeros(0)
 
     def schedule(self, batch: Batch) -> Schedule:
-        """What to do with the next instances of the stream, and with those whose label arrives meanwhile."""
+        """Schedule the next instances of the stream, and those whose label arrives in the meantime."""
         batch, delays = self._read_delays(batch)
         n = len(batch.block)
         now = np.arange(self.clock, self.clock + n, dtype=np.float64)
         due = np.where(batch.block.labelled, now + delays, np.inf)
-        self._record_first(batch.block, due)
+        known = self._known(batch.block, now, due)
         self.clock += n
         if self.waiting is None and np.array_equal(due, now):
-            return Schedule(batch, n, None, _learned(batch.block), np.arange(n))
+            return Schedule(batch, n, None, _learned(batch.block), np.arange(n), known)
         old = len(self.numbers)
         if self.waiting is not None:
             batch = batch.after(self.waiting)
@@ -81,20 +83,23 @@ class DelayedLabels:
         events = np.empty(n + len(ready), dtype=np.int64)
         events[np.arange(n) + before] = np.arange(old, old + n) + 1
         events[learn_at] = -(ready + 1)
-        return Schedule(batch, n, events, _learned(batch.block)[ready], before)
+        return Schedule(batch, n, events, _learned(batch.block)[ready], before, known)
 
     def remaining(self) -> Schedule | None:
         """Learn the labels that arrive after the last prediction, in their order; None when there are none."""
         if isinstance(self.delay, str) and self.clock and not self.field_seen:
-            raise UnknownNameError(f"no instance has the field {self.delay!r} that was to hold the delay of its label")
+            raise UnknownNameError(
+                f"no instance has the field {self.delay!r}, which should contain the delay of its label"
+            )
         if self.waiting is None:
             return None
         order = np.argsort(self._due_before(np.inf), kind="stable")
         batch, self.waiting = self.waiting, None
-        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], np.zeros(0, dtype=np.int64))
+        none: Ints = np.zeros(0, dtype=np.int64)
+        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], none, none.astype(bool))
 
     def _due_before(self, now: float) -> Floats:
-        """When the labels of the waiting instances come; infinite for those that come later and stay in the queue."""
+        """Return when the labels of the waiting instances arrive; infinite for those that stay in the queue."""
         due = np.full(len(self.numbers), np.inf)
         taken = self.queue.take_due(now)
         if taken:
@@ -103,7 +108,7 @@ class DelayedLabels:
         return due
 
     def _keep(self, batch: Batch, old: int, due: Floats) -> None:
-        """What waits beyond this batch: old instances that are not due, and new ones whose label comes later."""
+        """Keep what waits beyond this batch: old instances that are not due, and new ones whose label arrives later."""
         new = old + np.flatnonzero((due[old:] >= self.clock) & np.isfinite(due[old:]))
         start = self.clock - (len(due) - old) - old
         added = [
@@ -115,16 +120,16 @@ class DelayedLabels:
         kept = np.concatenate([left, new])
         self.waiting = batch.take(kept) if len(kept) else None
 
-    def learned_before(self, codes: Ints, at: Ints) -> Bools:
-        """Whether each of these labels had been learned before the prediction at that time."""
-        return np.asarray(self.first_learned[codes] < at)
-
-    def _record_first(self, block: Block, due: Floats) -> None:
-        self.first_learned = np.concatenate(
-            [self.first_learned, np.full(len(block.labels) - len(self.first_learned), np.inf)]
-        )
-        labelled = block.codes >= 0
-        np.minimum.at(self.first_learned, block.codes[labelled], due[labelled])
+    def _known(self, block: Block, now: Floats, due: Floats) -> Bools:
+        """Return whether the label of each instance is learned before the instance is predicted."""
+        new = len(block.labels) - len(self.first_learned)
+        self.first_learned = np.concatenate([self.first_learned, np.full(new, np.inf)])
+        labelled = np.flatnonzero(block.codes >= 0)
+        codes = block.codes[labelled]
+        np.minimum.at(self.first_learned, codes, due[labelled])
+        known = np.zeros(len(block), dtype=bool)
+        known[labelled] = self.first_learned[codes] < now[labelled]
+        return known
 
     def _read_delays(self, batch: Batch) -> tuple[Batch, Floats | float]:
         if self.delay is None:
@@ -135,36 +140,38 @@ class DelayedLabels:
         if not callable(self.delay):
             return batch, float(self.delay)
         rows = batch.block.rows() if batch.rows is None else batch.rows
-        given = [self.delay(x, y) for x, y in zip(rows, batch.block.y, strict=True)]
-        for d in given:
+        delays = [self.delay(x, y) for x, y in zip(rows, batch.block.y, strict=True)]
+        for d in delays:
             if not (d is None or isinstance(d, Real)):
-                raise DataError(f"the function of x and y gave a delay of {d!r}; it gives a number, or None for never")
-        return batch, _checked(np.array([np.inf if d is None else float(d) for d in given], dtype=np.float64))
+                raise DataError(
+                    f"the function of x and y returned a delay of {d!r}; it must return a number, or None for never"
+                )
+        return batch, _checked(np.array([np.inf if d is None else float(d) for d in delays], dtype=np.float64))
 
 
 def _learned(block: Block) -> Any:
-    """What is learned of each instance: the label's code, or the number to predict."""
+    """Return what is learned of each instance: the label's code, or the number to predict."""
     return block.codes if block.targets is None else block.targets
 
 
 def _field(batch: Batch, name: str) -> tuple[Batch, Floats]:
-    """The delays that a feature of the instances holds; the learner does not see that feature."""
+    """Return the delays in a feature of the instances, and the batch without that feature."""
     block = batch.block
-    _refuse_text(block, name)
-    held = block.indices == block.vocabulary.id_of(name)
+    _reject_text(block, name)
+    is_delay = block.indices == block.vocabulary.id_of(name)
     delays = np.full(len(block), np.inf)
-    delays[np.searchsorted(block.indptr, np.flatnonzero(held), side="right") - 1] = block.values[held]
+    delays[np.searchsorted(block.indptr, np.flatnonzero(is_delay), side="right") - 1] = block.values[is_delay]
     rows: list[Mapping[Any, Any]] | None = None
     if batch.rows is not None:
         rows = [{k: v for k, v in x.items() if k != name} for x in batch.rows]
-    return replace(batch, block=block.keep(~held), rows=rows), _checked(delays)
+    return replace(batch, block=block.keep(~is_delay), rows=rows), _checked(delays)
 
 
-def _refuse_text(block: Block, name: str) -> None:
+def _reject_text(block: Block, name: str) -> None:
     known = block.vocabulary
     for i in np.unique(block.indices).tolist():
         if known.is_indicator(i) and known.level_of(i)[0] == name:
-            raise DataError(f"the field {name!r} holds {known.level_of(i)[1]!r} where the delay of a label should be")
+            raise DataError(f"the field {name!r} has {known.level_of(i)[1]!r} instead of the delay of a label")
 
 
 def _checked(delays: Floats) -> Floats:

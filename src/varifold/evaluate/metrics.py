@@ -1,4 +1,4 @@
-"""Every metric from a few sums, so that nothing is kept per instance."""
+"""Metrics of classifiers from a few sums, so that nothing is kept per instance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METRICS = (
     "majority_cer",
     "us_per_instance",
 )
-"""Names of the metrics that repeats are summarised over."""
+"""Names of the metrics of classifiers that are averaged over repeats."""
 
 BINS = 15
 SMALLEST = 1e-15
@@ -34,10 +34,10 @@ _CELLS = 4_000_000
 _FEWEST = 4096
 
 
-class Tally:
-    """Confusion matrix, proper scores and calibration bins of the instances scored so far.
+class LabelCounts:
+    """Confusion matrix, errors of the majority class and log losses of some instances.
 
-    Rows of the confusion matrix are true labels; its column 0 counts answers that were none of the stream's labels
+    Rows of the confusion matrix are true labels; its column 0 counts predictions that were none of the stream's labels
     (such as None before the first label), column c + 1 the label of code c.
     """
 
@@ -45,28 +45,56 @@ class Tally:
         self.confusion: Ints = np.zeros((0, 1), dtype=np.int64)
         self.majority_errors = 0
         self.log_loss = 0.0
-        self.brier = 0.0
         self.rated = 0
-        self.bins = np.zeros((3, BINS))
-        self.rankings: list[RankedScores] = []
 
     def add(self, truth: Ints, predicted: Ints, majority: Ints, labels: int) -> None:
-        """Count answers, and those of the running majority class; codes, -1 where there was no answer."""
+        """Count predictions, and those of the running majority class; codes, -1 for no prediction."""
         self.confusion = grown(self.confusion, labels)
         cells = truth.astype(np.int64) * (labels + 1) + predicted + 1
         self.confusion += np.bincount(cells, minlength=labels * (labels + 1)).reshape(labels, labels + 1)
         self.majority_errors += int((truth != majority).sum())
 
+    def add_losses(self, losses: Floats) -> None:
+        """Add log losses."""
+        self.log_loss += float(losses.sum())
+        self.rated += len(losses)
+
+    def scores(self, positive: int | None) -> dict[str, float]:
+        """Return the metrics; f1 is that of the positive label's code, or the mean over labels if that is None."""
+        scored = int(self.confusion.sum())
+        hits = int(np.diagonal(self.confusion, offset=1).sum())
+        return {
+            "cer": _ratio(scored - hits, scored),
+            "accuracy": _ratio(hits, scored),
+            "f1": f1(self.confusion, positive),
+            "balanced_accuracy": balanced_accuracy(self.confusion),
+            "majority_cer": _ratio(self.majority_errors, scored),
+            "log_loss": _ratio(self.log_loss, self.rated),
+        }
+
+
+class Tally:
+    """Counts, proper scores, calibration bins and rankings of the instances scored so far."""
+
+    def __init__(self) -> None:
+        self.counts = LabelCounts()
+        self.brier = 0.0
+        self.bins = np.zeros((3, BINS))
+        self.rankings: list[RankedScores] = []
+
+    def add(self, truth: Ints, predicted: Ints, majority: Ints, labels: int) -> None:
+        """Count predictions: see `LabelCounts.add`."""
+        self.counts.add(truth, predicted, majority, labels)
+
     def rate(self, truth: Ints, predicted: Ints, probabilities: Floats) -> Floats:
-        """Add the probabilities of answered instances whose true label was learned before; gives their log losses."""
+        """Add the probabilities of instances whose true label was learned before; return their log losses."""
         if not len(truth):
             return np.zeros(0)
         rows = np.arange(len(truth))
-        given = probabilities[rows, truth]
-        losses = -np.log(np.clip(given, SMALLEST, 1.0))
-        self.log_loss += float(losses.sum())
-        self.brier += float((np.square(probabilities).sum(axis=1) - 2.0 * given + 1.0).sum())
-        self.rated += len(truth)
+        of_truth = probabilities[rows, truth]
+        losses = -np.log(np.clip(of_truth, SMALLEST, 1.0))
+        self.counts.add_losses(losses)
+        self.brier += float((np.square(probabilities).sum(axis=1) - 2.0 * of_truth + 1.0).sum())
         confidence = probabilities[rows, predicted]
         where = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
         self.bins[0] += np.bincount(where, minlength=BINS)
@@ -76,34 +104,23 @@ class Tally:
         return losses
 
     def _rank(self, truth: Ints, probabilities: Floats) -> None:
-        """Keep each label's probabilities apart by whether it was the true one; a label not yet known had 0."""
+        """Keep each label's probabilities, by whether it was the true one; a label not yet known had 0."""
         for _ in range(len(self.rankings), probabilities.shape[1]):
             ranking = RankedScores()
-            ranking.add(np.zeros(1), np.zeros(1), np.full(1, float(self.rated - len(truth))))
+            ranking.add(np.zeros(1), np.zeros(1), np.full(1, float(self.counts.rated - len(truth))))
             self.rankings.append(ranking)
-        room = max(_FEWEST, _CELLS // (4 * len(self.rankings)))
+        capacity = max(_FEWEST, _CELLS // (4 * len(self.rankings)))
         for label, ranking in enumerate(self.rankings):
             is_label = (truth == label).astype(np.float64)
             ranking.add(probabilities[:, label], is_label, 1.0 - is_label)
-            ranking.shrink(room)
+            ranking.shrink(capacity)
 
     def scores(self, positive: int | None) -> dict[str, float]:
-        """All metrics; f1 is that of the positive label's code, or the mean over labels when it is None."""
-        scored = int(self.confusion.sum())
-        hits = np.diagonal(self.confusion, offset=1)
-        accuracy = float(hits.sum()) / scored if scored else float("nan")
-        return {
-            "cer": (scored - int(hits.sum())) / scored if scored else float("nan"),
-            "accuracy": accuracy,
-            "f1": f1(self.confusion, positive),
-            "balanced_accuracy": balanced_accuracy(self.confusion),
-            "majority_cer": self.majority_errors / scored if scored else float("nan"),
-            **self._ranking_scores(positive),
-            **self._proper_scores(),
-        }
+        """Return all metrics; f1, AUROC and AUPRC are those of the positive label, or the means over labels."""
+        return {**self.counts.scores(positive), **self._ranking_scores(positive), **self._proper_scores()}
 
     def _ranking_scores(self, positive: int | None) -> dict[str, float]:
-        """AUROC and AUPRC of the positive label, or their means over labels, each against the rest."""
+        """Return AUROC and AUPRC of the positive label, or their means over labels, each against the rest."""
         codes = range(len(self.rankings)) if positive is None else [positive] if positive < len(self.rankings) else []
         areas = np.array([self.rankings[code].areas() for code in codes]).reshape(-1, 2)
         areas = areas[~np.isnan(areas).any(axis=1)]
@@ -111,54 +128,52 @@ class Tally:
         return {"auroc": auroc, "auprc": auprc}
 
     def _proper_scores(self) -> dict[str, float]:
-        if not self.rated:
-            return dict.fromkeys(("log_loss", "brier", "calibration_error"), float("nan"))
-        half = 0.5 if len(self.confusion) <= 2 else 1.0
+        rated = self.counts.rated
+        half = 0.5 if len(self.counts.confusion) <= 2 else 1.0
         return {
-            "log_loss": self.log_loss / self.rated,
-            "brier": half * self.brier / self.rated,
-            "calibration_error": float(np.abs(self.bins[1] - self.bins[2]).sum()) / self.rated,
+            "brier": _ratio(half * self.brier, rated),
+            "calibration_error": _ratio(float(np.abs(self.bins[1] - self.bins[2]).sum()), rated),
         }
 
 
 class RankedScores:
-    """Scores of one label with how many instances of it, and of the others, had each.
+    """Scores of one label, with the number of instances of it and of others at each score.
 
-    Every distinct score is kept until there are too many; then neighbouring scores are joined and count as ties, so
-    that memory stays bounded (measured with room for 4,096 of 400,000: AUROC off by 2e-7, average precision by 5e-4).
+    Every distinct score is kept until there are too many; then neighbouring scores are merged and count as ties, so
+    that memory stays bounded (measured with 4,096 of 400,000 kept: AUROC off by 2e-7, average precision by 5e-4).
     """
 
     def __init__(self) -> None:
         self.parts: list[Floats] = []
         self.size = 0
         self.ascending = 0
-        """How many of the scores kept come first and rise."""
+        """Number of scores at the beginning that are sorted."""
 
     def add(self, scores: Floats, positives: Floats, negatives: Floats) -> None:
-        """More scores, with the instances behind each."""
+        """Add scores, with the number of instances at each."""
         self.parts.append(np.stack([scores, positives, negatives]))
         self.size += len(scores)
 
-    def shrink(self, room: int) -> None:
-        """Bring the scores kept down to half of the room where they exceed it."""
-        if self.size <= room:
+    def shrink(self, capacity: int) -> None:
+        """Merge scores down to half of the capacity if they exceed it."""
+        if self.size <= capacity:
             return
         table = self.table()
         groups = np.arange(table.shape[1])
-        if table.shape[1] > room // 2:
+        if table.shape[1] > capacity // 2:
             mass = table[1:].sum(axis=0).cumsum()
-            groups = ((mass - mass[0]) * (room // 2) / (mass[-1] + 1.0)).astype(np.int64)
+            groups = ((mass - mass[0]) * (capacity // 2) / (mass[-1] + 1.0)).astype(np.int64)
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         self.parts = [np.vstack([table[0, starts], np.add.reduceat(table[1:], starts, axis=1)])]
         self.size = self.ascending = len(starts)
 
     def table(self) -> Floats:
-        """Distinct scores from the lowest to the highest, and the instances of the label and of others at each."""
+        """Return the distinct scores, ascending, with the instances of the label and of others at each."""
         joined = np.concatenate(self.parts, axis=1)
         return tabulate(joined[0], joined[1:], self.ascending)
 
     def areas(self) -> tuple[float, float]:
-        """Area under the ROC curve, and average precision; NaN without an instance of the label or of another.
+        """Return the area under the ROC curve and the average precision; NaN if there is only one kind of instance.
 
         The first is the share of pairs (one of the label, one of another) in which the first has the higher score,
         ties counting half; the second the mean precision over the thresholds, weighted by the recall gained at each.
@@ -174,7 +189,7 @@ class RankedScores:
 
 
 def grown(confusion: Ints, labels: int) -> Ints:
-    """The matrix with room for more labels."""
+    """Add rows and columns for more labels."""
     if len(confusion) == labels:
         return confusion
     larger = np.zeros((labels, labels + 1), dtype=np.int64)
@@ -183,20 +198,20 @@ def grown(confusion: Ints, labels: int) -> Ints:
 
 
 def f1(confusion: Ints, positive: int | None) -> float:
-    """F1 of one label, or the mean over the labels that occur; 0 where a label was never answered correctly."""
+    """Return F1 of one label, or the mean over the labels that occur; 0 if a label was never predicted correctly."""
     if not confusion.sum():
         return float("nan")
     hits = np.diagonal(confusion, offset=1)
     actual = confusion.sum(axis=1)
-    answered = confusion[:, 1:].sum(axis=0)
-    each = 2.0 * hits / np.maximum(actual + answered, 1)
+    predicted = confusion[:, 1:].sum(axis=0)
+    each = 2.0 * hits / np.maximum(actual + predicted, 1)
     if positive is not None:
         return float(each[positive])
-    return float(each[(actual + answered) > 0].mean())
+    return float(each[(actual + predicted) > 0].mean())
 
 
 def balanced_accuracy(confusion: Ints) -> float:
-    """Mean recall over the labels that occur."""
+    """Return the mean recall over the labels that occur."""
     actual = confusion.sum(axis=1)
     occurs = actual > 0
     if not occurs.any():
@@ -205,29 +220,33 @@ def balanced_accuracy(confusion: Ints) -> float:
 
 
 def cohens_kappa(confusion: Ints) -> float:
-    """Cohen's kappa: how far answers agree with the labels beyond chance, 1 for all and 0 for no more than chance.
+    """Return Cohen's kappa: agreement of predictions and labels beyond chance, 1 for full and 0 for chance agreement.
 
-    Chance is what answers with the same frequencies would get that do not look at the instance. NaN without instances,
-    or where label and answer are the same all the time.
+    Chance agreement is that of predictions with the same frequencies that ignore the instance. NaN without instances,
+    or if label and prediction are always the same.
     """
     scored = int(confusion.sum())
     if not scored:
         return float("nan")
     actual = confusion.sum(axis=1) / scored
-    answered = confusion[:, 1:].sum(axis=0) / scored
-    chance = float(actual @ answered)
+    predicted = confusion[:, 1:].sum(axis=0) / scored
+    chance = float(actual @ predicted)
     agreed = float(np.diagonal(confusion, offset=1).sum()) / scored
     return (agreed - chance) / (1.0 - chance) if chance < 1.0 else float("nan")
 
 
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
 class Majority:
-    """The label learned most often so far: what a learner that ignores every feature would answer."""
+    """The label learned most often so far: the prediction of a learner that ignores every feature."""
 
     def __init__(self) -> None:
         self.counts: Ints = np.zeros(0, dtype=np.int64)
 
-    def answers(self, learned: Ints, before: Ints, labels: int) -> Ints:
-        """Answers given when `before` of the labels `learned` (codes, in order) had arrived; -1 before any."""
+    def predict(self, learned: Ints, before: Ints, labels: int) -> Ints:
+        """Predict when `before` of the labels `learned` (codes, in order) have arrived; -1 before any."""
         self.counts = np.concatenate([self.counts, np.zeros(labels - len(self.counts), dtype=np.int64)])
         leaders = np.empty(len(learned) + 1, dtype=np.int64)
         leaders[0] = self.counts.argmax() if self.counts.any() else -1

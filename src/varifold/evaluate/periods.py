@@ -1,8 +1,8 @@
-"""Metrics by period: per hour, day, week, month or year of a time column, or per so many instances."""
+"""Metrics by period: per hour, day, week, month or year of a time column, or per number of instances."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from varifold.errors import DataError, ParameterError
-from varifold.evaluate.metrics import Bools, Floats, Ints, balanced_accuracy, cohens_kappa, f1, grown
+from varifold.evaluate.metrics import Bools, Ints, LabelCounts, cohens_kappa, grown
+from varifold.evaluate.regression_metrics import RegressionTally
 from varifold.streams import Batch
 from varifold.streams.clock import parse_time
 from varifold.streams.readers.missing import is_missing
 
-__all__ = ["PERIODS", "Period", "Periods", "RegressionPeriod", "RegressionPeriods"]
+__all__ = ["PERIODS", "Period", "Periods", "RegressionPeriod"]
 
 NO_TIME = "(no time)"
 PERIODS: dict[str, Callable[[datetime], str]] = {
@@ -25,12 +26,12 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
     "month": lambda t: f"{t:%Y-%m}",
     "year": lambda t: f"{t:%Y}",
 }
-"""How an instance's period is named."""
+"""Functions that name the period of a time."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """The part of a run that fell into one period."""
+    """The part of a classifier's run in one period."""
 
     name: str
     instances: int
@@ -42,19 +43,33 @@ class Period:
     kappa: float
     log_loss: float
     majority_cer: float
-    """CER of answering the label learned most often so far."""
+    """CER of predicting the label learned most often so far."""
     confusion: Ints
     """As `Result.confusion`."""
 
+    @classmethod
+    def of(cls, name: str, instances: int, counts: LabelCounts, labels: int, positive: int | None) -> Period:
+        """Make the period of these counts."""
+        counts.confusion = grown(counts.confusion, labels)
+        confusion = counts.confusion
+        return cls(
+            name=name,
+            instances=instances,
+            scored=int(confusion.sum()),
+            kappa=cohens_kappa(confusion),
+            confusion=confusion,
+            **counts.scores(positive),
+        )
+
     def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
+        """Return the metrics by name."""
         names = ("cer", "accuracy", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
         return {name: float(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True)
 class RegressionPeriod:
-    """The part of a regressor's run that fell into one period."""
+    """The part of a regressor's run in one period."""
 
     name: str
     instances: int
@@ -64,64 +79,33 @@ class RegressionPeriod:
     mean_mae: float
     """MAE of predicting the mean of the targets learned so far."""
 
+    @classmethod
+    def of(cls, name: str, instances: int, tally: RegressionTally) -> RegressionPeriod:
+        """Make the period of these sums."""
+        scores = tally.scores()
+        return cls(name, instances, tally.scored, scores["mae"], scores["rmse"], scores["mean_mae"])
+
     def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
+        """Return the metrics by name."""
         return {name: float(getattr(self, name)) for name in ("mae", "rmse", "mean_mae")}
 
 
-class _Sums:
-    """What is added up over the instances of one period."""
+class Periods:
+    """Adds up a run by period, in the order in which the periods begin in the stream."""
 
-    def __init__(self) -> None:
-        self.instances = 0
-        self.confusion: Ints = np.zeros((0, 1), dtype=np.int64)
-        self.majority_errors = 0
-        self.losses = 0.0
-        self.rated = 0
-
-    def add(self, truth: Ints, predicted: Ints, majority: Ints, losses: Floats, labels: int) -> None:
-        """Add instances that are scored; a loss is NaN where there was no probability."""
-        self.confusion = grown(self.confusion, labels)
-        np.add.at(self.confusion, (truth, predicted + 1), 1)
-        self.majority_errors += int((truth != majority).sum())
-        rated = ~np.isnan(losses)
-        self.losses += float(losses[rated].sum())
-        self.rated += int(rated.sum())
-
-    def period(self, name: str, labels: int, positive: int | None) -> Period:
-        """The metrics."""
-        confusion = grown(self.confusion, labels)
-        scored = int(confusion.sum())
-        hits = int(np.diagonal(confusion, offset=1).sum())
-        nothing = float("nan")
-        return Period(
-            name=name,
-            instances=self.instances,
-            scored=scored,
-            cer=(scored - hits) / scored if scored else nothing,
-            accuracy=hits / scored if scored else nothing,
-            f1=f1(confusion, positive),
-            balanced_accuracy=balanced_accuracy(confusion),
-            kappa=cohens_kappa(confusion),
-            log_loss=self.losses / self.rated if self.rated else nothing,
-            majority_cer=self.majority_errors / scored if scored else nothing,
-            confusion=confusion,
-        )
-
-
-class _Named:
-    """Names the period of each instance."""
-
-    def __init__(self, by: str | int) -> None:
+    def __init__(self, by: str | int, new_tally: Callable[[], Any]) -> None:
         is_count = isinstance(by, int) and not isinstance(by, bool) and by >= 1
         if not is_count and by not in PERIODS:
             raise ParameterError(
                 f"by must be one of {', '.join(PERIODS)}, or a whole number of instances >= 1. Got {by!r} instead."
             )
         self.by = by
+        self.new_tally = new_tally
+        self.instances: dict[str, int] = {}
+        self.tallies: dict[str, Any] = {}
 
     def names(self, batch: Batch, start: int) -> list[str]:
-        """The period of each instance; `start` instances came before."""
+        """Return the period of each instance; `start` instances came before."""
         if isinstance(self.by, int):
             first = [(start + i) // self.by * self.by for i in range(len(batch.block))]
             return [f"{lo + 1:,} to {lo + self.by:,}" for lo in first]
@@ -130,69 +114,30 @@ class _Named:
                 f"metrics by {self.by} need the time of each instance: name its column (time='...', --time COL) and "
                 "keep the order of the rows"
             )
-        named = PERIODS[self.by]
+        period_of = PERIODS[self.by]
         known: dict[Any, str] = {}
         for i, value in enumerate(batch.times):
             if value not in known:
-                known[value] = self._named(value, named, start + i + 1)
+                known[value] = self._name(value, period_of, start + i + 1)
         return [known[value] for value in batch.times]
 
-    def _named(self, value: Any, named: Callable[[datetime], str], number: int) -> str:
+    def _name(self, value: Any, period_of: Callable[[datetime], str], number: int) -> str:
         if is_missing(value) or value == "":
             return NO_TIME
         try:
-            return named(parse_time(value))
+            return period_of(parse_time(value))
         except DataError as error:
             raise DataError(f"metrics by {self.by}, instance {number:,}: {error}") from error
 
-
-class Periods(_Named):
-    """Adds up a run by period, in the order in which the periods begin in the stream."""
-
-    def __init__(self, by: str | int) -> None:
-        super().__init__(by)
-        self.sums: dict[str, _Sums] = {}
-
-    def add(
-        self, names: list[str], scored: Bools, truth: Ints, predicted: Ints, majority: Ints, losses: Floats, labels: int
-    ) -> None:
-        """Add a batch; the arrays have one entry per instance."""
+    def parts(self, names: list[str], scored: Bools) -> Iterator[tuple[Any, Bools]]:
+        """Yield the tally of each period in a batch, and which instances to add to it."""
         keys, places = np.unique(np.array(names, dtype=object), return_inverse=True)
         first = {key: names.index(key) for key in keys}
         for i, key in sorted(enumerate(keys), key=lambda pair: first[pair[1]]):
-            sums = self.sums.setdefault(key, _Sums())
             here = places == i
-            sums.instances += int(here.sum())
-            chosen = here & scored
-            sums.add(truth[chosen], predicted[chosen], majority[chosen], losses[chosen], labels)
+            self.instances[key] = self.instances.get(key, 0) + int(here.sum())
+            yield self.tallies.setdefault(key, self.new_tally()), here & scored
 
-    def results(self, labels: int, positive: int | None) -> list[Period]:
-        """The metrics of every period."""
-        return [sums.period(name, labels, positive) for name, sums in self.sums.items()]
-
-
-class RegressionPeriods(_Named):
-    """The same for a regressor."""
-
-    def __init__(self, by: str | int) -> None:
-        super().__init__(by)
-        self.counts: dict[str, list[int]] = {}
-        self.sums: dict[str, Floats] = {}
-
-    def add(self, names: list[str], scored: Bools, errors: Floats, by_mean: Floats) -> None:
-        """Add a batch: the errors of its predictions, and those of the running mean."""
-        for i, name in enumerate(names):
-            count = self.counts.setdefault(name, [0, 0])
-            sums = self.sums.setdefault(name, np.zeros(3))
-            count[0] += 1
-            if scored[i]:
-                count[1] += 1
-                sums += (abs(errors[i]), errors[i] ** 2, abs(by_mean[i]))
-
-    def results(self) -> list[RegressionPeriod]:
-        """The metrics of every period."""
-        found = []
-        for name, (instances, scored) in self.counts.items():
-            absolute, squared, mean = (self.sums[name] / scored if scored else np.full(3, np.nan)).tolist()
-            found.append(RegressionPeriod(name, instances, scored, absolute, squared**0.5, mean))
-        return found
+    def results(self, make: Callable[..., Any], *more: Any) -> list[Any]:
+        """Make the metrics of every period."""
+        return [make(name, self.instances[name], tally, *more) for name, tally in self.tallies.items()]

@@ -9,7 +9,7 @@ import numpy as np
 from varifold.evaluate.metrics import Floats, Ints
 
 REGRESSION_METRICS = ("mae", "rmse", "r2", "mape", "pinball", "mean_mae", "us_per_instance")
-"""Names of the metrics of regressors that repeats are summarised over."""
+"""Names of the metrics of regressors that are averaged over repeats."""
 
 
 class RegressionTally:
@@ -28,7 +28,7 @@ class RegressionTally:
         self.lowest, self.highest = math.inf, -math.inf
 
     def add(self, truth: Floats, predicted: Floats, mean: Floats) -> None:
-        """Add targets, predictions, and what the running mean of the targets would have predicted."""
+        """Add targets, predictions, and the predictions of the running mean of the targets."""
         if not len(truth):
             return
         errors = truth - predicted
@@ -42,7 +42,7 @@ class RegressionTally:
         self._spread(truth)
 
     def _spread(self, truth: Floats) -> None:
-        """Let more targets join the mean and the squared deviations from it."""
+        """Update the mean of the targets and the squared deviations from it."""
         mean, count = float(truth.mean()), len(truth)
         total = self.scored + count
         self.spread += float(np.square(truth - mean).sum()) + (mean - self.mean) ** 2 * self.scored * count / total
@@ -50,7 +50,7 @@ class RegressionTally:
         self.scored = total
 
     def scores(self) -> dict[str, float]:
-        """All metrics; MAPE where every target was positive."""
+        """Return all metrics; MAPE is NaN unless every target was positive."""
         if not self.scored:
             return dict.fromkeys(REGRESSION_METRICS[:-1], float("nan"))
         return {
@@ -64,14 +64,14 @@ class RegressionTally:
 
 
 class RunningMean:
-    """The mean of the targets learned so far: what a learner that ignores every feature would predict."""
+    """The mean of the targets learned so far: the prediction of a learner that ignores every feature."""
 
     def __init__(self) -> None:
         self.total = 0.0
         self.count = 0
 
-    def answers(self, learned: Floats, before: Ints) -> Floats:
-        """Predictions made when `before` of the targets `learned` had arrived; 0 before any."""
+    def predict(self, learned: Floats, before: Ints) -> Floats:
+        """Predict when `before` of the targets `learned` have arrived; 0 before any."""
         totals = self.total + np.concatenate([[0.0], np.cumsum(learned)])
         counts = self.count + np.arange(len(learned) + 1)
         self.total, self.count = float(totals[-1]), int(counts[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,19 +17,11 @@ from varifold.evaluate.regression_metrics import REGRESSION_METRICS
 from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A run seen over time; every array has one entry per window; windows end at `at` instances."""
+@dataclass(frozen=True, kw_only=True)
+class _Curve:
+    """The features of a run over time; every array has one entry per window; windows end at `at` instances."""
 
     at: Ints
-    cer: Floats
-    """Share of wrong answers among all instances scored up to here; NaN before the first."""
-    window_cer: Floats
-    """Share of wrong answers within the window."""
-    log_loss: Floats
-    """Mean log loss of the instances up to here for which the learner gave probabilities; NaN before the first."""
-    window_log_loss: Floats
-    """Mean log loss within the window."""
     present: Floats
     """Mean number of features present in an instance of the window."""
     alive: Ints
@@ -42,31 +34,100 @@ class Curve:
     """Importance by feature name, or by column (tracked by permutation), when tracked."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Curve(_Curve):
+    """A classifier's run over time; every array has one entry per window; windows end at `at` instances."""
+
+    cer: Floats
+    """Share of wrong predictions among all instances scored up to here; NaN before the first."""
+    window_cer: Floats
+    """Share of wrong predictions within the window."""
+    log_loss: Floats
+    """Mean log loss of the instances up to here for which the learner had probabilities; NaN before the first."""
+    window_log_loss: Floats
+    """Mean log loss within the window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionCurve(_Curve):
+    """A regressor's run over time; every array has one entry per window; windows end at `at` instances."""
+
+    mae: Floats
+    """Mean absolute error of all instances scored up to here; NaN before the first."""
+    window_mae: Floats
+    """Mean absolute error within the window."""
+    rmse: Floats
+    """Root of the mean squared error of all instances scored up to here."""
+    window_rmse: Floats
+    """Root of the mean squared error within the window."""
+    band: Band | None = None
+    """The intervals, of a learner with coverages."""
+
+
 @dataclass(frozen=True)
 class LabelScores:
-    """How one label was answered."""
+    """How well one label was predicted."""
 
     precision: float
-    """Share of the answers with this label that were right; NaN without such an answer."""
+    """Share of the predictions of this label that were right; NaN without such a prediction."""
     recall: float
-    """Share of the instances of this label that got it as their answer; NaN without such an instance."""
+    """Share of the instances of this label that were predicted as such; NaN without such an instance."""
     f1: float
-    """Harmonic mean of the two; NaN where the label neither occurred nor was answered."""
+    """Harmonic mean of the two; NaN if the label neither occurred nor was predicted."""
     count: int
     """Instances of this label."""
-    answered: int
-    """Answers with this label."""
+    predicted: int
+    """Predictions of this label."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """One prequential run.
+@dataclass(frozen=True, kw_only=True)
+class _Result:
+    """What the results of classifiers and regressors have in common."""
 
-    An answer of None counts as wrong. AUROC and AUPRC (average precision) are those of the positive label's
+    instances: int
+    scored: int
+    scored_from: int
+    unlabelled: int
+    empty: int
+    """Instances without any feature."""
+    names: int
+    """Feature names seen."""
+    columns: int
+    """Columns seen: like `names`, but all levels of a string column count once."""
+    seconds: float
+    """Time spent in the learner."""
+    us_per_instance: float
+    peak_memory: int | None
+    """Largest resident size of the process so far in bytes, if the system reports it."""
+    importances: dict[Any, Importance] = field(default_factory=dict)
+    """Loss of accuracy without each column, largest first, when tracked by permutation: over the last part."""
+
+    _METRICS: ClassVar[tuple[str, ...]]
+    _FORMAT: ClassVar[str]
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics."""
+        return self._METRICS
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics by name."""
+        return {name: float(getattr(self, name)) for name in self._METRICS}
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {getattr(self, name):{self._FORMAT}}" for name in self._METRICS[:3])
+        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(_Result):
+    """One prequential run of a classifier.
+
+    A prediction of None counts as wrong. AUROC and AUPRC (average precision) are those of the positive label's
     probability, with more than two labels the mean of each label against the rest. They, log loss, Brier score and
-    calibration error are over the instances whose true label the learner had learned before (it cannot answer others),
-    and NaN for a learner that gives no probabilities. The Brier score of two labels is (p - y)^2, of more the sum over
-    labels; the calibration error has 15 bins of the answer's probability.
+    calibration error are over the instances whose true label the learner had learned before (it cannot predict others),
+    and NaN for a learner without probabilities. The Brier score of two labels is (p - y)^2, of more the sum over
+    labels; the calibration error has 15 bins of the predicted label's probability.
     """
 
     cer: float
@@ -79,86 +140,59 @@ class Result:
     brier: float
     calibration_error: float
     majority_cer: float
-    """CER of answering the label learned most often so far."""
+    """CER of predicting the label learned most often so far."""
     majority_share: float
     """Share of the most frequent label among the instances scored."""
-    instances: int
-    scored: int
-    scored_from: int
-    unlabelled: int
-    empty: int
-    """Instances without any feature."""
-    names: int
-    """Feature names seen."""
-    columns: int
-    """Columns seen: as names, but all levels of a string column count once."""
     labels: list[Hashable]
     positive: Hashable | None
-    """The label whose f1 is computed; None when f1 is the mean over labels."""
+    """The label whose f1 is computed; None if f1 is the mean over labels."""
     confusion: Ints
-    """Rows: true labels. Column 0: no answer, or none of the labels of the stream; column i + 1: label i."""
+    """Rows: true labels. Column 0: no prediction, or none of the labels of the stream; column i + 1: label i."""
     curve: Curve
-    seconds: float
-    """Time spent in the learner."""
-    us_per_instance: float
-    peak_memory: int | None
-    """Largest resident size of the process so far in bytes, where the system reports it."""
     periods: list[Period] = field(default_factory=list)
-    """Metrics by period, when asked for."""
-    importances: dict[Any, Importance] = field(default_factory=dict)
-    """What the answers lose without each column, largest first, when tracked by permutation: over the last part."""
+    """Metrics by period, if requested."""
     predictions: Predictions | None = None
-    """Every answer, when asked for."""
+    """Every prediction, if requested."""
     sets: list[SetScores] = field(default_factory=list)
-    """How sets of labels did, one entry per coverage of the learner."""
+    """Scores of the sets of labels, one entry per coverage of the learner."""
+
+    _METRICS: ClassVar[tuple[str, ...]] = METRICS
+    _FORMAT: ClassVar[str] = ".4f"
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa: agreement beyond chance."""
+        """Return Cohen's kappa: agreement beyond chance."""
         return cohens_kappa(self.confusion)
 
     def per_label(self) -> dict[Hashable, LabelScores]:
-        """Precision, recall and F1 of every label."""
+        """Return precision, recall and F1 of every label."""
         hits = np.diagonal(self.confusion, offset=1).tolist()
-        actual, answered = self.confusion.sum(axis=1).tolist(), self.confusion[:, 1:].sum(axis=0).tolist()
+        actual, predicted = self.confusion.sum(axis=1).tolist(), self.confusion[:, 1:].sum(axis=0).tolist()
         return {
             label: LabelScores(
-                precision=_ratio(hits[i], answered[i]),
+                precision=_ratio(hits[i], predicted[i]),
                 recall=_ratio(hits[i], actual[i]),
-                f1=_ratio(2 * hits[i], actual[i] + answered[i]),
+                f1=_ratio(2 * hits[i], actual[i] + predicted[i]),
                 count=actual[i],
-                answered=answered[i],
+                predicted=predicted[i],
             )
             for i, label in enumerate(self.labels)
         }
 
     @property
     def errors(self) -> int:
-        """Wrong answers."""
+        """Return the number of wrong predictions."""
         return self.scored - int(np.diagonal(self.confusion, offset=1).sum())
 
     @property
     def class_counts(self) -> dict[Hashable, int]:
-        """Instances scored by true label."""
+        """Return the number of instances scored by true label."""
         return dict(zip(self.labels, self.confusion.sum(axis=1).tolist(), strict=True))
-
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """Names of the metrics."""
-        return METRICS
-
-    def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
-        return {name: float(getattr(self, name)) for name in METRICS}
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{name} {getattr(self, name):.4f}" for name in METRICS[:3])
-        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
 
 
 @dataclass(frozen=True)
 class Band:
-    """The intervals of the largest coverage seen over time; every array has one entry per window, NaN without any."""
+    """The intervals of the largest coverage over time; every array has one entry per window, NaN without any."""
 
     low: Floats
     """Mean lower bound less the prediction."""
@@ -168,35 +202,8 @@ class Band:
     """Share of the targets inside."""
 
 
-@dataclass(frozen=True)
-class RegressionCurve:
-    """A run of a regressor seen over time; every array has one entry per window; windows end at `at` instances."""
-
-    at: Ints
-    mae: Floats
-    """Mean absolute error of all instances scored up to here; NaN before the first."""
-    window_mae: Floats
-    """Mean absolute error within the window."""
-    rmse: Floats
-    """Root of the mean squared error of all instances scored up to here."""
-    window_rmse: Floats
-    """Root of the mean squared error within the window."""
-    present: Floats
-    """Mean number of features present in an instance of the window."""
-    alive: Ints
-    """Features present at least once within the window; every value of a string column is one."""
-    columns: Ints
-    """Columns present at least once within the window."""
-    known: Ints
-    """Features seen up to here."""
-    importances: list[dict[Any, float]] = field(default_factory=list)
-    """Importance by feature name, when tracked."""
-    band: Band | None = None
-    """The intervals, of a learner with coverages."""
-
-
-@dataclass(frozen=True)
-class RegressionResult:
+@dataclass(frozen=True, kw_only=True)
+class RegressionResult(_Result):
     """One prequential run of a regressor.
 
     Instances before the first target was learned are not scored: there is nothing yet to predict from.
@@ -205,7 +212,7 @@ class RegressionResult:
     mae: float
     rmse: float
     r2: float
-    """Share of the targets' variance that is predicted; below 0 where their mean would have been better."""
+    """Share of the targets' variance that is predicted; below 0 if their mean would have been better."""
     mape: float
     """Mean of the absolute error over the target; NaN unless every target scored is positive."""
     pinball: float
@@ -213,46 +220,19 @@ class RegressionResult:
     mean_mae: float
     """Mean absolute error of predicting the mean of the targets learned so far."""
     quantile: float
-    instances: int
-    scored: int
-    scored_from: int
-    unlabelled: int
-    empty: int
-    """Instances without any feature."""
-    names: int
-    """Feature names seen."""
-    columns: int
-    """Columns seen: as names, but all levels of a string column count once."""
     lowest: float
     highest: float
     """Range of the targets scored."""
     curve: RegressionCurve
-    seconds: float
-    """Time spent in the learner."""
-    us_per_instance: float
-    peak_memory: int | None
-    """Largest resident size of the process so far in bytes, where the system reports it."""
     periods: list[RegressionPeriod] = field(default_factory=list)
-    """Metrics by period, when asked for."""
-    importances: dict[Any, Importance] = field(default_factory=dict)
-    """How much errors grow without each column, largest first, when tracked by permutation: over the last part."""
+    """Metrics by period, if requested."""
     predictions: RegressionPredictions | None = None
-    """Every prediction, when asked for."""
+    """Every prediction, if requested."""
     intervals: list[IntervalScores] = field(default_factory=list)
-    """How intervals did, one entry per coverage of the learner."""
+    """Scores of the intervals, one entry per coverage of the learner."""
 
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """Names of the metrics."""
-        return REGRESSION_METRICS
-
-    def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
-        return {name: float(getattr(self, name)) for name in REGRESSION_METRICS}
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{name} {getattr(self, name):.4g}" for name in REGRESSION_METRICS[:3])
-        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
+    _METRICS: ClassVar[tuple[str, ...]] = REGRESSION_METRICS
+    _FORMAT: ClassVar[str] = ".4g"
 
 
 @dataclass(frozen=True)
@@ -263,42 +243,42 @@ class Summary:
     """`Result` or `RegressionResult`, one per repeat."""
     seeds: list[int]
     learner: Any
-    """The learner as the first repeat left it."""
+    """The learner after the first repeat."""
 
     def values(self, metric: str) -> Floats:
-        """A metric in every repeat."""
+        """Return a metric of every repeat."""
         return np.array([getattr(r, metric) for r in self.results], dtype=np.float64)
 
     def mean(self, metric: str) -> float:
-        """Mean over the repeats."""
+        """Return the mean over the repeats."""
         return float(self.values(metric).mean())
 
     def std(self, metric: str) -> float:
-        """Sample standard deviation over the repeats; 0 for a single one."""
+        """Return the sample standard deviation over the repeats; 0 for a single one."""
         return float(self.values(metric).std(ddof=1)) if len(self.results) > 1 else 0.0
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Mean and standard deviation by metric."""
+        """Return mean and standard deviation by metric."""
         return {name: {"mean": self.mean(name), "std": self.std(name)} for name in self.metric_names}
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """Names of the metrics of these runs."""
+        """Return the names of the metrics of these runs."""
         return tuple(self.results[0].metric_names)
 
     @property
     def cer(self) -> float:
-        """Mean cumulative error rate."""
+        """Return the mean cumulative error rate."""
         return self.mean("cer")
 
     @property
     def accuracy(self) -> float:
-        """Mean accuracy."""
+        """Return the mean accuracy."""
         return self.mean("accuracy")
 
     @property
     def f1(self) -> float:
-        """Mean F1."""
+        """Return the mean F1."""
         return self.mean("f1")
 
     def __str__(self) -> str:
@@ -311,5 +291,5 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def plain(number: float) -> float | None:
-    """A number as JSON has it: None for NaN."""
+    """Convert a number for JSON: None for NaN."""
     return None if math.isnan(number) else number

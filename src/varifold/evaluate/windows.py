@@ -1,4 +1,4 @@
-"""Points of a curve over a stream whose length may be unknown: windows that are merged in pairs as it grows."""
+"""Points of a curve over a stream of known or unknown length: windows that are merged in pairs as it grows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.evaluate.metrics import Bools, Floats, Ints
-from varifold.evaluate.result import Band, Curve, RegressionCurve
+from varifold.evaluate.result import Band
 from varifold.streams.scenarios._apply_mask import occurring
+
+__all__ = ["Windows", "running_mean", "share"]
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 Number = TypeVar("Number", int, float)
@@ -17,10 +19,11 @@ _FIRST_WIDTH = 8
 
 
 class Windows:
-    """Consecutive windows of equal width; each holds errors, instances scored, losses, cells and the features present.
+    """Consecutive windows of equal width, with sums over their instances and the features present in them.
 
-    With a known length there are `points` of them. Otherwise the width starts small and doubles whenever there are
-    twice as many, so that memory stays bounded.
+    A window has the sum of the errors (wrong labels or absolute errors) and of the losses (log losses or squared
+    errors). If the length is known there are `points` windows. Otherwise the width starts small and doubles whenever
+    there are twice as many, so that memory stays bounded.
     """
 
     def __init__(self, points: int, length: int | None) -> None:
@@ -35,27 +38,37 @@ class Windows:
         self.losses: list[float] = []
         self.rated: list[int] = []
         self.present: list[Bits] = []
+        self.bands: list[Floats] = []
         self.columns: Ints = np.zeros(0, dtype=np.int32)
         self.snapshots: list[dict[Any, float]] = []
 
-    def room(self) -> int:
-        """Instances up to the end of the current window."""
+    def remaining(self) -> int:
+        """Return the number of instances up to the end of the current window."""
         return self.width - self.end % self.width
 
-    def add(self, block: Block, wrong: Bools, scored: Bools, losses: Floats) -> None:
-        """Account for the next instances of the stream; a loss is NaN where there was no probability."""
+    def add(self, block: Block, errors: Any, losses: Floats, scored: Bools, band: Floats | None = None) -> None:
+        """Add the next instances of the stream.
+
+        `errors` count where an instance is scored, `losses` where they are not NaN. `band` has three columns: the
+        error, and the lower and upper bound relative to the prediction.
+        """
         lo, n = 0, len(block)
         rated = ~np.isnan(losses)
-        errors = wrong & scored
         while lo < n:
-            hi = min(n, lo + self.room())
-            loss = float(losses[lo:hi][rated[lo:hi]].sum())
-            counts = (int(np.count_nonzero(part[lo:hi])) for part in (errors, scored, rated))
-            sums = (next(counts), next(counts), loss, next(counts))
-            self._add(block[lo:hi], sums)
+            hi = min(n, lo + self.remaining())
+            counted, with_loss = scored[lo:hi], rated[lo:hi]
+            if band is not None:
+                self._add_band(band[lo:hi][counted])
+            self._add(
+                block[lo:hi],
+                errors[lo:hi][counted].sum().item(),
+                int(np.count_nonzero(counted)),
+                float(losses[lo:hi][with_loss].sum()),
+                int(np.count_nonzero(with_loss)),
+            )
             lo = hi
 
-    def _add(self, block: Block, sums: tuple[float, int, float, int]) -> None:
+    def _add(self, block: Block, *sums: float) -> None:
         if len(self.columns) < block.vocabulary.size:
             self.columns = block.vocabulary.column_array()
         present = np.packbits(occurring(block, block.vocabulary.size))
@@ -74,51 +87,57 @@ class Windows:
         if self.grows and self.end == 2 * self.points * self.width:
             self._merge()
 
+    def _add_band(self, band: Floats) -> None:
+        errors, low, high = band[np.isfinite(band[:, 1:]).all(axis=1)].T
+        covered = (low <= errors) & (errors <= high)
+        sums = np.array([len(errors), low.sum(), high.sum(), covered.sum()])
+        if self.end % self.width == 0:
+            self.bands.append(sums)
+        else:
+            self.bands[-1] = self.bands[-1] + sums
+
     def _merge(self) -> None:
-        """Join windows in pairs."""
+        """Merge windows in pairs."""
         self.ends = self.ends[1::2]
         self.scored, self.cells, self.rated = map(_in_pairs, (self.scored, self.cells, self.rated))
         self.errors, self.losses = _in_pairs(self.errors), _in_pairs(self.losses)
         self.present = [_either(a, b) for a, b in zip(self.present[::2], self.present[1::2], strict=True)]
+        self.bands = [a + b for a, b in zip(self.bands[::2], self.bands[1::2], strict=True)]
         self.snapshots = self.snapshots[1::2]
         self.width *= 2
 
     def snapshot(self, importances: dict[Any, float]) -> None:
-        """Keep the importances at the end of the last window; replaced while the window is open."""
+        """Keep the importances at the end of the last window; they are replaced while the window is open."""
         if len(self.snapshots) == len(self.ends):
             self.snapshots.pop()
         self.snapshots.append(importances)
 
     def seen(self, size: int) -> Bools:
-        """Which of the vocabulary's ids, up to `size`, have been seen."""
+        """Return which of the vocabulary's ids, up to `size`, have occurred."""
         if not self.present:
             return np.zeros(size, dtype=bool)
         return np.unpackbits(self._seen()[-1], count=size).astype(bool)
 
     def _seen(self) -> list[Bits]:
-        """For each window, the features seen up to its end."""
+        """Return, for each window, the features seen up to its end."""
         seen: list[Bits] = []
         for bits in self.present:
             seen.append(bits if not seen else _either(seen[-1], bits))
         return seen
 
-    def curve(self) -> Curve:
-        """The curve at the ends of the windows."""
-        errors, scored, losses, rated = self._sums()
-        return Curve(
-            cer=_share(errors.cumsum(), scored.cumsum()),
-            window_cer=_share(errors, scored),
-            log_loss=_share(losses.cumsum(), rated.cumsum()),
-            window_log_loss=_share(losses, rated),
-            **self._features(),
-        )
-
-    def _sums(self) -> tuple[Floats, ...]:
-        """By window: errors, instances scored, losses, instances with a loss."""
+    def sums(self) -> tuple[Floats, ...]:
+        """Return, by window: errors, instances scored, losses, instances with a loss."""
         return tuple(np.array(part, dtype=np.float64) for part in (self.errors, self.scored, self.losses, self.rated))
 
-    def _features(self) -> dict[str, Any]:
-        """What every curve has: the ends of the windows, the features in them and their importances."""
+    def band(self) -> Band | None:
+        """Return the mean intervals by window."""
+        if not self.bands:
+            return None
+        count, low, high, covered = np.array(self.bands).T
+        return Band(low=share(low, count), high=share(high, count), covered=share(covered, count))
+
+    def features(self) -> dict[str, Any]:
+        """Return the columns of every curve: the ends of the windows, their features and importances."""
         ends = np.array(self.ends, dtype=np.int64)
         return {
             "at": ends,
@@ -130,60 +149,20 @@ class Windows:
         }
 
 
-class RegressionWindows(Windows):
-    """The same for a regressor: errors are absolute errors, losses squared ones; and intervals, if there are any."""
+def share(part: Floats, whole: Floats) -> Floats:
+    """Divide sums by counts; NaN where the count is 0."""
+    quotient = np.full(len(part), np.nan)
+    np.divide(part, whole, out=quotient, where=whole > 0)
+    return quotient
 
-    def __init__(self, points: int, length: int | None) -> None:
-        super().__init__(points, length)
-        self.bands: list[Floats] = []
 
-    def add_errors(self, block: Block, errors: Floats, scored: Bools, bounds: Floats | None = None) -> None:
-        """Account for the next instances of the stream; `bounds` are low and high less the prediction."""
-        lo, n = 0, len(block)
-        while lo < n:
-            hi = min(n, lo + self.room())
-            part = errors[lo:hi][scored[lo:hi]]
-            if bounds is not None:
-                self._add_band(part, bounds[lo:hi][scored[lo:hi]])
-            self._add(block[lo:hi], (float(np.abs(part).sum()), len(part), float(np.square(part).sum()), len(part)))
-            lo = hi
-
-    def _add_band(self, errors: Floats, bounds: Floats) -> None:
-        finite = np.isfinite(bounds).all(axis=1)
-        errors, bounds = errors[finite], bounds[finite]
-        covered = (bounds[:, 0] <= errors) & (errors <= bounds[:, 1])
-        sums = np.array([len(errors), bounds[:, 0].sum(), bounds[:, 1].sum(), covered.sum()])
-        if self.end % self.width == 0:
-            self.bands.append(sums)
-        else:
-            self.bands[-1] = self.bands[-1] + sums
-
-    def _merge(self) -> None:
-        super()._merge()
-        if self.bands:
-            self.bands = [a + b for a, b in zip(self.bands[::2], self.bands[1::2], strict=True)]
-
-    def _band(self) -> Band | None:
-        if not self.bands:
-            return None
-        count, low, high, covered = np.array(self.bands).T
-        return Band(low=_share(low, count), high=_share(high, count), covered=_share(covered, count))
-
-    def regression_curve(self) -> RegressionCurve:
-        """The curve at the ends of the windows."""
-        errors, scored, losses, _ = self._sums()
-        return RegressionCurve(
-            mae=_share(errors.cumsum(), scored.cumsum()),
-            window_mae=_share(errors, scored),
-            rmse=np.sqrt(_share(losses.cumsum(), scored.cumsum())),
-            window_rmse=np.sqrt(_share(losses, scored)),
-            band=self._band(),
-            **self._features(),
-        )
+def running_mean(sums: Floats, counts: Floats) -> Floats:
+    """Return the mean over all windows up to each."""
+    return share(sums.cumsum(), counts.cumsum())
 
 
 def _columns(bits: Bits, columns: Ints) -> int:
-    """How many columns the ids belong to whose bits are set."""
+    """Count the columns of the ids whose bits are set."""
     there = np.flatnonzero(np.unpackbits(bits)[: len(columns)])
     return int(np.count_nonzero(np.bincount(columns[there])))
 
@@ -192,14 +171,8 @@ def _in_pairs(values: list[Number]) -> list[Number]:
     return [a + b for a, b in zip(values[::2], values[1::2], strict=True)]
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
-    share = np.full(len(part), np.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share
-
-
 def _either(a: Bits, b: Bits) -> Bits:
-    """Bits set in one or the other; the vocabulary may have grown between them."""
+    """Return the bits set in one or the other; the vocabulary may have grown between them."""
     if len(a) > len(b):
         a, b = b, a
     joined = b.copy()

@@ -74,7 +74,9 @@ def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | P
 
     """
     if not isinstance(stream, Stream):
-        raise DataError(f"vary() needs a Stream, not {type(stream).__name__}; read() makes one; for a Block use prepare()")
+        raise DataError(
+            f"vary() needs a Stream, not {type(stream).__name__}; read() makes one; for a Block use prepare()"
+        )
     check_seed(seed)
     steps = parse(scenario, SCENARIOS)
     needs = {step.needs for step in steps}

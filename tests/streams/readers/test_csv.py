@@ -34,7 +34,7 @@ def test_what_csv_writes_is_read_back(table, cut, end):
         buffer = buffer[reader.feed(buffer, 0, k == len(pieces), 10**9, 10**9) :]
     assert buffer == b""
     assert reader.line == 1 + text.getvalue().count("\n")
-    indptr, indices, _, _, _, _ = reader.finish()
+    indptr, indices, *_ = reader.finish()
     levels = [vocabulary.level_of(int(i))[1] for i in indices]
     assert [levels[a:b] for a, b in itertools.pairwise(indptr)] == table
 

@@ -61,7 +61,7 @@ def test_one_row_blocks_read_the_same(name):
     assert rows(name, block_rows=1) == GOOD[name]
 
 
-SKIP = "mend the row, or leave such rows out by --on-error skip"
+SKIP = "fix the row, or leave such rows out with --on-error skip"
 ENCODING = "name the encoding, such as --encoding latin-1"
 BAD = {
     "ragged.csv": f"ragged.csv, line 3: 2 cells where the header has 3; {SKIP}",

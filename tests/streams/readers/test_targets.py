@@ -79,7 +79,7 @@ def test_any_number_is_predicted_if_asked(tmp_path):
 
 def test_what_is_no_number_is_reported_or_skipped(tmp_path):
     path = write(tmp_path / "reg.csv", ["1.5", "low", "2.5", "inf"])
-    with pytest.raises(DataError, match="reg.csv, line 3, column 'price': 'low' is not a finite number"):
+    with pytest.raises(DataError, match=r"reg\.csv, line 3, column 'price': 'low' is not a finite number"):
         list(streams.read(path, target="price", target_type="number").blocks())
     stream = streams.read(path, target="price", target_type="number", on_error="skip")
     (block,) = stream.blocks()

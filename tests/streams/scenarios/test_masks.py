@@ -212,8 +212,8 @@ def test_a_file_that_grows_between_two_readings_is_refused(tmp_path):
     path.write_text('{"a": 1, "b": 2, "y": 0}\n{"a": 1, "b": 2, "y": 1}\n')
 
     class Growing(streams.Stream):
-        def blocks(self):
-            yield from streams.read(path, target="y").blocks()
+        def batches(self):
+            yield from streams.read(path, target="y").batches()
             path.write_text('{"b": 1, "c": 2, "y": 0}\n{"d": 1, "e": 2, "f": 3, "y": 1}\n')
 
     with pytest.raises(DataError, match="source"):

@@ -6,8 +6,6 @@ from cpython.object cimport PyObject
 from libc.math cimport INFINITY, NAN, isinf, isnan
 from libc.stdint cimport uint64_t
 
-from varifold._numeric.decimal cimport scaled
-
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char* s, char** end, PyObject* overflow) except? -1.0
 

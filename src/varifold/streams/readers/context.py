@@ -150,9 +150,7 @@ class Context:
     def _roles(self) -> dict[str, str | None]:
         return {"target": self.target, "id": self.id, "time": self.time, "weight": self.weight}
 
-    def column(
-        self, name: str | int, cells: Iterable[str], *, typed: bool = False, decimal: str = "."
-    ) -> Column:
+    def column(self, name: str | int, cells: Iterable[str], *, typed: bool = False, decimal: str = ".") -> Column:
         """Return the column of this name; the type of a new one is given by the caller or inferred from these cells.
 
         `typed` tells whether the source distinguishes numbers from texts, as JSON does.
@@ -286,7 +284,7 @@ def bag_of_words(text: str) -> dict[str, float]:
 def inferred_type(cells: Iterable[str], decimal: str = ".") -> str:
     """Infer the type of a column from a sample of its cells, without absent ones.
 
-    A column is numeric if at most one cell in ten is no number, text if the others are long and varied, else a category.
+    A column is numeric if at most one cell in ten is no number; text if those are long and varied; else a category.
     """
     sample = list(cells)
     strings = not_numbers(sample, decimal)

@@ -52,8 +52,8 @@ def _reject_few_texts(block: Block) -> None:
     if texts and 10 * len(texts) <= len(labels) and are_measured(numbers, len(codes)):
         raise DataError(
             f"the target has {len(numbers):,} different numbers, such as {numbers[0]!r}, and {texts[0]!r}, which is "
-            f"not a number; if it means that there is no target, pass absent=[{texts[0]!r}, ...] (--absent {texts[0]}); "
-            "if every number is a class, pass target_type='class' (--target-type class)"
+            f"not one; if it means that there is no target, pass absent=[{texts[0]!r}, ...] (--absent {texts[0]}); if "
+            "every number is a class, pass target_type='class' (--target-type class)"
         )
 
 
