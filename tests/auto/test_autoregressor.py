@@ -105,11 +105,11 @@ def test_a_new_level_is_followed_however_precise_the_answers_were(noise: float) 
     assert np.mean(errors[430:460]) < 1.5
 
 
-def test_the_copula_stands_aside_in_a_wide_space_and_files_keep_that() -> None:
+def test_the_copula_is_disabled_in_a_wide_space_and_files_keep_that() -> None:
     model = AutoRegressor()
     rows = [{f"f{13 * step % 1100 + j}": 1.0 for j in range(20)} for step in range(120)]
     model.learn_many(to_block(rows, [float(len(x) + step % 5) for step, x in enumerate(rows)], numeric=True))
-    assert "copula: stands aside, there are more than 1,024 features" in model.report().notes
+    assert "copula: disabled, there are more than 1,024 features" in model.report().notes
     again = from_bytes(model.to_bytes())
     for step, x in enumerate(rows):
         assert again.predict_one(x) == model.predict_one(x)

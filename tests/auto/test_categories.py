@@ -10,8 +10,8 @@ import pytest
 from tests.oracles.categories import Levels
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
-from varifold.auto._auto import AutoModel
 from varifold.auto._categories import CategoriesModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import Block, Labels, Vocabulary
 from varifold.linear._arow import AROWRule
@@ -55,7 +55,7 @@ def test_as_an_expert_it_adds_up_the_lifts_of_an_instances_levels(skewed):
 def pool(sees):
     line = Expert(name="line", model=lambda: AROWRule(10.0), sees=sees, stack_weight=1.0)
     categories = Expert(name="categories", model=lambda: CategoriesModel(10.0), stack_variance=0.5)
-    return Engine(AutoModel([line, categories]), scale="none")
+    return Engine(ClassificationMixture([line, categories]), scale="none")
 
 
 def weights(engine, expert=""):
@@ -113,11 +113,11 @@ def test_limits_count_columns_and_not_levels():
     assert len(model.features) > 2_048
     report = model.report()
     assert sorted(report.wide_columns) == ["city", "made", "zone"]
-    assert [name for name, state in report.states.items() if state.status == "aside"] == []
-    assert not [note for note in report.notes if "stands aside" in note or "not looked at" in note]
+    assert [name for name, state in report.states.items() if state.status == "disabled"] == []
+    assert not [note for note in report.notes if "disabled" in note or "not looked at" in note]
 
 
-def test_columns_beyond_the_limit_put_experts_aside_and_their_weight_is_0():
+def test_columns_beyond_the_limit_disable_experts_and_their_weight_is_0():
     model = AutoClassifier()
     rng = random.Random(2)
     for _ in range(60):
@@ -126,7 +126,7 @@ def test_columns_beyond_the_limit_put_experts_aside_and_their_weight_is_0():
     assert len(model.features) > 1_024
     report = model.report()
     state = report.states["latent"]
-    assert (state.status, state.limit, state.weight) == ("aside", 1_024, 0.0)
+    assert (state.status, state.limit, state.weight) == ("disabled", 1_024, 0.0)
     assert state.reason == "there are more than 1,024 columns"
     assert report.experts["latent"] == 0.0
     assert math.isclose(sum(report.experts.values()), 1.0)
@@ -206,7 +206,7 @@ def test_a_column_of_many_levels_that_say_nothing_costs_little():
         if expert.name != "categories"
     ]
     without, bounded, unbounded = (
-        loss(AutoModel(experts), r, y)
+        loss(ClassificationMixture(experts), r, y)
         for experts, r in (
             (classifier_experts("balanced"), rows),
             (classifier_experts("balanced"), noisy),
@@ -229,11 +229,11 @@ def loss(mixture, rows, labels):
     [
         ("slots", lambda a: a + 10_000),
         ("counts", lambda a: a[:, :1]),
-        ("spread", lambda a: -1.0 - a),
+        ("mean_square", lambda a: -1.0 - a),
         ("slots", lambda a: a * 0),
     ],
 )
-def test_files_that_cannot_be_are_refused(key, change):
+def test_impossible_files_are_rejected(key, change):
     model = AutoClassifier("fast")
     for x, y in cities(200, levels=90):
         model.learn_one(x, y)

@@ -9,7 +9,7 @@ import pytest
 from tests.base.kept_files import stream
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
-from varifold.auto._auto import AutoModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import files
 from varifold.errors import ModelFileError
@@ -35,7 +35,7 @@ def useless_line(pausing):
 
 def test_a_paused_expert_learns_from_every_eighth_instance():
     rng = np.random.default_rng(0)
-    engine = Engine(AutoModel(useless_line("late")))
+    engine = Engine(ClassificationMixture(useless_line("late")))
     taught, before = [], None
     for step in range(800):
         a = float(rng.normal())
@@ -52,7 +52,7 @@ def test_a_paused_expert_learns_from_every_eighth_instance():
 @pytest.mark.parametrize(("pausing", "first"), [("late", 500), ("early", 200)])
 def test_an_expert_is_not_paused_before_its_first_rounds(pausing, first):
     rng = np.random.default_rng(0)
-    engine = Engine(AutoModel(useless_line(pausing)))
+    engine = Engine(ClassificationMixture(useless_line(pausing)))
     for step in range(first + 1):
         assert engine.model.paused_experts() == [], step
         a = float(rng.normal())
@@ -71,12 +71,14 @@ def wide(model, labels, features, count=60):
     return model
 
 
-@pytest.mark.parametrize(("labels", "features", "aside"), [(16, 64, []), (17, 64, MATRICES), (7, 100, MATRICES[1:2])])
-def test_experts_stand_aside_whose_matrices_would_become_too_large(labels, features, aside):
+@pytest.mark.parametrize(
+    ("labels", "features", "disabled"), [(16, 64, []), (17, 64, MATRICES), (7, 100, MATRICES[1:2])]
+)
+def test_experts_whose_matrices_would_become_too_large_are_disabled(labels, features, disabled):
     model = wide(AutoClassifier(), labels, features)
-    found = {name: state.reason for name, state in model.report().states.items() if state.status == "aside"}
-    assert sorted(found) == sorted([*aside, "categories"])
-    assert all("more than 65,536 numbers" in found[name] for name in aside)
+    found = {name: state.reason for name, state in model.report().states.items() if state.status == "disabled"}
+    assert sorted(found) == sorted([*disabled, "categories"])
+    assert all("more than 65,536 numbers" in found[name] for name in disabled)
     again = AutoClassifier.from_bytes(model.to_bytes())
     x = {"f0": 1.0, "f5": -1.0}
     assert again.predict_proba_one(x) == model.predict_proba_one(x)
@@ -93,7 +95,7 @@ def test_a_label_or_a_feature_may_be_the_one_too_many():
 
 def test_the_guard_forgives_a_deficit_beyond_ten():
     """One heavy instance on which the mixture is wrong and the most frequent class right."""
-    engine = Engine(AutoModel(classifier_experts("fast")))
+    engine = Engine(ClassificationMixture(classifier_experts("fast")))
     for step in range(200):
         engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
     assert engine.predict_one({"a": -1.0}) is False
@@ -194,7 +196,7 @@ def test_a_file_with_unknown_experts_is_rejected(experts):
         AutoClassifier.from_bytes(files.encode({**header, "experts": experts}, arrays))
 
 
-def test_beyond_256_labels_costly_experts_stand_aside():
+def test_beyond_256_labels_expensive_experts_are_disabled():
     model = AutoClassifier()
     for x, y in labelled(257, 257):
         assert model._engine.model.disabled_experts() == []
@@ -202,7 +204,7 @@ def test_beyond_256_labels_costly_experts_stand_aside():
     assert model._engine.model.disabled_experts() == [
         e.name for e in classifier_experts("balanced") if e.pausing != "never"
     ]
-    assert "window forest: stands aside, there are more than 256 labels" in model.report().notes
+    assert "window forest: disabled, there are more than 256 labels" in model.report().notes
     for x, y in labelled(600, 300):
         model.learn_one(x, y)
     assert np.isfinite(list(model.predict_proba_one({"a": 1.0, "b": 2.0}).values())).all()

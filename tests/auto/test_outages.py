@@ -3,14 +3,14 @@
 import numpy as np
 
 from varifold._engine.classify import Engine
-from varifold.auto._auto import AutoModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 from varifold.cli.sensors import plant
 
 
 def wrong(experts, made):
-    codes, _ = Engine(AutoModel(experts)).run(to_block(made.readings, made.labels, names=made.names))
+    codes, _ = Engine(ClassificationMixture(experts)).run(to_block(made.readings, made.labels, names=made.names))
     order = list(dict.fromkeys(made.labels))
     return np.array([order[c] != y for c, y in zip(codes, made.labels, strict=True)])
 

@@ -134,7 +134,7 @@ def test_wide_instances_end_the_warm_up() -> None:
 
 def test_the_report_says_that_the_error_rose() -> None:
     model = AutoRegressor()
-    assert "no error was measured yet" in str(model.report())
+    assert "no error measured yet" in str(model.report())
     rng = np.random.default_rng(0)
     for step in range(1100):
         a = rng.normal(size=3)

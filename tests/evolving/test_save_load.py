@@ -5,7 +5,7 @@ import pytest
 
 from tests.evolving.test_detected_switch import stream
 from varifold import CWFE
-from varifold.auto._auto import AutoModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert
 from varifold.base.classifier import VaryingClassifier
 from varifold.linear._arow import AROWRule
@@ -18,7 +18,7 @@ class Holder(VaryingClassifier):
         self.held = CWFE()._model()
         start = {"stack_weight": 0.5, "stack_variance": 0.5}
         arow = Expert(name="arow", model=lambda: AROWRule(10.0), **start)
-        return AutoModel([arow, Expert(name="cwfe", model=lambda: self.held, **start)])
+        return ClassificationMixture([arow, Expert(name="cwfe", model=lambda: self.held, **start)])
 
 
 SPANS = [(120, "a"), (15, "ab"), (60, "b"), (15, "bc"), (60, "c")]

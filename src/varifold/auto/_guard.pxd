@@ -1,10 +1,15 @@
-"""The guard: while the mixture has not shown itself better than the class frequencies, it has to be sure.
+"""The guard: until the mixture has proved better than the class frequencies, other labels need a clear lead.
 
-An answer other than the most frequent class needs a lead of `strength` times that class's own in frequency. The guard
-ends when the mixture leads the most frequent class by ENOUGH answers, or the class frequencies by as many nats of log
-loss, and begins again when that is lost. Each answer by which the answers given lie behind the most frequent class asks
-for half as much again, and for one more to end it. Before `full` instances were learned only a part of the lead is asked
-for: so soon there is little to lose, and the class frequencies are not known either.
+Where no feature says anything about the label, a learner does best by always predicting the most frequent label, and
+every other prediction costs. So the guard predicts another label only if its probability leads that of the most
+frequent one by `strength` times the lead of the latter in frequency. It
+
+- is off once the mixture leads the most frequent label by ENOUGH right predictions, or the class frequencies by as many
+  nats of log loss, and on again when that lead is lost;
+- asks for half as much lead again, and for one more right prediction, for each error made more than the most frequent
+  label would have made;
+- asks for a part of the lead only during the first `full` instances: so early there is little to lose, and the class
+  frequencies are uncertain too.
 """
 
 from libc.math cimport log
@@ -12,19 +17,18 @@ from libc.math cimport log
 from varifold._numeric.activation cimport argmax
 
 cdef enum:
-    ENOUGH = 2         # lead, in answers or in nats, that ends the guard
-    DEEPEST = 10       # neither lead falls below minus this, so that an early deficit is made up for
+    ENOUGH = 2          # lead, in right predictions or in nats, that turns the guard off
+    DEEPEST = 10        # neither lead falls below minus this, so that an early deficit can be made up for
+    GUARD_NUMBERS = 3   # as saved
 
 cdef struct Guard:
-    double strength    # lead asked for, as a multiple of the most frequent class's; 0 for no guard
-    double full        # instances from which on all of it is asked for
-    double right_lead  # rounds in which the mixture was right against the most frequent class, less the others
-    double loss_lead   # log loss of the class frequencies less the mixture's
-    double behind      # wrong answers given more than the most frequent class would have
+    double right_lead   # right predictions of the mixture less those of the most frequent label
+    double loss_lead    # log loss of the class frequencies less the mixture's
+    double behind       # errors of the predictions made less those of the most frequent label
 
 
 cdef inline double frequency(int k, const double* count, int c) noexcept nogil:
-    """Share of a label so far, half an instance added to each."""
+    """Return the share of label c so far, half an instance added to each label."""
     cdef int i
     cdef double total = 0.5 * k
     for i in range(k):
@@ -32,24 +36,25 @@ cdef inline double frequency(int k, const double* count, int c) noexcept nogil:
     return (count[c] + 0.5) / total
 
 
-cdef inline bint guard_holds(Guard* g, int k, const double* p, const double* count) noexcept nogil:
-    """Whether the most frequent class is to be answered in place of the most probable one."""
+cdef inline bint guard_holds(const Guard* g, double strength, double full, int k, const double* p,
+                             const double* count) noexcept nogil:
+    """Return whether to predict the most frequent label instead of the most probable one."""
     cdef int best = argmax(k, p), common = argmax(k, count), c
-    cdef double lost = max(g.behind, 0.0), asked = 1.0 + 0.5 * lost, total = 0.0
+    cdef double lost = max(g.behind, 0.0), required = 1.0 + 0.5 * lost, total = 0.0
     if best == common or g.right_lead >= ENOUGH + lost or g.loss_lead >= ENOUGH + lost:
         return False
-    asked *= g.strength * (frequency(k, count, common) - frequency(k, count, best))
+    required *= strength * (frequency(k, count, common) - frequency(k, count, best))
     for c in range(k):
         total += count[c]
-    if total < g.full:
-        asked *= total / g.full
-    return p[best] - p[common] < asked
+    if total < full:
+        required *= total / full
+    return p[best] - p[common] < required
 
 
-cdef inline void guard_learn(Guard* g, int k, const double* p, const double* given, const double* count, int y,
+cdef inline void guard_learn(Guard* g, int k, const double* p, const double* output, const double* count, int y,
                              double w) noexcept nogil:
-    """By how much the mixture leads the most frequent class, in answers and in log loss, and the answers given."""
+    """Update the leads with label y; p is the mixture's probability, `output` the one after the guard."""
     cdef int best = argmax(k, p), common = argmax(k, count)
-    g.behind += w * ((y == common) - (y == argmax(k, given)))
+    g.behind += w * ((y == common) - (y == argmax(k, output)))
     g.right_lead = max(g.right_lead + w * ((y == best) - (y == common)), -DEEPEST)
     g.loss_lead = max(g.loss_lead + w * log(p[y] / frequency(k, count, y)), -DEEPEST)

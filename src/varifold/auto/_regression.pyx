@@ -1,136 +1,266 @@
-"""The default regressor's mathematics: a mixture of experts that learns targets without their outliers.
+"""The mixture of `AutoRegressor`: experts, stacked, and mixed by their losses, that learn targets without outliers.
 
-What lies more than OUTLIER typical errors from the answer is moved there. After IN_A_ROW of them on the same side either the
-level has changed (see `_levels`), or errors are of another size: then the bound is OUTLIER deviations, and after LASTING in a
-row there is none. Outliers among the first targets, before errors are known, are found by the targets themselves (see
-`_warm_up`); then new experts learn these again.
+Everything is computed in deviations of the targets from their mean. For each instance
+
+1. the *stack* combines the experts' predictions linearly; its weights are learned by recursive least squares, with
+   errors beyond HUBER typical ones cut to that size;
+2. the *mixture* is the mean of the experts and the stack under exponential weights (rate RATE, fixed share). A loss is
+   the error divided by WORST typical errors, at most 1, squared or not. It lies in [0, 1], so that over T instances the
+   mixture's loss exceeds that of the best of k experts and the stack by at most ln(k + 4) / RATE + T RATE / 8 plus the
+   price of sharing.
+
+Targets that are *outliers* are moved towards the prediction before anything learns them:
+
+- a target further than OUTLIER typical errors from the prediction is moved to that distance;
+- after IN_A_ROW outliers on the same side either the level has changed (`_levels`), or errors have another size: then the
+  distance is OUTLIER deviations, and after LASTING in a row targets are learned as they are;
+- outliers among the first targets, before errors are known, are found by comparing the targets (`_warm_up`); then new
+  experts learn these instances again.
 """
 
-from libc.math cimport fabs
+import numpy as np
+
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
+from varifold._engine.model cimport Model
+from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
+from varifold._engine.space cimport Space
 from varifold._engine.view cimport View
-from varifold._numeric.hedge cimport experts_weights
+from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold._numeric.memory cimport out_of_memory
-from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, FirstInstances, moved
-from varifold.auto._history cimport history_row
-from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_jumped, level_note, level_return, level_step
-from varifold.auto._mixture cimport COUNT, ROW, TYPICAL, RegressionMixture, within
+from varifold.auto._expert_set cimport COLUMNS, ExpertSet
+from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_append, level_jumped, level_return, level_step
 from varifold.auto._views cimport without_new
+from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, WarmUp, within_bounds
 
-from varifold._engine.state import fixed
+from varifold._engine.state import fixed, per_slot
 
-cdef double OUTLIER = 12.0     # typical errors beyond which a target is moved towards the answer
-cdef double IN_A_ROW = 5.0     # more outliers on the same side are a new level, or errors of another size
-cdef double LASTING = 30.0     # more outliers on the same side are learned as they are
-cdef double FIRST_ROUNDS = 30.0  # before so many rounds no error tells an outlier
+cdef double RATE = 3.0             # of the exponential weights
+cdef double BIAS_VARIANCE = 1.0    # of the stack's constant at the start
+cdef double WORST = 4.0            # typical errors at which a loss reaches its largest value
+cdef double HUBER = 3.0            # typical errors to which the stack cuts errors
+cdef double MEMORY = 200.0         # instances over which the typical error is averaged
+cdef double FAR = 1e6              # largest prediction of an expert, in deviations from the mean
+cdef double SMALLEST = 1e-9        # typical error, in deviations
+cdef double HEAVIEST = 100.0       # largest sample weight in the stack
+cdef double DRIFT = 1e-5           # added to the variances of the stack's weights per instance
+cdef double OUTLIER = 12.0         # typical errors beyond which a target is an outlier
+cdef double IN_A_ROW = 5.0         # more outliers on the same side mean a new level, or errors of another size
+cdef double LASTING = 30.0         # more outliers on the same side are learned as they are
+cdef double FIRST_ROUNDS = 30.0    # before this many instances the typical error is too uncertain to find outliers
 
 
-cdef enum:
-    RECENT = 0
-    USUAL = 1
-    USUAL_SQUARE = 2
-    MEASURED = 3
+cdef double cut(double z, double largest) noexcept nogil:
+    """Return z, cut to this size."""
+    return largest if z > largest else -largest if z < -largest else z
 
 
-cdef class AutoRegression(RegressionMixture):
-    """A mixture of experts (see `experts.Expert`) for targets with outliers."""
+cdef class RegressionMixture(RegressionModel):
+    """Experts of a table (see `experts.Expert`) and all that combines them."""
 
     def __cinit__(self, experts, bint absolute=False):
+        cdef int e, k = len(experts)
+        self.table = tuple(experts)
+        self.experts = ExpertSet(experts, RATE)
+        self.calls = regression_calls()
+        self.absolute = absolute
+        self.own = Target()
+        self.warm_up = WarmUp()
+        self.sees_empty = True
+        self.wants_columns = True
         self.prepares = True
-        self.first = FirstInstances()
-        self.arrays.declare("error_means", &self.errors, fixed(4))
+        self.arrays.declare("statistics", <double**> &self.statistics, fixed(STATISTICS_NUMBERS))
+        self.arrays.declare("errors", <double**> &self.errors, fixed(ERRORS_NUMBERS))
+        self.arrays.declare("stack.mean", &self.mean, fixed(k + 1))
+        self.arrays.declare("stack.covariance", &self.cov, fixed(k + 1, width=k + 1))
         self.arrays.declare("level", <double**> &self.level, fixed(LEVEL_NUMBERS))
+        self.arrays.scratch(&self.prediction, fixed(k + 1))
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.work, fixed(k + 1))
+        self.arrays.scratch(&self.share, per_slot())
+        for e, expert in enumerate(experts):
+            self.mean[e] = expert.stack_weight
+            self.cov[e * (k + 1) + e] = expert.stack_variance
+        self.cov[(k + 1) * (k + 1) - 1] = BIAS_VARIANCE
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int attach(self, Space space) except -1:
+        self.experts.attach(space)
+        return RegressionModel.attach(self, space)
+
+    cdef int attach_target(self, Target target) except -1:
+        for model in self.experts.models:
+            (<RegressionModel?> model).attach_target(self.own)
+        return RegressionModel.attach_target(self, target)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        self.experts.grow(capacity)
+        return RegressionModel.grow(self, capacity)
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        cdef int e
+        if not self.warm_up.over:
+            self.prepare_warm_up(slots, n, n_new)
+        for e in range(self.experts.count):
+            if not self.experts.disabled[e]:
+                self.experts.calls.prepare(self.experts.inner[e], slots, n, n_new, y)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.warm_up.forget(slot)
+        if self.relearned is not None:
+            self.experts.calls.forget(<void*> self.relearned, slot)
+        self.experts.forget(slot)
 
     # ---------------------------------------------------------------- the first instances
 
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        if not self.first.over:
-            self.prepare_first(slots, n, n_new)
-        return RegressionMixture.prepare(self, slots, n, n_new, y)
-
-    cdef int prepare_first(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
-        """Room to keep the instance; the first ones are learned again where an outlier was among them."""
-        if self.first.count < FIRST and n + n_new < WIDEST and self.first.reserve(self.first.count, n + n_new + 1) < 0:
+    cdef int prepare_warm_up(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
+        """Reserve memory to keep the instance; learn those kept again if there is an outlier among them."""
+        if (self.warm_up.count < FIRST and n + n_new < WIDEST
+                and self.warm_up.reserve(self.warm_up.count, n + n_new + 1) < 0):
             return out_of_memory()
-        if self.first.differs():
+        if self.warm_up.differs():
             with gil:
                 self.relearn()
                 self.relearned.prepare(slots, n, n_new, 0)
         return 0
 
     cdef int relearn(self) except -1:
-        """Let new experts learn the first instances without their outliers, in a model that nobody sees yet."""
-        cdef AutoRegression fresh = AutoRegression(self.experts, self.absolute)
+        """Let a new mixture, which nobody sees yet, learn the first instances without outliers."""
+        cdef RegressionMixture fresh = RegressionMixture(self.table, self.absolute)
         cdef View* v
         cdef Py_ssize_t i
-        cdef Bounds bounds = self.first.bounds()
+        cdef Bounds bounds = self.warm_up.bounds()
         self.relearned = None
-        fresh.first.end()
+        fresh.warm_up.end()
         fresh.attach(self.space)
         fresh.attach_target(self.target)
         fresh.grow(self.capacity)
-        for i in range(self.first.count):
-            v = &self.first.rows[i].view
+        for i in range(self.warm_up.count):
+            v = &self.warm_up.rows[i].view
             fresh.prepare(v.slot, v.n, 0, 0)
-            fresh.learn_target(v, moved(bounds, self.first.rows[i].y), self.first.rows[i].w)
+            fresh.learn_target(v, within_bounds(bounds, self.warm_up.rows[i].y), self.warm_up.rows[i].w)
         self.relearned = fresh
         return 0
 
-    cdef int take_over(self) except -1:
-        """Become the model that learned the first instances again."""
-        cdef Py_ssize_t i
-        cdef Bounds bounds = self.first.bounds()
-        for i in range(self.first.count):
-            self.first.rows[i].learned = moved(bounds, self.first.rows[i].y)
-        memcpy(self.errors, self.relearned.errors, 4 * sizeof(double))
-        memcpy(self.level, self.relearned.level, sizeof(Level))
-        self.become(self.relearned)
+    cdef int adopt_relearned(self) except -1:
+        """Adopt the experts and all that was learned about them from the mixture that learned again."""
+        cdef RegressionMixture other = self.relearned
+        cdef Py_ssize_t i, d = self.experts.count + 1
+        cdef Bounds bounds = self.warm_up.bounds()
+        for i in range(self.warm_up.count):
+            self.warm_up.rows[i].learned = within_bounds(bounds, self.warm_up.rows[i].y)
+        self.experts, self.own = other.experts, other.own
+        self.statistics[0] = other.statistics[0]
+        self.errors[0] = other.errors[0]
+        self.level[0] = other.level[0]
+        memcpy(self.mean, other.mean, d * sizeof(double))
+        memcpy(self.cov, other.cov, d * d * sizeof(double))
         self.relearned = None
         return 0
 
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        self.first.forget(slot)
-        if self.relearned is not None:
-            self.calls.forget(<void*> self.relearned, slot)
-        RegressionMixture.forget(self, slot)
-
-    cdef double warm_up(self, View* v, double y, double w) noexcept nogil:
-        """Keep one of the first instances; its target, moved if it is an outlier among those before."""
-        cdef double kept
+    cdef double warm(self, View* v, double y, double w) noexcept nogil:
+        """Keep one of the first instances; return its target, moved if it is an outlier among those before."""
+        cdef double learned
         if self.relearned is not None:
             with gil:
-                self.take_over()
-        self.first.checked = self.first.count
-        if self.first.count == FIRST:
-            self.first.end()
+                self.adopt_relearned()
+        self.warm_up.checked = self.warm_up.count
+        if self.warm_up.count == FIRST:
+            self.warm_up.end()
             return y
-        kept = moved(self.first.bounds(), y)
-        self.first.keep(v, y, kept, w)
-        return kept
+        learned = within_bounds(self.warm_up.bounds(), y)
+        self.warm_up.keep(v, y, learned, w)
+        return learned
 
-    # ---------------------------------------------------------------- predicting and learning
+    # ---------------------------------------------------------------- predicting
+
+    cdef View* seen_by(self, int e, View* v) noexcept nogil:
+        return self.experts.columns_of(v) if self.experts.sees[e] == COLUMNS else v
+
+    cdef void predict_all(self, View* v) noexcept nogil:
+        """Predict with every expert and the stack; a disabled expert predicts the mean."""
+        cdef int e
+        cdef double z
+        for e in range(self.experts.count):
+            self.prediction[e] = 0.0
+            if self.experts.disabled[e]:
+                continue
+            z = (self.calls.predict(self.experts.inner[e], self.seen_by(e, v)) - self.own.mean) / self.own.deviation
+            self.prediction[e] = cut(z, FAR) if isfinite(z) else 0.0
+        self.prediction[self.experts.count] = self.stacked()
+        self.experts.update_portions()
+
+    cdef double stacked(self) noexcept nogil:
+        """Return the stack's prediction, at most a typical error outside of the experts' predictions."""
+        cdef int e
+        cdef double z = self.mean[self.experts.count], low = self.prediction[0], high = self.prediction[0]
+        for e in range(self.experts.count):
+            z += self.mean[e] * self.prediction[e]
+            low = min(low, self.prediction[e])
+            high = max(high, self.prediction[e])
+        low -= self.statistics.typical_error
+        high += self.statistics.typical_error
+        return low if z < low else high if z > high else z
+
+    cdef double mixed(self) noexcept nogil:
+        """Return the weighted mean of the predictions, in deviations."""
+        cdef int e
+        cdef double z = 0.0
+        for e in range(self.experts.count + 1):
+            z += self.experts.portion[e] * self.prediction[e]
+        return z
+
+    cdef double mixture(self) noexcept nogil:
+        """Return the same in the target's units, without the offset of the level."""
+        return self.own.mean + self.own.deviation * self.mixed()
 
     cdef double predict(self, View* v) noexcept nogil:
-        return RegressionMixture.predict(self, v) + self.level.offset
+        if self.own.deviation <= 0.0:
+            return self.own.mean + self.level.offset
+        self.predict_all(v)
+        return self.mixture() + self.level.offset
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
+        cdef double z, learned
+        cdef double* row
+        if not self.warm_up.over:
+            y = self.warm(v, y, w)
+        if self.own.deviation > 0.0:
+            self.predict_all(without_new(&self.experts.views, v))
+        learned = self.without_outlier(y)
+        if self.own.deviation > 0.0:
+            z = cut((learned - self.own.mean) / self.own.deviation, FAR)
+            self.count_error(fabs(z - self.mixed()) * self.own.deviation)
+            self.learn_combination(z, w)
+        self.own.absorb(learned, w)
+        self.learn_experts(v, learned, w)
+        row = self.experts.history.next_row(v.step)
+        if row != NULL:
+            experts_weights(&self.experts.weights, row)
 
     cdef double without_outlier(self, double y) noexcept nogil:
-        """The target less the offset of the level, moved towards the answer where it lies further away than errors do."""
+        """Return the target less the offset of the level; move it towards the prediction if it is an outlier."""
         cdef double residual, most
-        cdef double* row = &self.numbers[ROW]
-        if self.numbers[COUNT] < FIRST_ROUNDS or self.own.deviation <= 0.0:
+        cdef double* row = &self.statistics.outliers
+        if self.statistics.rounds < FIRST_ROUNDS or self.own.deviation <= 0.0:
             return self.at_level(y)
-        most = OUTLIER * self.numbers[TYPICAL] * self.own.deviation
-        residual = self.at_level(y) - self.answer()
-        if fabs(residual) > most and self.level.has_before and fabs(y - self.level.before - self.answer()) <= most:
+        most = OUTLIER * self.statistics.typical_error * self.own.deviation
+        residual = self.at_level(y) - self.mixture()
+        if (fabs(residual) > most and self.level.has_previous
+                and fabs(y - self.level.previous - self.mixture()) <= most):
             level_return(self.level)
-            residual = self.at_level(y) - self.answer()
+            residual = self.at_level(y) - self.mixture()
         if fabs(residual) <= most:
             row[0] = 0.0
             return self.at_level(y)
         row[0] = max(row[0], 0.0) + 1.0 if residual > 0.0 else min(row[0], 0.0) - 1.0
-        level_note(self.level, residual)
+        level_append(self.level, residual)
         if fabs(row[0]) > IN_A_ROW and level_jumped(self.level):
             level_step(self.level)
             row[0] = 0.0
@@ -139,55 +269,186 @@ cdef class AutoRegression(RegressionMixture):
             return self.at_level(y)
         if fabs(row[0]) > IN_A_ROW:
             most = max(most, OUTLIER * self.own.deviation)
-        return self.answer() + (min(residual, most) if residual > 0.0 else max(residual, -most))
+        return self.mixture() + (min(residual, most) if residual > 0.0 else max(residual, -most))
 
     cdef double at_level(self, double y) noexcept nogil:
-        """The target less the offset of the level."""
+        """Return the target less the offset of the level."""
         return y - self.level.offset
 
-    cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef double z, kept
-        cdef double* row
-        cdef View* known
-        if not self.first.over:
-            y = self.warm_up(v, y, w)
-        known = without_new(&self.views, v)
-        if self.own.deviation > 0.0:
-            self.ask(known)
-        kept = self.without_outlier(y)
-        if self.own.deviation > 0.0:
-            z = within((kept - self.own.mean) / self.own.deviation)
-            self.note_error(fabs(z - self.mixed()) * self.own.deviation)
-            self.learn_round(z, w)
-        self.own.absorb(kept, w)
-        self.teach(v, kept, w)
-        row = history_row(&self.history, v.step)
-        if row != NULL:
-            experts_weights(&self.weights, row)
+    cdef void learn_combination(self, double z, double w) noexcept nogil:
+        """Update weights and stack with the predictions for a target of z deviations."""
+        cdef Statistics* s = self.statistics
+        cdef double rate = 1.0 / min(s.rounds + 1.0, MEMORY), error = fabs(z - self.mixed())
+        s.typical_error += rate * (error - s.typical_error)
+        error = z - self.prediction[self.experts.count]
+        s.stack_square += rate * (min(error * error, FAR) - s.stack_square)
+        s.rounds += 1.0
+        self.learn_weights(z, min(w, 1.0))
+        self.learn_stack(z, w)
 
-    cdef void note_error(self, double error) noexcept nogil:
-        """Count the error of an answer, in the target's units, for the report."""
-        cdef double* e = self.errors
+    cdef void learn_weights(self, double z, double w) noexcept nogil:
+        """Update the exponential weights with the losses of experts and stack."""
+        cdef int e
+        cdef double error, unit = max(self.statistics.typical_error, SMALLEST)
+        for e in range(self.experts.count + 1):
+            error = min(fabs(z - self.prediction[e]) / (WORST * unit), 1.0)
+            self.loss[e] = error if self.absolute else error * error
+        experts_learn(&self.experts.weights, self.loss, w)
+
+    cdef void learn_stack(self, double z, double w) noexcept nogil:
+        """Update the stack: recursive least squares, with the mean square of its errors as noise.
+
+        With inputs x (the experts' predictions and 1): mean += C x e / (noise + x^T C x), C -= C x x^T C / (...).
+        """
+        cdef int i, j, d = self.experts.count + 1
+        cdef double stacked = self.prediction[d - 1], error = z, spread = 0.0, noise, gain
+        self.prediction[d - 1] = 1.0    # the input of the constant
+        for i in range(d):
+            error -= self.mean[i] * self.prediction[i]
+            self.work[i] = 0.0
+            for j in range(d):
+                self.work[i] += self.cov[i * d + j] * self.prediction[j]
+            spread += self.prediction[i] * self.work[i]
+        error = cut(error, HUBER * max(self.statistics.typical_error, SMALLEST))
+        noise = max(self.statistics.stack_square, SMALLEST) / min(w, HEAVIEST)
+        gain = 1.0 / (noise + spread)
+        if spread >= 0.0 and isfinite(spread) and isfinite(error):
+            for i in range(d):
+                self.mean[i] += gain * error * self.work[i]
+                for j in range(d):
+                    self.cov[i * d + j] -= gain * self.work[i] * self.work[j]
+                self.cov[i * d + i] += DRIFT
+        self.prediction[d - 1] = stacked
+
+    cdef void learn_experts(self, View* v, double y, double w) noexcept nogil:
+        """Let the experts learn; disable those for which there are too many features."""
+        cdef int e
+        for e in range(self.experts.count):
+            if self.experts.max_columns[e] and self.space.size > self.experts.max_columns[e]:
+                self.experts.disabled[e] = 1
+            if not self.experts.disabled[e]:
+                self.calls.learn(self.experts.inner[e], self.seen_by(e, v), y, w)
+
+    cdef void count_error(self, double error) noexcept nogil:
+        """Count the error of a prediction, in the target's units."""
+        cdef Errors* e = self.errors
         cdef double slow
-        e[MEASURED] += 1.0
-        slow = 1.0 / min(e[MEASURED], 1000.0)
-        e[RECENT] += (error - e[RECENT]) / min(e[MEASURED], 50.0)
-        e[USUAL] += (error - e[USUAL]) * slow
-        e[USUAL_SQUARE] += (min(error * error, 1e300) - e[USUAL_SQUARE]) * slow
+        e.count += 1.0
+        slow = 1.0 / min(e.count, 1000.0)
+        e.recent += (error - e.recent) / min(e.count, 50.0)
+        e.usual += (error - e.usual) * slow
+        e.usual_square += (min(error * error, 1e300) - e.usual_square) * slow
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        """Return the weighted mean of the experts' magnitudes, without experts that see columns."""
+        cdef int e, stack = self.experts.count
+        cdef double total = 0.0
+        self.experts.update_portions()
+        for e in range(stack):
+            if self.experts.sees[e] != COLUMNS and not self.experts.disabled[e]:
+                total += ((self.experts.portion[e] + self.experts.portion[stack] / stack)
+                          * self.experts.calls.magnitude(self.experts.inner[e], slot))
+        return total
+
+    cdef double part_of(self, int e) noexcept nogil:
+        """Return the factor of an expert's prediction in the mixture, directly and through the stack."""
+        return self.experts.portion[e] + self.experts.portion[self.experts.count] * self.mean[e]
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int e
+        memset(out, 0, v.n * sizeof(double))
+        if self.own.deviation <= 0.0:
+            return
+        self.predict_all(v)
+        for e in range(self.experts.count):
+            if self.experts.sees[e] == COLUMNS or self.experts.disabled[e]:
+                continue
+            memset(self.share, 0, v.n * sizeof(double))
+            self.experts.calls.contributions(self.experts.inner[e], v, 0, self.share)
+            if self.is_moderate(v.n):
+                for i in range(v.n):
+                    out[i] += self.part_of(e) * self.share[i]
+
+    cdef bint is_moderate(self, Py_ssize_t n) noexcept nogil:
+        """Return whether all contributions of an expert are within the bound of predictions; else the intercept gets them."""
+        cdef Py_ssize_t i
+        for i in range(n):
+            if not fabs(self.share[i]) <= FAR * self.own.deviation:
+                return False
+        return True
+
+    cdef dict absent_contributions(self, View* v, int label):
+        """Return what no present feature adds: absent features; presence, the stack's constant and the means as intercept."""
+        cdef int e
+        cdef Py_ssize_t i
+        cdef double[::1] out
+        cdef double rest = self.predict(v) - self.target.mean
+        absent = {}
+        if self.own.deviation > 0.0:
+            for e in range(self.experts.count):
+                if self.experts.sees[e] != COLUMNS and not self.experts.disabled[e]:
+                    for key, part in (<Model> self.experts.models[e]).absent_contributions(v, 0).items():
+                        if abs(part) <= FAR * self.own.deviation:
+                            absent[key] = absent.get(key, 0.0) + self.part_of(e) * part
+        out = np.zeros(max(1, v.n))
+        self.contributions(v, 0, &out[0])
+        rest -= sum(absent.values()) + sum([out[i] for i in range(v.n)])
+        absent["(intercept)"] = absent.get("(intercept)", 0.0) + rest
+        return absent
+
+    @property
+    def names(self):
+        """Names of the experts."""
+        return self.experts.names
+
+    def expert_weights(self):
+        """Return the weight by expert, the stack last."""
+        self.experts.update_portions()
+        return {name: self.experts.portion[e] for e, name in enumerate([*self.experts.names, "stack"])}
+
+    def weight_history(self):
+        """Return (steps, weights of experts and stack after each of them)."""
+        return self.experts.history.rows()
+
+    def typical_error(self):
+        """Return the mean absolute error of about the last 200 predictions, in the target's units; NaN before the first."""
+        return self.statistics.typical_error * self.own.deviation if self.statistics.rounds > 0.0 else float("nan")
 
     def error_means(self):
-        """Mean error of about 50 and of about 1,000 answers, the deviation of these errors, and how many were measured."""
-        cdef double* e = self.errors
-        return e[RECENT], e[USUAL], max(e[USUAL_SQUARE] - e[USUAL] * e[USUAL], 0.0) ** 0.5, int(e[MEASURED])
+        """Return the mean error of about 50 and of about 1,000 predictions, the deviation of the latter, and their number."""
+        cdef Errors* e = self.errors
+        return e.recent, e.usual, max(e.usual_square - e.usual * e.usual, 0.0) ** 0.5, int(e.count)
+
+    def notes(self):
+        cdef int e
+        notes = []
+        for e, name in enumerate(self.experts.names):
+            if self.experts.disabled[e]:
+                notes.append(f"{name}: disabled, there are more than {self.experts.max_columns[e]:,} features")
+            else:
+                notes.extend(f"{name}: {note}" for note in self.experts.models[e].notes())
+        return notes
+
+    def calls_python(self):
+        return self.experts.calls_python()
+
+    def pending_error(self):
+        return self.experts.pending_error()
 
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        return {**RegressionMixture.dump(self, size), **self.first.dump()}
+        return {**RegressionModel.dump(self, size), **self.experts.dump(size), **self.warm_up.dump(),
+                "target": self.own.dump()}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        self.first.fill(arrays, self.space.size)
-        RegressionMixture.fill(self, arrays, capacity)
+        self.warm_up.fill(arrays, self.space.size)
+        self.own.fill(arrays)
+        self.experts.fill(arrays, capacity)
+        RegressionModel.fill(self, arrays, capacity)
 
     def nbytes(self):
-        return RegressionMixture.nbytes(self) + self.first.nbytes()
+        return self.arrays.nbytes() + self.experts.nbytes() + self.warm_up.nbytes()

@@ -4,28 +4,28 @@ from varifold._engine.view cimport View
 
 cdef enum:
     FIRST = 32             # instances kept
-    FEWEST = 8             # targets from which bounds can be told
+    FEWEST = 8             # targets that bounds need
     WIDEST = 4096          # entries of an instance; a wider one ends the warm-up
 
 cdef struct Bounds:
-    double centre, unit    # the median, and the third quartile of the distances from it; unit 0: no target is an outlier
+    double centre, unit    # median, and third quartile of the distances from it; 0: no outliers
 
 cdef struct Instance:
-    Py_ssize_t room
-    View view              # its pointers lead into the three blocks
-    int32_t* slots         # [2][room]: slots, columns
-    double* numbers        # [2][room]: x, raw
-    uint8_t* is_new        # [room]
-    double y, learned, w   # the target, what was learned for it, and its weight
+    Py_ssize_t capacity
+    View view              # points into the three arrays
+    int32_t* slots         # [2][capacity]: slots, columns
+    double* values         # [2][capacity]: x, raw
+    uint8_t* is_new        # [capacity]
+    double y, learned, w   # the target, the one that was learned instead, and the sample weight
 
 
-cdef class FirstInstances:
+cdef class WarmUp:
     cdef Instance[FIRST] rows
     cdef Py_ssize_t count          # instances kept
-    cdef Py_ssize_t checked        # of them, at the last comparison
-    cdef bint over                 # nothing is kept any more
+    cdef Py_ssize_t checked        # of which were compared at the last time
+    cdef bint over                 # no instance is kept any more
 
-    cdef int reserve(self, Py_ssize_t i, Py_ssize_t room) noexcept nogil
+    cdef int reserve(self, Py_ssize_t i, Py_ssize_t capacity) noexcept nogil
     cdef void keep(self, View* v, double y, double learned, double w) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil
     cdef void end(self) noexcept nogil
@@ -33,4 +33,4 @@ cdef class FirstInstances:
     cdef bint differs(self) noexcept nogil
 
 
-cdef double moved(Bounds b, double y) noexcept nogil
+cdef double within_bounds(Bounds b, double y) noexcept nogil

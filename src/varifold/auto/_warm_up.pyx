@@ -1,9 +1,9 @@
-"""The first instances of a stream, kept until it is known which of their targets are outliers.
+"""The warm-up of `AutoRegressor`: its first instances, kept until it is known which of their targets are outliers.
 
-A first target of 1e9 sets the scale of all that follows. So the first FIRST instances are kept. Among so many targets one is
-an outlier if it lies more than BEYOND times the third quartile of the distances from their median, unless more than one in
-eight does: then targets are like that. An outlier is moved to MOVED such distances. At 8, 16 and 32 instances what was learned
-is compared with what should have been; where the two differ, the model learns the instances again.
+A first target of 1e9 would set the scale of all that follows. So the first FIRST instances are kept. Among these a target
+is an outlier if its distance from the median is more than BEYOND times the third quartile of the distances, unless that
+holds for more than one in eight. An outlier is moved to MOVED times the quartile. After 8, 16 and 32 instances the targets
+that were learned are compared with those that should have been; if they differ, the mixture learns the instances again.
 """
 
 import numpy as np
@@ -19,63 +19,63 @@ from varifold._numeric.selection cimport select
 
 from varifold._engine.state import checked_array
 
-cdef double BEYOND = 20.0      # quartiles from the median beyond which a target is an outlier
-cdef double MOVED = 4.0        # quartiles from the median to which it is moved
+cdef double BEYOND = 20.0      # distance from the median, in third quartiles, beyond which a target is an outlier
+cdef double MOVED = 4.0        # distance to which it is moved
 
 
-cdef double moved(Bounds b, double y) noexcept nogil:
-    """The target; where it is an outlier, moved towards the median."""
+cdef double within_bounds(Bounds b, double y) noexcept nogil:
+    """Return the target; if it is an outlier, moved towards the median."""
     if b.unit <= 0.0 or fabs(y - b.centre) <= BEYOND * b.unit:
         return y
     return b.centre + MOVED * b.unit if y > b.centre else b.centre - MOVED * b.unit
 
 
-cdef class FirstInstances:
-    """Instances as they were presented, with their targets, what was learned for these, and their weights."""
+cdef class WarmUp:
+    """The instances, their targets, the targets learned instead, and their weights."""
 
     def __dealloc__(self):
         self.end()
 
     # ---------------------------------------------------------------- memory
 
-    cdef int reserve(self, Py_ssize_t i, Py_ssize_t room) noexcept nogil:
-        """Room for so many entries in instance i; -1 without memory."""
+    cdef int reserve(self, Py_ssize_t i, Py_ssize_t capacity) noexcept nogil:
+        """Reserve memory for this many entries of instance i; -1 without memory."""
         cdef Instance* row = &self.rows[i]
-        if room <= row.room:
+        if capacity <= row.capacity:
             return 0
-        if (resize(<void**> &row.slots, 2 * room * sizeof(int32_t)) < 0
-                or resize(<void**> &row.numbers, 2 * room * sizeof(double)) < 0
-                or resize(<void**> &row.is_new, room) < 0):
+        if (resize(<void**> &row.slots, 2 * capacity * sizeof(int32_t)) < 0
+                or resize(<void**> &row.values, 2 * capacity * sizeof(double)) < 0
+                or resize(<void**> &row.is_new, capacity) < 0):
             return -1
-        row.room = room
+        row.capacity = capacity
         return 0
 
     cdef void end(self) noexcept nogil:
-        """Keep nothing any more."""
+        """End the warm-up and release the instances."""
         cdef int i
         for i in range(FIRST):
             free(self.rows[i].slots)
-            free(self.rows[i].numbers)
+            free(self.rows[i].values)
             free(self.rows[i].is_new)
             self.rows[i].slots = NULL
-            self.rows[i].numbers = NULL
+            self.rows[i].values = NULL
             self.rows[i].is_new = NULL
-            self.rows[i].room = 0
+            self.rows[i].capacity = 0
         self.count = 0
         self.over = True
 
     cdef void keep(self, View* v, double y, double learned, double w) noexcept nogil:
-        """Keep an instance; one for which there is no room ends the warm-up."""
+        """Keep an instance; one for which no memory was reserved ends the warm-up."""
         cdef Instance* row = &self.rows[self.count]
         cdef View* kept = &row.view
-        if v.n > row.room or v.columns > row.room:
+        if v.n > row.capacity or v.columns > row.capacity:
             self.end()
             return
         kept[0] = v[0]
         kept.slot = row.slots
-        kept.column = row.slots + row.room
-        kept.x = row.numbers
-        kept.raw = row.numbers + row.room
+        kept.column = row.slots + row.capacity
+        kept.x = row.values
+        kept.raw = row.values + row.capacity
         kept.is_new = row.is_new
         memcpy(kept.slot, v.slot, v.n * sizeof(int32_t))
         memcpy(kept.column, v.column, v.columns * sizeof(int32_t))
@@ -88,7 +88,7 @@ cdef class FirstInstances:
         self.count += 1
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take a slot out of the instances kept: its number may come to mean another feature."""
+        """Remove a slot from the instances: another feature may get it."""
         cdef Py_ssize_t i, j, n
         cdef View* v
         for i in range(self.count):
@@ -112,41 +112,41 @@ cdef class FirstInstances:
     # ---------------------------------------------------------------- outliers
 
     cdef Bounds bounds(self) noexcept nogil:
-        """Where outliers begin among the targets kept."""
+        """Compute from the targets where outliers begin."""
         cdef Bounds b
-        cdef double[FIRST] numbers
+        cdef double[FIRST] sorted_part
         cdef Py_ssize_t i, n = self.count, outliers = 0
         b.centre = b.unit = 0.0
         if n < FEWEST:
             return b
         for i in range(n):
-            numbers[i] = self.rows[i].y
-        b.centre = select(numbers, n, n // 2)
+            sorted_part[i] = self.rows[i].y
+        b.centre = select(sorted_part, n, n // 2)
         for i in range(n):
-            numbers[i] = fabs(self.rows[i].y - b.centre)
-        b.unit = select(numbers, n, 3 * n // 4 - 1)
+            sorted_part[i] = fabs(self.rows[i].y - b.centre)
+        b.unit = select(sorted_part, n, 3 * n // 4 - 1)
         for i in range(n):
-            outliers += moved(b, self.rows[i].y) != self.rows[i].y
+            outliers += within_bounds(b, self.rows[i].y) != self.rows[i].y
         if 8 * outliers > n:
             b.unit = 0.0
         return b
 
     cdef bint differs(self) noexcept nogil:
-        """Whether a comparison is due, and another target should have been learned for some instance."""
+        """Return whether a comparison is due and some target should have been learned differently."""
         cdef Bounds b
         cdef Py_ssize_t i, n = self.count
         if n == self.checked or not (n == FEWEST or n == 2 * FEWEST or n == FIRST):
             return False
         b = self.bounds()
         for i in range(n):
-            if moved(b, self.rows[i].y) != self.rows[i].learned:
+            if within_bounds(b, self.rows[i].y) != self.rows[i].learned:
                 return True
         return False
 
     # ---------------------------------------------------------------- files
 
     def dump(self):
-        """The instances as arrays; nothing after the warm-up."""
+        """Return the instances as arrays of a file; none after the warm-up."""
         cdef Py_ssize_t i, j
         cdef View* v
         if self.over:
@@ -167,7 +167,7 @@ cdef class FirstInstances:
         }
 
     def fill(self, dict arrays, Py_ssize_t slots):
-        """Take what dump() gave, checked; files without it are of learners that are beyond their warm-up."""
+        """Restore what dump() returned."""
         cdef Py_ssize_t i
         if "warm_up.steps" not in arrays:
             self.end()
@@ -175,56 +175,56 @@ cdef class FirstInstances:
         steps = checked_array(arrays, "warm_up.steps", "i", (None, 2), 0)
         n = len(steps)
         if n > FIRST:
-            raise ValueError(f"{n} first instances; there are at most {FIRST}")
+            raise ValueError(f"a warm-up of {n} instances; there are at most {FIRST}")
         targets = checked_array(arrays, "warm_up.targets", "f", (n, 3), -1e150, 1e150)
-        held = checked_array(arrays, "warm_up.slots", "i", (None, 3), 0)
-        values = checked_array(arrays, "warm_up.values", "f", (len(held), 2), -1e150, 1e150)
+        entries = checked_array(arrays, "warm_up.slots", "i", (None, 3), 0)
+        values = checked_array(arrays, "warm_up.values", "f", (len(entries), 2), -1e150, 1e150)
         columns = checked_array(arrays, "warm_up.columns", "i", (None, 2), 0)
-        if not (targets[:, 2] > 0.0).all() or held[:, 2].max(initial=0) > 1:
-            raise ValueError("first instances with a weight of 0 or marks other than 0 and 1")
-        check_slots(held[:, :2], n, slots)
+        if not (targets[:, 2] > 0.0).all() or entries[:, 2].max(initial=0) > 1:
+            raise ValueError("instances of the warm-up with a weight of 0 or marks other than 0 and 1")
+        check_slots(entries[:, :2], n, slots)
         check_slots(columns, n, slots)
         self.checked = int(checked_array(arrays, "warm_up.checked", "i", (1,), 0, n)[0])
         for i in range(n):
-            mine = held[:, 0] == i
-            self.fill_row(i, held[mine], values[mine], columns[columns[:, 0] == i, 1])
+            own = entries[:, 0] == i
+            self.fill_row(i, entries[own], values[own], columns[columns[:, 0] == i, 1])
             self.rows[i].view.step, self.rows[i].view.known = steps[i]
             self.rows[i].y, self.rows[i].learned, self.rows[i].w = targets[i]
         self.count = n
         self.over = False
 
-    def fill_row(self, Py_ssize_t i, held, values, columns):
-        """Take the entries of one instance, which were checked."""
+    def fill_row(self, Py_ssize_t i, entries, values, columns):
+        """Restore the entries of one instance, which were checked."""
         cdef Py_ssize_t j
         cdef Instance* row = &self.rows[i]
         cdef View* v = &row.view
-        if self.reserve(i, max(len(held), len(columns), 1)) < 0:
+        if self.reserve(i, max(len(entries), len(columns), 1)) < 0:
             raise MemoryError
-        v.n = len(held)
+        v.n = len(entries)
         v.columns = len(columns)
         v.slot = row.slots
-        v.column = row.slots + row.room
-        v.x = row.numbers
-        v.raw = row.numbers + row.room
+        v.column = row.slots + row.capacity
+        v.x = row.values
+        v.raw = row.values + row.capacity
         v.is_new = row.is_new
         for j in range(v.n):
-            v.slot[j], v.is_new[j] = held[j, 1:]
+            v.slot[j], v.is_new[j] = entries[j, 1:]
             v.x[j], v.raw[j] = values[j]
         for j in range(v.columns):
             v.column[j] = columns[j]
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the bytes of memory in use."""
         cdef int i
-        return sum(self.rows[i].room * (2 * sizeof(int32_t) + 2 * sizeof(double) + 1) for i in range(FIRST))
+        return sum(self.rows[i].capacity * (2 * sizeof(int32_t) + 2 * sizeof(double) + 1) for i in range(FIRST))
 
 
 def check_slots(pairs, n, slots):
-    """Refuse (instance, slot) pairs that are not there or do not ascend."""
+    """Reject (instance, slot) pairs that do not exist or do not ascend."""
     if not len(pairs):
         return
     if pairs[:, 0].max() >= n or pairs[:, 1].max() >= slots:
-        raise ValueError("first instances with entries that are not there")
+        raise ValueError("instances of the warm-up with entries that do not exist")
     order = pairs[:, 0] * slots + pairs[:, 1]
     if (order[1:] <= order[:-1]).any():
-        raise ValueError("first instances whose entries do not ascend")
+        raise ValueError("instances of the warm-up whose entries do not ascend")

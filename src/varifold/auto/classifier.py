@@ -1,81 +1,84 @@
-"""AutoClassifier: the learner to start with, and usually to stay with."""
+"""AutoClassifier: the classifier to start with, and usually to stay with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from varifold.auto._auto import AutoModel
-from varifold.auto.experts import classifier_experts
-from varifold.auto.report import AutoReport, ExpertState, changes, drifts, risen_share
-from varifold.base.blocks import to_block
+from varifold.auto._classification import ClassificationMixture
+from varifold.auto.experts import Expert, classifier_experts
+from varifold.auto.learner import MixtureLearner
+from varifold.auto.report import AutoReport, ExpertState, drifts, error_rise
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
 
 
-class AutoClassifier(VaryingClassifier):
-    """The default learner: several kinds of learner at once, each trusted as far as it has earned.
+class AutoClassifier(MixtureLearner, VaryingClassifier):
+    """The default classifier: learners of several kinds at once, each weighted by its track record.
 
-    No tuning, any varying stream. Linear, additive and generative learners, trees, one that only looks at which
-    features are there, and one that remembers recent instances all learn the same stream; their probabilities are
-    calibrated online and mixed by their log loss. Ask `report()` what it found.
+    It needs no tuning and works on any varying stream. Linear, additive and generative learners, trees, one that sees
+    only which features are present, and one that remembers recent instances all learn the same stream. Their
+    probabilities are calibrated online and mixed by their log loss. `report()` shows the result.
 
     Parameters
     ----------
     budget
         ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
-        Gaussians, a window forest and two learners that recall what absent features read before; ``"best"`` also more
+        Gaussians, a window forest and two learners that recall earlier values of absent features; ``"best"`` adds more
         neighbours and trees, and a bolder additive learner.
     threshold
-        With two labels: the probability from which on the rarer one is answered, in (0, 1). Lower it when missing
-        the rare label costs more than a false alarm. Probabilities stay as they are. Instead of it, `costs` and
-        `objective` work with any number of labels.
+        With two labels: the probability from which on the rarer one is predicted, in (0, 1). Lower it when missing
+        the rare label costs more than a false alarm. It does not change probabilities. With more labels use `costs`
+        or `objective`.
     scale, clip, max_features, evict, objective, costs, coverages
-        See `VaryingClassifier`. ``objective="log_loss"`` answers by the mixture alone, without the guard.
+        See `VaryingClassifier`. ``objective="log_loss"`` predicts with the mixture alone, without the guard.
 
     Notes
     -----
-    *No paper.* Experts: diagonal AROW (r = 10), and a second one (r = 3) that remembers about 100 values of a
-    feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on the mere presence of columns (up
-    to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (beyond that
-    it becomes diagonal); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features);
-    `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation); `WindowForest`
-    with 10 trees on up to 20,000 rows (fewer beyond 12 values per row, to hold 100,000 values); two that recall the 64
-    columns seen last, linear and additive (150 values): running means of a column's values beside its value and in its
-    place while it is absent, and how long it has been absent. With ``"best"`` 30 trees, the 10 nearest of 1,000 and
-    `Additive` with r = 10.
+    *No paper.* Experts (`varifold.auto.experts`): diagonal AROW (r = 10), and a second one (r = 3) that forgets all but
+    about the last 100 values of a feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on
+    the presence of columns (up to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up
+    to 128 features (diagonal beyond); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64
+    features); `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
+    `WindowForest` with 10 trees on up to 20,000 instances (fewer if they have more than 12 values: 100,000 values);
+    two that recall the 64 columns seen last, linear and additive (150 values): running means of a column's values
+    next to its value and, while it is absent, in its place, and how long it has been absent. With ``"best"`` 30 trees,
+    the 10 nearest of 1,000 and `Additive` with r = 10.
 
-    Each expert's logits are scaled by a temperature and all of them are added up in a stack, both learned by an
-    extended Kalman filter. The answer is the exponentially weighted mixture (log loss, rate 1/2) of the calibrated
-    experts and the stack, with 1% of the weight shared out each round: over T rounds its log loss exceeds that of
-    the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). A last temperature, learned
-    alike, makes the mixture as sure as it is right. Until the mixture has given two more right answers than
-    the most frequent class would have, or its log loss is 2 below that of the class frequencies, it answers another
-    class only if it prefers it by 1.5 times as much as the most frequent class is the more frequent; each answer by
-    which it lies behind that class asks for half as much again, and the first 50 instances for a part only.
+    *Combination.* Each expert's logits are multiplied by a temperature, and a stack adds up those of all experts; both
+    are learned by an extended Kalman filter. The mixture is the exponentially weighted mean (log loss, rate 1/2) of the
+    calibrated experts and the stack, with 1% of the weight shared out after each instance: over T instances its log
+    loss exceeds that of the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). A final
+    temperature calibrates the mixture.
 
-    Costly experts whose recent log loss is .05 above the mixture's and that hardly move the stack are, after 200
-    rounds (those that recall: 500), asked and taught in one round of eight until they do better. Copula, map and
-    Gaussians stand aside for good beyond 1,024 columns, and where the matrices that they hold, one per label, would
-    have more than 65,536 numbers in all (16 labels with 64 features); `report()` says so.
+    *Guard.* Until the mixture has made two more right predictions than the most frequent label, or its log loss is 2
+    below that of the class frequencies, it predicts another label only if its probability leads by 1.5 times the lead
+    of the most frequent label in frequency. Each error by which the predictions are behind that label raises this by a
+    half; during the first 50 instances it is a part of that.
 
-    *Categories.* A string column with more than 32 levels is wide. The lines see every level of it; all other experts
-    see the levels that hold at least 1/32 of its instances and, in place of the others, one number: by how much the
-    log-odds of the label differ in that level from those of the column, counted before the instance and smoothed by 10
-    instances. One more expert adds these up for any number of labels. Limits count columns, not levels.
+    *Pausing and limits.* Expensive experts whose recent log loss is .05 above the mixture's, and that hardly move the
+    stack, are paused: after 200 instances (those that recall: 500) they are evaluated on every 8th instance until they
+    do better. Copula, map and Gaussians are disabled beyond 1,024 columns, and if their matrices, one per label, would
+    have more than 65,536 numbers in all (16 labels with 64 features). Beyond 256 labels all expensive experts are
+    disabled, as some of them hold a matrix per label. `report()` lists them.
 
-    *Drift.* The first AROW, `Additive`, naive Bayes and the class frequencies start again when the stream
-    changes: `varifold.drift.ADWIN` (delta = .5) watches their errors, and a rise begins a trial in which a new copy
-    learns beside the old one and up to three copies of earlier times are asked again. The first copy that leads by more
-    than 1.5 standard deviations of a sign test and one answer takes over; the old one is kept, for concepts that come
-    back. Then the expert's temperature is learned as at the start and the stack becomes less certain.
-    `report().drifts` holds when this happened and on what evidence, and every rise of the error of the answers.
+    *Categories.* A string column with more than 32 levels is wide. The linear experts see every level of it; all
+    others see the levels that hold at least 1/32 of its instances and, in place of each other level, one number: the
+    difference between the log-odds of the label in that level and in the column, counted before the instance and
+    smoothed by 10 instances. One more expert adds up these numbers, for any number of labels. Limits count columns, not
+    levels.
+
+    *Drift.* The first AROW, `Additive`, naive Bayes and the class frequencies restart when the stream changes:
+    `varifold.drift.ADWIN` (delta = .5) watches their errors, and a rise begins a trial in which a new copy learns next
+    to the old one and up to three earlier copies are evaluated again. The first copy that leads by more than 1.5
+    standard deviations of a sign test and one instance takes over; the old one is kept, for concepts that recur. Then
+    the variance of the expert's temperature is reset and those of the stack are raised. `report().drifts` lists these
+    restarts with their evidence, and every rise of the error of the predictions.
 
     *Many labels.* The stack has one bias per label, whose covariance takes memory with the square of the labels and
-    time with their cube; beyond 64 labels it has none. Beyond 256 labels the costly experts stand aside for good, as
-    some of them hold a matrix per label.
+    time with their cube; beyond 64 labels it has none.
 
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
@@ -101,8 +104,6 @@ class AutoClassifier(VaryingClassifier):
     _native_multiclass = True
     _uses_absence = True
     _window = 20_000
-    _names: list[str] | None = None
-    """The experts held, if not all of the budget's."""
 
     def __init__(
         self,
@@ -132,57 +133,33 @@ class AutoClassifier(VaryingClassifier):
         )
 
     def _check_rules(self, objective: str, costs: Mapping[Any, Any] | None) -> None:
-        """Refuse a threshold beside an objective or costs."""
+        """Reject a threshold together with an objective or costs."""
         given = {"objective": objective != "accuracy", "costs": costs is not None, "threshold": self.threshold != 0.5}
         check_one_rule(type(self).__name__, given)
 
-    def _model(self) -> AutoModel:
-        experts = classifier_experts(self.budget, self._window)
-        chosen = [expert for expert in experts if self._names is None or expert.name in self._names]
+    def _table(self) -> tuple[Expert, ...]:
+        return classifier_experts(self.budget, self._window)
+
+    def _model(self) -> ClassificationMixture:
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
-        return AutoModel(chosen, threshold=self.threshold, **guard)
-
-    def _fill_early(self) -> None:
-        """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
-        self._window = 200
-        self._engine = self._make_engine()
-
-    def _header(self) -> dict[str, Any]:
-        return {**super()._header(), "experts": cast(AutoModel, self._engine.model).names}
-
-    def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """Choose the experts that the file holds."""
-        super()._apply_header(header)
-        self._names = header.get("experts")
-        self._engine = self._make_engine()
-        if self._names != cast(AutoModel, self._engine.model).names:
-            raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
+        return ClassificationMixture(self._experts(), threshold=self.threshold, **guard)
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> AutoReport:
-        """Which experts carry weight now and over time, which features matter, what changed recently.
+        """Summarise the stream: weights of the experts over time, influential features, recent changes.
 
-        Predicting changes nothing, so features that vanish while no label comes are found in `predicted`: the instances
-        that were predicted since the last one was learned, in any form that `predict_many` takes.
+        Predicting changes nothing, so features that vanish while no label arrives show up in `predicted` only: the
+        instances predicted since the last one was learned, in any form that `predict_many` accepts. `most` limits the
+        number of features.
         """
-        unlearned = None if predicted is None else to_block(predicted)
-        model = cast(AutoModel, self._engine.model)
-        features = self.features
-        steps, weights = model.weight_history()
-        heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
+        model = cast(ClassificationMixture, self._engine.model)
         recent = model.recent()
-        risen = risen_share(self.steps, recent["error"], recent["error_long"])
-        weights_now = model.expert_weights()
+        summary = self._summary(most, predicted, error_rise(self.steps, recent["error"], recent["error_long"]))
+        weights = summary["experts"]
         return AutoReport(
-            steps=self.steps,
-            experts=weights_now,
-            history_steps=steps,
-            history_weights=weights,
-            features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, risen, self.unit_changes, unlearned),
-            drifts=drifts(model.alarm_records(), model.change_records()),
-            notes=tuple(model.notes()),
+            **summary,
             recent=recent,
-            states={name: ExpertState(weights_now[name], **state) for name, state in model.expert_states().items()},
+            drifts=drifts(model.error_rises(), model.restart_records()),
+            states={name: ExpertState(weights[name], **state) for name, state in model.expert_states().items()},
             wide_columns=tuple(model.wide_columns()),
         )

@@ -10,7 +10,7 @@ from typing import Literal
 from varifold._engine.model import Model
 from varifold._engine.regression_model import RegressionModel
 from varifold.auto._categories import CategoriesModel
-from varifold.auto._renewed import RenewedModel
+from varifold.auto._restarting import RestartingModel
 from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula._gaussian import GaussianModel
 from varifold.copula._latent import Copula
@@ -120,17 +120,17 @@ def _regression_forest(window: int) -> RegressionModel:
 
 # fmt: off
 _CLASSIFIER = (
-    Expert(name="linear", model=lambda: RenewedModel(lambda: AROWRule(10.0)),
+    Expert(name="linear", model=lambda: RestartingModel(lambda: AROWRule(10.0)),
            temperature=2.0, stack_weight=-0.3, stack_variance=1.0),
     Expert(name="linear, recent", model=lambda: AdditiveRule(3.0, 0, 100.0),
            temperature=2.0, stack_weight=0.0, stack_variance=0.5),
-    Expert(name="additive", model=lambda: RenewedModel(lambda: AdditiveRule(30.0, 20_000)), sees="bounded",
+    Expert(name="additive", model=lambda: RestartingModel(lambda: AdditiveRule(30.0, 20_000)), sees="bounded",
            temperature=2.0, stack_weight=0.35, stack_variance=0.8),
-    Expert(name="naive Bayes", model=lambda: RenewedModel(lambda: GaussianNBModel(1.0)), sees="bounded",
+    Expert(name="naive Bayes", model=lambda: RestartingModel(lambda: GaussianNBModel(1.0)), sees="bounded",
            temperature=0.5, stack_weight=0.03, stack_variance=0.02),
     Expert(name="presence", model=PresenceModel, sees="columns",
            temperature=1.0, stack_weight=0.1, stack_variance=0.5),
-    Expert(name="class frequencies", model=lambda: RenewedModel(FrequencyModel),
+    Expert(name="class frequencies", model=lambda: RestartingModel(FrequencyModel),
            temperature=1.0, stack_weight=-0.4, stack_variance=1.6),
     Expert(name="linear, full", model=lambda: AROWRule(10.0, 128), sees="bounded", pausing="early",
            temperature=2.0, stack_weight=0.2, stack_variance=0.8),

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
-from varifold.auto._regression import AutoRegression
-from varifold.auto.experts import regressor_experts
-from varifold.auto.report import RegressionReport, changes, risen_number
-from varifold.base.blocks import to_block
+from varifold.auto._regression import RegressionMixture
+from varifold.auto.experts import Expert, regressor_experts
+from varifold.auto.learner import MixtureLearner
+from varifold.auto.report import RegressionReport, mean_error_rise
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
 
 
-class AutoRegressor(VaryingRegressor):
-    """The default regressor: several kinds of regressor at once, each trusted as far as it has earned.
+class AutoRegressor(MixtureLearner, VaryingRegressor):
+    """The default regressor: regressors of several kinds at once, each weighted by its track record.
 
-    No tuning, any varying stream. Linear and additive regressors, lines that follow a target that wanders, one that
-    only looks at which features are there, one that remembers recent instances, a forest over them and a copula that
-    infers from what is present all learn the same stream; their answers are stacked and mixed by their losses. Ask
-    `report()` what it found.
+    It needs no tuning and works on any varying stream. Linear and additive regressors, lines that follow a drifting
+    target, one that sees only which features are present, one that remembers recent instances, a forest over them and a
+    copula that infers from what is present all learn the same stream. Their predictions are stacked and mixed by their
+    losses. `report()` shows the result.
 
     Parameters
     ----------
@@ -31,24 +31,24 @@ class AutoRegressor(VaryingRegressor):
 
     Notes
     -----
-    *No paper.* Experts: `AROWRegressor`, diagonal and with full covariance up to 128 features; `AdditiveRegressor`
-    (r = 10); two lines that follow the target by steps of a fixed rate, one quick and one slow; a line on the mere
-    presence of columns; the 5 nearest of the last 500 instances; `WindowForestRegressor` with 10 trees whose leaves may
-    hold one instance, over at most 10,000 instances or 100,000 numbers; `CopulaRegressor` with windows of 500 values
-    over the 64 most active features, up to 1,024 known ones; the mean.
+    *No paper.* Experts (`varifold.auto.experts`): `AROWRegressor`, diagonal and with full covariance up to 128
+    features; `AdditiveRegressor` (r = 10); two lines that follow the target by steps of a fixed rate, a fast and a slow
+    one; a line on the presence of columns; the 5 nearest of the last 500 instances; `WindowForestRegressor` with 10
+    trees whose leaves may hold one instance, on at most 10,000 instances or 100,000 values; `CopulaRegressor` with
+    windows of 500 values over the 64 most active features, disabled beyond 1,024 features; the mean.
 
-    The *stack* is a linear combination of their answers, learned by recursive least squares; errors beyond three times
-    the typical one count as that much, and it answers no further outside of the experts' answers than the typical
-    error. The answer is the exponentially weighted mixture (rate 3) of the experts and the stack, with 1% of the weight
-    shared out each round. A loss is the error over four typical errors, at most 1, squared or not: over T rounds the
-    mixture's summed loss exceeds that of the best of the k experts and the stack by at most
+    *Combination.* The *stack* is a linear combination of the experts' predictions, learned by recursive least squares;
+    errors beyond three typical ones are cut to that size, and it predicts at most a typical error outside of the
+    experts' predictions. The mixture is the exponentially weighted mean (rate 3) of the experts and the stack, with 1%
+    of the weight shared out after each instance. A loss is the error divided by four typical errors, at most 1, squared
+    or not: over T instances the mixture's loss exceeds that of the best of the k experts and the stack by at most
     ln(k + 4) / 3 + 3 T / 8 + T ln(1 / (1 - .01)) / 3, and with bounded squared errors, which are mixable, by far less.
 
-    *Outliers.* The first 32 instances are kept. A target among them that lies more than twenty times the third quartile
-    of the distances from their median is an outlier, unless one in eight is: the experts begin again and learn these
-    instances with it moved. Later a target more than twelve typical errors from the answer is moved to that distance
-    before anything learns it. After five in a row on the same side, the largest off by at most twice as much as the
-    smallest, the level has changed: an offset takes the jump, and steps back with the first target that is at the old
+    *Outliers.* The first 32 instances are kept. A target among them whose distance from their median is more than
+    twenty times the third quartile of the distances is an outlier, unless one in eight is: new experts learn these
+    instances with the outlier moved. Later, a target more than twelve typical errors from the prediction is moved to
+    that distance before anything learns it. After five in a row on the same side, the largest distance at most twice
+    the smallest, the level has changed: an offset takes the jump, and returns with the first target that is at the old
     level again. If they are not of one size, they are moved to twelve deviations, and after thirty learned as they are.
 
     *Cost.* O(500 present + min(known, 128)^2 + 64^3), and that of `WindowForestRegressor`.
@@ -71,7 +71,6 @@ class AutoRegressor(VaryingRegressor):
     _cost = "O(500 present + min(known, 128)^2 + 64^3)"
     _uses_absence = True
     _window: int = 10_000
-    _names: list[str] | None = None
 
     def __init__(
         self,
@@ -88,48 +87,19 @@ class AutoRegressor(VaryingRegressor):
             scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict, coverages=coverages
         )
 
-    def _model(self) -> AutoRegression:
-        experts = regressor_experts(self._window)
-        chosen = [expert for expert in experts if self._names is None or expert.name in self._names]
-        return AutoRegression(chosen, self.loss == "absolute")
+    def _table(self) -> tuple[Expert, ...]:
+        return regressor_experts(self._window)
 
-    def _fill_early(self) -> None:
-        """Take a window that is full within the stream of a check; for a learner that has learned nothing."""
-        self._window = 200
-        self._engine = self._make_engine()
-
-    def _header(self) -> dict[str, Any]:
-        return {**super()._header(), "experts": cast(AutoRegression, self._engine.model).names}
-
-    def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """Choose the experts that the file holds."""
-        super()._apply_header(header)
-        self._names = header.get("experts")
-        self._engine = self._make_engine()
-        if self._names != cast(AutoRegression, self._engine.model).names:
-            raise ValueError(f"the file holds the experts {self._names!r}; this version does not have all of them")
+    def _model(self) -> RegressionMixture:
+        return RegressionMixture(self._experts(), self.loss == "absolute")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> RegressionReport:
-        """Which experts carry weight now and over time, which features matter, what changed recently.
+        """Summarise the stream: weights of the experts over time, influential features, recent changes.
 
-        `predicted`: instances predicted since the last one was learned, see `AutoClassifier.report`.
+        For `predicted` and `most` see `AutoClassifier.report`.
         """
-        unlearned = None if predicted is None else to_block(predicted)
-        model = cast(AutoRegression, self._engine.model)
-        features = self.features
-        steps, weights = model.weight_history()
-        error, usual, deviation, answers = model.error_means()
-        risen = risen_number(answers, error, usual, deviation)
-        heaviest = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
-        return RegressionReport(
-            steps=self.steps,
-            experts=model.expert_weights(),
-            history_steps=steps,
-            history_weights=weights,
-            features={name: f.weight for name, f in heaviest},
-            changes=changes(self.steps, features, risen, self.unit_changes, unlearned),
-            notes=tuple(model.notes()),
-            recent={},
-            typical_error=model.typical_error(),
-        )
+        model = cast(RegressionMixture, self._engine.model)
+        error, usual, deviation, count = model.error_means()
+        summary = self._summary(most, predicted, mean_error_rise(count, error, usual, deviation))
+        return RegressionReport(**summary, recent={}, typical_error=model.typical_error())

@@ -64,7 +64,7 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True)
     labels = [str(name) for name in report.features][::-1]
     below.barh(labels, list(report.features.values())[::-1], color=BLUE, height=0.6)
-    below.set_title("Heaviest features")
+    below.set_title("Most influential features")
     below.set_xlabel("weight in the experts' scores (not what an answer loses without it: see column_importances)")
     for ax in (above, below):
         quiet(ax)

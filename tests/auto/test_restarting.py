@@ -7,7 +7,7 @@ import pytest
 from tests.oracles.renewed import Renewed
 from varifold import AutoClassifier
 from varifold._engine.classify import Engine
-from varifold.auto._renewed import RenewedModel
+from varifold.auto._restarting import RestartingModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 from varifold.naive_bayes._frequency import FrequencyModel
@@ -43,7 +43,7 @@ def phases(n, seed, labels="abc"):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_copies_follow_the_oracle(seed):
-    engine = Engine(RenewedModel(FrequencyModel))
+    engine = Engine(RestartingModel(FrequencyModel))
     twin = Renewed(lambda: Counts("abc"))
     for step, y in enumerate(phases(4000, seed)):
         if step >= 3:
@@ -57,10 +57,10 @@ def test_copies_follow_the_oracle(seed):
             twin.learn(None, y, step)
     found = [
         (*(c[name] for name in ("step", "since")), bool(c["revived"]), c["instances"])
-        for c in engine.model.change_records()
+        for c in engine.model.restart_records()
     ]
     assert found == [change[:4] for change in twin.changes[-32:]]
-    errors = [[c[name] for name in ("before", "error", "successor")] for c in engine.model.change_records()]
+    errors = [[c[name] for name in ("before", "error", "successor")] for c in engine.model.restart_records()]
     assert errors == [pytest.approx(change[4:]) for change in twin.changes[-32:]]
     assert any(change[2] for change in twin.changes)
     assert not all(change[2] for change in twin.changes)
@@ -85,9 +85,9 @@ def errors(engine, rows):
 @pytest.mark.parametrize("make", [lambda: AROWRule(10.0), lambda: AdditiveRule(30.0, 20_000)])
 def test_a_concept_that_comes_back_is_remembered(make):
     rows = list(flipping(3000, 500))
-    engine, plain = Engine(RenewedModel(make)), Engine(make())
+    engine, plain = Engine(RestartingModel(make)), Engine(make())
     wrong = errors(engine, rows)
-    records = engine.model.change_records()
+    records = engine.model.restart_records()
     assert [r["revived"] for r in records] == [0, 1, 1, 1, 1]
     assert all(r["step"] - 1 - 500 * (i + 1) < 40 for i, r in enumerate(records))
     assert sum(wrong) < 0.5 * sum(errors(plain, rows))
@@ -97,9 +97,9 @@ def test_a_concept_that_comes_back_is_remembered(make):
 def test_a_stable_stream_changes_nothing():
     rng = random.Random(3)
     rows = [(x, y != (rng.random() < 0.1)) for x, y in flipping(5000, 10**9)]
-    engine, plain = Engine(RenewedModel(lambda: AROWRule(10.0))), Engine(AROWRule(10.0))
+    engine, plain = Engine(RestartingModel(lambda: AROWRule(10.0))), Engine(AROWRule(10.0))
     assert errors(engine, rows) == errors(plain, rows)
-    assert engine.model.changes == 0
+    assert engine.model.restarts == 0
 
 
 @pytest.mark.parametrize("stop", range(500, 560, 7))
@@ -149,7 +149,7 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
     linear = [drift for drift in report.drifts if drift.expert == "linear"]
     assert [drift.what for drift in linear] == ["restarted", "revived"]
     assert all(drift.successor < drift.error and drift.since <= drift.step for drift in linear)
-    assert "linear (wrong in" in str(report)
+    assert "linear (error" in str(report)
     assert "The error rose from" in str(report)
     draw_report(report, tmp_path / "drifts.svg")
     assert "expert revived" in (tmp_path / "drifts.svg").read_text()
@@ -162,16 +162,16 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
         ("trial.counters", lambda a: a + 7),
         ("detector", lambda a: a[:-1]),
         ("trial.scores", lambda a: a[:2]),
-        ("changes.steps", lambda a: -a - 1),
+        ("restarts.steps", lambda a: -a - 1),
     ],
 )
 def test_files_with_copies_that_cannot_be_are_refused(name, break_it):
-    engine = Engine(RenewedModel(lambda: AROWRule(10.0)))
+    engine = Engine(RestartingModel(lambda: AROWRule(10.0)))
     errors(engine, flipping(1200, 500))
     names, labels, arrays = engine.dump()
     arrays[f"model.{name}"] = break_it(arrays[f"model.{name}"])
     with pytest.raises((ValueError, IndexError)):
-        Engine(RenewedModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
+        Engine(RestartingModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
 
 
 def test_a_label_that_comes_with_a_spare_copy_finds_room_in_it() -> None:

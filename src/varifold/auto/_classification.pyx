@@ -1,0 +1,583 @@
+"""The mixture of `AutoClassifier`: experts, calibrated, stacked, and mixed by their log loss.
+
+For each instance
+
+1. every expert gives probabilities; their logits are multiplied by the expert's *temperature* (`_stacking`);
+2. the *stack* adds up all logits, each expert with its own weight (`_stacking`);
+3. the *mixture* is the mean of the experts' and the stack's probabilities under exponential weights (log loss, rate
+   RATE, fixed share): over T instances its log loss exceeds that of the best of k experts and the stack by at most
+   ln(k + 4) / RATE + T ln(1 / (1 - SHARE)) / RATE;
+4. a *final temperature* calibrates the mixture;
+5. the *guard* (`_guard`) predicts the most frequent label until the mixture has proved better.
+
+Learning updates 1 to 5 with what they predicted, then the experts. The first instance of a label updates the experts
+only: no model could have predicted it. Expensive experts that are of no use are paused.
+"""
+
+import numpy as np
+
+from libc.math cimport fabs, log, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
+
+from varifold._engine.model cimport Model
+from varifold._engine.space cimport Space
+from varifold._engine.view cimport View
+from varifold._numeric.activation cimport argmax, softmax
+from varifold._numeric.hedge cimport experts_learn, experts_weights
+from varifold.auto._categories cimport CategoriesModel
+from varifold.auto._error_watch cimport ErrorWatch
+from varifold.auto._expert_set cimport BOUNDED, COLUMNS, ExpertSet
+from varifold.auto._guard cimport GUARD_NUMBERS, guard_holds, guard_learn
+from varifold.auto._restarting cimport RestartingModel, restarted_at, set_prediction
+from varifold.auto._stacking cimport (
+    TEMPERATURE_NUMBERS, stack_biases, stack_free, stack_lay_out, stack_learn, stack_make, stack_predict,
+    stack_reserve, stack_widen, temperature_learn,
+)
+from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
+
+from varifold._engine.state import checked_array, fixed, per_class, per_slot
+from varifold.auto._expert_set import SEES
+
+PAUSING = ("never", "late", "early")    # the names of Pausing
+
+ctypedef void (*prediction_call)(void*, int) noexcept nogil
+ctypedef int64_t (*restarted_call)(void*) noexcept nogil
+
+cdef double RATE = 0.5                 # of the exponential weights: losses are log losses
+cdef double FLOOR = 1e-3               # uniform part of every mixed probability
+cdef double DRIFT = 1e-5               # added to the variances of temperatures and stack per instance
+cdef double BIAS_VARIANCE = 0.05       # of a bias of the stack at the start
+cdef double TEMPERATURE_VARIANCE = 0.1 # at the start
+cdef double RESTARTED = 0.1            # part of the first variances added to the stack's when an expert restarts
+cdef double LARGEST_LOGIT = 8.0        # of an expert
+cdef double SMALLEST = 1e-12           # probability of an expert
+cdef double MEMORY = 50.0              # instances over which means about experts are taken
+
+cdef int64_t PAUSE_INTERVAL = 8        # a paused expert takes part in one of this many instances
+cdef int64_t FIRST_EARLY = 200         # instances before an EARLY expert may be paused,
+cdef int64_t FIRST_LATE = 500          # and a LATE one
+cdef double EXCESS = 0.05              # paused is an expert with this much more log loss than the mixture
+cdef double UNUSED = 0.1               # that moves the stack's logits by less than this
+cdef int MANY_CLASSES = 256            # experts that may be paused are disabled beyond: some hold a matrix per class
+cdef Py_ssize_t MOST_CELLS = 65_536    # numbers in all matrices of an expert, beyond which it is disabled
+
+
+cdef class ClassificationMixture(Model):
+    """Experts of a table (see `experts.Expert`) and all that combines them.
+
+    `guard` is the strength of the guard (0: none), `guard_full` the number of instances after which all of it applies,
+    `final_variance` the first variance of the final temperature (0: there is none).
+    """
+
+    def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
+                  double final_variance=TEMPERATURE_VARIANCE):
+        cdef int e, k = len(experts)
+        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
+        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
+        self.experts = ExpertSet(experts, RATE)
+        self.watch = ErrorWatch()
+        self.sees_empty = True
+        self.wants_columns = True
+        self.prepares = any(model.prepares for model in self.experts.models)
+        self.threshold = threshold
+        self.guard_strength = guard
+        self.guard_full = guard_full
+        self.final_variance = final_variance
+        self.categories_at = -1
+        self.arrays.scratch(&self.pausing, fixed(k))
+        self.arrays.scratch(&self.matrix_side, fixed(k))
+        self.arrays.scratch(&self.restarts, fixed(k))
+        self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
+        self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
+        self.arrays.declare("stack_use", &self.stack_use, fixed(k))
+        self.arrays.declare("usual_logits", &self.usual_logits, per_class(width=k))
+        self.arrays.declare("temperature", <double**> &self.temperature, fixed(k, width=TEMPERATURE_NUMBERS))
+        self.arrays.declare("final_temperature", <double**> &self.final, fixed(TEMPERATURE_NUMBERS))
+        self.arrays.declare("guard", <double**> &self.guard, fixed(GUARD_NUMBERS))
+        self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
+        self.arrays.declare("recent_losses", &self.recent_losses, fixed(4))
+        self.arrays.scratch(&self.score, per_class())
+        self.arrays.scratch(&self.logit, per_class(width=k))
+        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
+        self.arrays.scratch(&self.predicted, fixed(k))
+        self.arrays.scratch(&self.mixed, per_class())
+        self.arrays.scratch(&self.mixed_logit, per_class())
+        self.arrays.scratch(&self.sharpened, per_class())
+        self.arrays.scratch(&self.output, per_class())
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.share, per_slot())
+        if stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0:
+            raise MemoryError
+        self.final.factor = 1.0
+        self.final.variance = final_variance
+        for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
+            self.pausing[e] = PAUSING.index(expert.pausing)
+            self.matrix_side[e] = expert.matrix_side or 0
+            self.restarts[e] = isinstance(model, RestartingModel)
+            self.temperature[e].factor = expert.temperature
+            self.temperature[e].variance = TEMPERATURE_VARIANCE
+            if isinstance(model, CategoriesModel):
+                self.categories = model
+                self.categories_at = e
+
+    def __dealloc__(self):
+        stack_free(&self.stack)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int attach(self, Space space) except -1:
+        self.experts.attach(space)
+        return Model.attach(self, space)
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        self.experts.grow(capacity)
+        forget_last(&self.experts.views)
+        return Model.grow(self, capacity)
+
+    cdef int reserve_class(self) except -1:
+        cdef int e
+        for e in range(self.experts.count):
+            if not self.experts.disabled[e] and not self.exceeds_classes(e):
+                (<Model> self.experts.models[e]).reserve_class()
+        if stack_reserve(&self.stack, self.classes + 1) < 0:
+            raise MemoryError
+        return Model.reserve_class(self)
+
+    cdef int add_class(self) except -1:
+        cdef int e
+        for e in range(self.experts.count):
+            if self.exceeds_classes(e):
+                self.experts.disabled[e] = 1
+            if not self.experts.disabled[e]:
+                (<Model> self.experts.models[e]).add_class()
+        forget_last(&self.experts.views)
+        Model.add_class(self)
+        stack_lay_out(&self.stack, self.classes)
+        return 0
+
+    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        cdef int e
+        if self.has_wide_columns():
+            n = self.categories.slots_to_prepare(slots, n)
+            slots = self.categories.prepared
+        for e in range(self.experts.count):
+            if not self.experts.disabled[e] and not (y < 0 and self.exceeds_classes(e)):
+                self.experts.calls.prepare(self.experts.inner[e], slots, n, n_new, y)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        self.experts.forget(slot)
+        forget_last(&self.experts.views)
+
+    # ---------------------------------------------------------------- limits and pauses
+
+    cdef bint exceeds_classes(self, int e) noexcept nogil:
+        """Return whether one more class disables the expert."""
+        return ((self.pausing[e] != NEVER and self.classes >= MANY_CLASSES)
+                or self.exceeds_matrices(e, self.classes + 1))
+
+    cdef bint exceeds_matrices(self, int e, Py_ssize_t classes) noexcept nogil:
+        """Return whether the expert's matrices, one per class, would hold too many numbers."""
+        cdef Py_ssize_t side = min(self.space.size - 1, self.matrix_side[e])
+        return classes * side * side > MOST_CELLS
+
+    cdef Py_ssize_t columns(self) noexcept nogil:
+        """Count the columns: levels of a string column count once."""
+        return self.space.size - self.space.indicators
+
+    cdef bint takes_no_part(self, int e) noexcept nogil:
+        """Return whether the expert is disabled, or is the one for wide columns and there are none."""
+        return self.experts.disabled[e] or (e == self.categories_at and self.categories.wide_columns == 0)
+
+    cdef bint is_idle(self, int e, int64_t step) noexcept nogil:
+        """Return whether the expert takes no part, or is paused at this step."""
+        return self.takes_no_part(e) or (self.paused[e] and step % PAUSE_INTERVAL != 0)
+
+    cdef void update_pauses(self, int64_t step) noexcept nogil:
+        """Pause expensive experts that are of no use, and resume those that have become useful."""
+        cdef int e
+        for e in range(self.experts.count):
+            if self.pausing[e] != NEVER and step >= (FIRST_EARLY if self.pausing[e] == EARLY else FIRST_LATE):
+                self.paused[e] = self.excess_loss[e] > EXCESS and self.stack_use[e] < UNUSED
+
+    # ---------------------------------------------------------------- what an expert sees
+
+    cdef bint has_wide_columns(self) noexcept nogil:
+        return self.categories_at >= 0 and self.categories.wide_columns > 0
+
+    cdef void bound_columns(self, View* v) noexcept nogil:
+        """Write the instance as BOUNDED experts see it."""
+        if self.has_wide_columns():
+            self.categories.bound(v)
+
+    cdef View* seen_by(self, int e, View* v) noexcept nogil:
+        """Return the instance as the expert sees it; bound_columns() was called for it."""
+        if self.experts.sees[e] == COLUMNS:
+            return self.experts.columns_of(v)
+        return &self.categories.bounded if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else v
+
+    cdef Py_ssize_t origin(self, int e, Py_ssize_t i) noexcept nogil:
+        """Return the entry of the instance from which entry i of what the expert sees was made."""
+        return self.categories.origin[i] if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else i
+
+    cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:
+        """Return the magnitude of a slot in an expert, through the slot and the value by which the expert sees it."""
+        if self.experts.sees[e] != BOUNDED or not self.has_wide_columns():
+            return self.experts.calls.magnitude(self.experts.inner[e], slot)
+        return self.categories.value_of(slot) * self.experts.calls.magnitude(self.experts.inner[e],
+                                                                             self.categories.seen_as(slot))
+
+    # ---------------------------------------------------------------- predicting
+
+    cdef void predict_all(self, View* v) noexcept nogil:
+        """Predict with experts, stack and mixture; reuse the predictions for the same instance."""
+        if seen_last(&self.experts.views, v):
+            return
+        keep_last(&self.experts.views, v)
+        self.predict_experts(v)
+        self.mix(v.step)
+        self.sharpen()
+        self.apply_guard()
+
+    cdef void predict_experts(self, View* v) noexcept nogil:
+        """Compute logits and calibrated probabilities of each expert; an idle one repeats its usual logits."""
+        cdef int e, c, k = self.classes
+        cdef double mean
+        cdef double* logit
+        cdef double* p
+        self.bound_columns(v)
+        for e in range(self.experts.count):
+            logit = self.logit + e * k
+            p = self.calibrated + e * k
+            if self.is_idle(e, v.step):
+                for c in range(k):
+                    logit[c] = 0.0 if self.takes_no_part(e) else self.usual_logits[c * self.experts.count + e]
+                continue
+            self.experts.calls.scores(self.experts.inner[e], self.seen_by(e, v), self.score)
+            if self.restarts[e]:
+                self.predicted[e] = argmax(k, self.score)
+            self.experts.calls.proba(self.experts.inner[e], self.score, p)
+            mean = 0.0
+            for c in range(k):
+                logit[c] = log(p[c] if p[c] > SMALLEST else SMALLEST)  # also where p is NaN
+                mean += logit[c] / k
+            for c in range(k):
+                logit[c] = min(max(logit[c] - mean, -LARGEST_LOGIT), LARGEST_LOGIT)
+                p[c] = self.temperature[e].factor * logit[c]
+            softmax(k, p, p)
+
+    cdef void mix(self, int64_t step) noexcept nogil:
+        """Predict with the stack, and mix it with the experts that are not idle."""
+        cdef int e, c, k = self.classes, stack = self.experts.count
+        cdef double total = 0.0
+        stack_predict(&self.stack, self.logit, self.calibrated + stack * k)
+        self.experts.update_portions()
+        memset(self.mixed, 0, k * sizeof(double))
+        for e in range(stack + 1):
+            if e < stack and self.is_idle(e, step):
+                continue
+            total += self.experts.portion[e]
+            for c in range(k):
+                self.mixed[c] += self.experts.portion[e] * self.calibrated[e * k + c]
+        for c in range(k):
+            self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
+
+    cdef void sharpen(self) noexcept nogil:
+        """Multiply the mixture's logits by the final temperature."""
+        cdef int c, k = self.classes
+        cdef double mean = 0.0
+        for c in range(k):
+            self.mixed_logit[c] = log(self.mixed[c])
+            mean += self.mixed_logit[c] / k
+        for c in range(k):
+            self.mixed_logit[c] -= mean
+            self.sharpened[c] = self.final.factor * self.mixed_logit[c]
+        softmax(k, self.sharpened, self.sharpened)
+
+    cdef void apply_guard(self) noexcept nogil:
+        """Write the output: the mixture, or the most frequent label just ahead of the most probable one."""
+        cdef int best = argmax(self.classes, self.sharpened), common = argmax(self.classes, self.class_weight)
+        cdef double both = self.sharpened[best] + self.sharpened[common]
+        memcpy(self.output, self.sharpened, self.classes * sizeof(double))
+        if guard_holds(self.guard, self.guard_strength, self.guard_full, self.classes, self.sharpened,
+                       self.class_weight):
+            self.output[common] = 0.51 * both
+            self.output[best] = 0.49 * both
+
+    cdef double log_threshold(self, int c) noexcept nogil:
+        """Return what is subtracted from a log-probability: of two labels the rarer is predicted from `threshold` on."""
+        if self.classes != 2:
+            return 0.0
+        return log(self.threshold if (c == 1) == (self.class_weight[1] <= self.class_weight[0]) else 1.0 - self.threshold)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef int c
+        self.predict_all(v)
+        for c in range(self.classes):
+            out[c] = log(self.output[c]) - self.log_threshold(c)
+
+    cdef void proba(self, double* scores, double* out) noexcept nogil:
+        cdef int c
+        for c in range(self.classes):
+            out[c] = scores[c] + self.log_threshold(c)
+        softmax(self.classes, out, out)
+
+    # ---------------------------------------------------------------- learning
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef int e
+        if self.classes > 1 and self.class_weight[y] > 0.0:
+            self.learn_combination(v, y, w)
+        self.class_weight[y] += w
+        forget_last(&self.experts.views)
+        self.learn_experts(v, y, w)
+        for e in range(self.experts.count):
+            if self.was_restarted(e, v.step):
+                self.temperature[e].variance = TEMPERATURE_VARIANCE
+                stack_widen(&self.stack, RESTARTED)
+        if self.classes > 1:
+            self.update_pauses(v.step)
+
+    cdef void learn_combination(self, View* v, int y, double w) noexcept nogil:
+        """Update all that combines the experts with their predictions, before they learn the instance."""
+        cdef int e, k = self.classes, stack = self.experts.count
+        self.predict_all(without_new(&self.experts.views, v))
+        self.pass_predictions(v.step)
+        self.record(v.step, y)
+        for e in range(stack + 1):
+            if e < stack and self.is_idle(e, v.step):    # its loss is estimated, and never below the mixture's
+                self.loss[e] = max(self.excess_loss[e], 0.0) - log(self.mixed[y])
+            else:
+                self.loss[e] = -log((1.0 - FLOOR) * self.calibrated[e * k + y] + FLOOR / k)
+                if e < stack:
+                    self.excess_loss[e] += (self.loss[e] + log(self.mixed[y]) - self.excess_loss[e]) / MEMORY
+        stack_learn(&self.stack, self.logit, self.calibrated + stack * k, y, w, DRIFT)
+        for e in range(stack):
+            if not self.is_idle(e, v.step):
+                self.update_use(e)
+                temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
+                                  self.calibrated + e * k, y, w, DRIFT)
+        experts_learn(&self.experts.weights, self.loss, w)
+        guard_learn(self.guard, k, self.sharpened, self.output, self.class_weight, y, w)
+        temperature_learn(self.final, self.final_variance, k, self.mixed_logit, self.sharpened, y, w, DRIFT)
+
+    cdef void update_use(self, int e) noexcept nogil:
+        """Update how much the stack uses an expert: the distance of its weighted logits from their usual values."""
+        cdef int c, k = self.classes
+        cdef double moved, square = 0.0
+        cdef double* usual
+        for c in range(k):
+            usual = &self.usual_logits[c * self.experts.count + e]
+            moved = self.logit[e * k + c] - usual[0]
+            square += moved * moved
+            usual[0] += moved / MEMORY
+        self.stack_use[e] += (fabs(self.stack.mean[e]) * sqrt(square / k) - self.stack_use[e]) / MEMORY
+
+    cdef void pass_predictions(self, int64_t step) noexcept nogil:
+        """Pass to restarting experts what they have predicted for the instance that they learn next."""
+        cdef int e
+        for e in range(self.experts.count):
+            if self.restarts[e] and not self.is_idle(e, step):
+                (<prediction_call> set_prediction)(self.experts.inner[e], <int> self.predicted[e])
+
+    cdef bint was_restarted(self, int e, int64_t step) noexcept nogil:
+        """Return whether the expert was replaced by another copy at this step."""
+        return self.restarts[e] and (<restarted_call> restarted_at)(self.experts.inner[e]) == step
+
+    cdef void learn_experts(self, View* v, int y, double w) noexcept nogil:
+        """Let the experts that are not idle learn the instance; disable those for which there are too many columns."""
+        cdef int e
+        self.bound_columns(v)
+        for e in range(self.experts.count):
+            if ((self.experts.max_columns[e] and self.columns() > self.experts.max_columns[e])
+                    or self.exceeds_matrices(e, self.classes)):
+                self.experts.disabled[e] = 1
+            if e == self.categories_at or not self.is_idle(e, v.step):
+                self.experts.calls.learn(self.experts.inner[e], self.seen_by(e, v), y, w)
+
+    cdef void record(self, int64_t step, int y) noexcept nogil:
+        """Update the recent losses and the watch on errors; record the weights from time to time."""
+        cdef int e
+        cdef bint wrong = argmax(self.classes, self.output) != y
+        cdef double* row = self.experts.history.next_row(step)
+        update_losses(self.recent_losses, step, wrong, -log(self.output[y]))
+        self.watch.learn(step, wrong)
+        if row != NULL:
+            self.current_weights(row)
+            for e in range(self.experts.count + 1):
+                row[e] = <float> row[e]    # zeros at the end compress well
+
+    cdef void current_weights(self, double* out) noexcept nogil:
+        """Write the weights of experts and stack; experts that take no part have none."""
+        cdef int e
+        cdef double total = 0.0
+        experts_weights(&self.experts.weights, out)
+        for e in range(self.experts.count + 1):
+            out[e] *= e == self.experts.count or not self.takes_no_part(e)
+            total += out[e]
+        for e in range(self.experts.count + 1):
+            out[e] /= total
+
+    # ---------------------------------------------------------------- looking inside
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        cdef int e, stack = self.experts.count
+        cdef double total = 0.0
+        self.experts.update_portions()
+        for e in range(stack):
+            if not self.experts.disabled[e]:
+                total += (self.experts.portion[e] + self.experts.portion[stack] / stack) * self.magnitude_in(e, slot)
+        return total
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        """Add up the experts' contributions, each times its part in the output; the intercept gets the rest."""
+        cdef int e, stack = self.experts.count
+        cdef Py_ssize_t i
+        cdef double part, total = 0.0
+        cdef View* seen
+        memset(out, 0, v.n * sizeof(double))
+        self.predict_all(v)
+        self.bound_columns(v)    # predict_all() may have reused predictions
+        for e in range(stack):
+            if self.experts.sees[e] == COLUMNS or self.is_idle(e, v.step):
+                continue
+            part = (self.experts.portion[e] * self.temperature[e].factor
+                    + self.experts.portion[stack] * self.stack.mean[e])
+            seen = self.seen_by(e, v)
+            self.experts.calls.contributions(self.experts.inner[e], seen, label, self.share)
+            for i in range(seen.n):
+                out[self.origin(e, i)] += part * self.share[i]
+        for i in range(1, v.n):
+            total += out[i]
+        out[0] = log(self.output[label]) - self.log_threshold(label) - total
+
+    @property
+    def names(self):
+        """Names of the experts."""
+        return self.experts.names
+
+    def expert_weights(self):
+        """Return the weight by expert now, the stack last; 0 for an expert that takes no part."""
+        cdef double[::1] out = np.zeros(self.experts.count + 1)
+        self.current_weights(&out[0])
+        return dict(zip([*self.experts.names, "stack"], np.asarray(out).tolist()))
+
+    def weight_history(self):
+        """Return (steps, weights of experts and stack after each of them)."""
+        return self.experts.history.rows()
+
+    def recent(self):
+        """Return error and log loss, averaged over about 50 and about 1,000 instances."""
+        names = ("error", "error_long", "log_loss", "log_loss_long")
+        return {name: self.recent_losses[i] for i, name in enumerate(names)}
+
+    def error_rises(self):
+        """Return the latest rises of the error, see `ErrorWatch.records`."""
+        return self.watch.records()
+
+    def restart_records(self):
+        """Return, by restarting expert, the latest times that a copy took over."""
+        return {name: model.restart_records() for name, model in zip(self.experts.names, self.experts.models)
+                if isinstance(model, RestartingModel)}
+
+    def disabled_experts(self):
+        """Return the experts that too many columns or labels have disabled."""
+        return [name for e, name in enumerate(self.experts.names) if self.experts.disabled[e]]
+
+    def paused_experts(self):
+        """Return the experts that take part in one of PAUSE_INTERVAL instances."""
+        return [name for e, name in enumerate(self.experts.names) if self.paused[e] and not self.experts.disabled[e]]
+
+    def wide_columns(self):
+        """Return the string columns with so many levels that some experts see a part of them."""
+        return self.categories.wide() if self.categories_at >= 0 else []
+
+    def expert_states(self):
+        """Return by expert what it sees, its limit, its status, the reason for that, and its model's notes."""
+        cdef int e
+        states = {}
+        for e, name in enumerate(self.experts.names):
+            status, reason = "active", ""
+            if self.takes_no_part(e):
+                status, reason = "disabled", self.why_disabled(e)
+            elif self.paused[e]:
+                status, reason = "paused", f"of little use; evaluated on every {PAUSE_INTERVAL}th instance"
+            states[name] = {"sees": SEES[self.experts.sees[e]], "limit": self.experts.max_columns[e] or None,
+                            "status": status, "reason": reason, "notes": tuple(self.experts.models[e].notes())}
+        return states
+
+    def why_disabled(self, int e):
+        """Return the reason why an expert takes no part."""
+        most = self.experts.max_columns[e]
+        if not self.experts.disabled[e]:
+            return "no column has many levels"
+        if most and self.columns() > most:
+            return f"there are more than {most:,} columns"
+        if self.classes <= MANY_CLASSES:
+            return f"its matrices, one per label, would hold more than {MOST_CELLS:,} numbers"
+        return f"there are more than {MANY_CLASSES:,} labels"
+
+    def notes(self):
+        notes = []
+        for name, state in self.expert_states().items():
+            if state["status"] != "disabled":
+                notes.extend(f"{name}: {note}" for note in state["notes"])
+            elif name in self.disabled_experts():
+                notes.append(f"{name}: disabled, {state['reason']}")
+        if self.paused_experts():
+            notes.append(f"paused, evaluated on every {PAUSE_INTERVAL}th instance: {', '.join(self.paused_experts())}")
+        return notes
+
+    def calls_python(self):
+        return self.experts.calls_python()
+
+    def pending_error(self):
+        return self.experts.pending_error()
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        cdef Py_ssize_t i, d = self.stack.inputs + self.stack.biases
+        return {
+            **Model.dump(self, size),
+            **self.experts.dump(size),
+            **self.watch.dump(),
+            "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
+            "stack.covariance": np.array([self.stack.cov[i] for i in range(d * d)]),
+        }
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        self.experts.fill(arrays, capacity)
+        Model.fill(self, arrays, capacity)
+        self.watch.fill(arrays)
+        self.fill_stack(arrays)
+
+    def fill_stack(self, dict arrays):
+        """Restore the weights of the stack and their covariance."""
+        cdef Py_ssize_t i, d = self.stack.inputs + stack_biases(self.classes)
+        mean = checked_array(arrays, "stack.mean", "f", (d,)).tolist()
+        cov = checked_array(arrays, "stack.covariance", "f", (d * d,)).tolist()
+        if stack_reserve(&self.stack, self.classes) < 0:
+            raise MemoryError
+        stack_lay_out(&self.stack, self.classes)
+        for i in range(d):
+            self.stack.mean[i] = mean[i]
+        for i in range(d * d):
+            self.stack.cov[i] = cov[i]
+
+    def nbytes(self):
+        return self.arrays.nbytes() + self.experts.nbytes()
+
+
+cdef void update_losses(double* losses, int64_t step, bint wrong, double loss) noexcept nogil:
+    """Count a prediction: plain means over the first 20, then running ones over about 50 and about 1,000."""
+    cdef double slow = min(<double> step, 1000.0)
+    if step < 20:
+        losses[0] = losses[1] = (losses[1] * step + wrong) / (step + 1)
+        losses[2] = losses[3] = (losses[3] * step + loss) / (step + 1)
+    else:
+        losses[0] += (wrong - losses[0]) / 50.0
+        losses[1] += (wrong - losses[1]) / slow
+        losses[2] += (loss - losses[2]) / 50.0
+        losses[3] += (loss - losses[3]) / slow

@@ -1,0 +1,38 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.model cimport Calls
+from varifold._engine.state cimport State
+from varifold._engine.view cimport View
+from varifold._engine.space cimport Space
+from varifold._numeric.hedge cimport Experts
+from varifold.auto._history cimport WeightHistory
+from varifold.auto._views cimport InstanceViews
+
+
+# What an expert sees of an instance.
+cdef enum Sees:
+    EVERYTHING
+    COLUMNS         # which columns are present
+    BOUNDED         # of a wide string column the frequent levels and, in place of the others, one statistic
+
+
+cdef class ExpertSet:
+    cdef readonly list names
+    cdef readonly list models
+    cdef int count                 # of experts
+    cdef void** inner              # the models, for calls without the GIL
+    cdef Calls calls
+    cdef State arrays
+    cdef int64_t* sees             # [expert]: one of Sees
+    cdef int64_t* max_columns      # [expert]: columns beyond which it is disabled; 0: no limit
+    cdef int64_t* disabled         # [expert]: 1: takes no part any more
+    cdef Experts weights           # exponential weights of the experts and, last, the stack
+    cdef double* portion           # [count + 1]: the same, adding up to 1; see update_portions()
+    cdef WeightHistory history
+    cdef InstanceViews views
+
+    cdef int attach(self, Space space) except -1
+    cdef int grow(self, Py_ssize_t capacity) except -1
+    cdef void forget(self, int32_t slot) noexcept nogil
+    cdef View* columns_of(self, View* v) noexcept nogil
+    cdef void update_portions(self) noexcept nogil

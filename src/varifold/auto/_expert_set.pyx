@@ -1,0 +1,128 @@
+"""The experts of a mixture: their models, what each sees of an instance, and their exponential weights.
+
+`ClassificationMixture` and `RegressionMixture` hold one. It does what both do alike: make the models of a table (see
+`experts.Expert`), let them follow the space, save them, and keep the weights of the experts and, last, of the stack.
+"""
+
+import numpy as np
+
+from libc.math cimport log
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+
+from varifold._engine.model cimport Model, model_calls
+from varifold._engine.space cimport Space
+from varifold._engine.state cimport State
+from varifold._engine.view cimport View
+from varifold._numeric.hedge cimport (
+    FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_make, experts_size, experts_weights,
+)
+from varifold._numeric.memory cimport allocate
+from varifold.auto._history cimport WeightHistory
+from varifold.auto._views cimport as_columns, views_free, views_reserve
+
+from varifold._engine.state import checked_array, fixed
+
+SEES = ("everything", "columns", "bounded")    # the names of Sees
+
+cdef double SHARE = 0.01    # part of all weight that is handed round evenly after each instance (fixed share)
+cdef double TRUST = 4.0     # weight of the stack at the start, as a multiple of an expert's
+
+
+cdef class ExpertSet:
+    """The models of these experts, with exponential weights of this rate."""
+
+    def __cinit__(self, experts, double rate):
+        cdef int e
+        self.names = [expert.name for expert in experts]
+        self.models = [expert.model() for expert in experts]
+        self.count = len(self.models)
+        self.calls = model_calls()
+        self.history = WeightHistory(self.count + 1)
+        self.arrays = State()
+        self.arrays.declare("disabled", &self.disabled, fixed(self.count, low=0, high=1))
+        self.arrays.scratch(&self.sees, fixed(self.count))
+        self.arrays.scratch(&self.max_columns, fixed(self.count))
+        self.arrays.scratch(&self.portion, fixed(self.count + 1))
+        self.inner = <void**> allocate(self.count * sizeof(void*))
+        if self.inner == NULL or experts_make(&self.weights, self.count + 1, FIXED_RATE, rate, SHARE) < 0:
+            raise MemoryError
+        for e, expert in enumerate(experts):
+            self.inner[e] = <void*> (<Model?> self.models[e])
+            self.sees[e] = SEES.index(expert.sees)
+            self.max_columns[e] = expert.max_columns or 0
+            self.weights.held[e] = -log(TRUST)
+
+    def __dealloc__(self):
+        free(self.inner)
+        experts_free(&self.weights)
+        views_free(&self.views)
+
+    # ---------------------------------------------------------------- memory
+
+    cdef int attach(self, Space space) except -1:
+        for model in self.models:
+            (<Model> model).attach(space)
+        return 0
+
+    cdef int grow(self, Py_ssize_t capacity) except -1:
+        cdef int e
+        if views_reserve(&self.views, capacity + 1) < 0:
+            raise MemoryError
+        for e in range(self.count):
+            if not self.disabled[e]:
+                (<Model> self.models[e]).grow(capacity)
+        return 0
+
+    cdef void forget(self, int32_t slot) noexcept nogil:
+        cdef int e
+        for e in range(self.count):
+            if not self.disabled[e]:
+                self.calls.forget(self.inner[e], slot)
+
+    # ---------------------------------------------------------------- instances and weights
+
+    cdef View* columns_of(self, View* v) noexcept nogil:
+        """Return the instance as experts see it that see columns only."""
+        return as_columns(&self.views, v)
+
+    cdef void update_portions(self) noexcept nogil:
+        experts_weights(&self.weights, self.portion)
+
+    def calls_python(self):
+        return any(model.calls_python() for model in self.models)
+
+    def pending_error(self):
+        errors = [error for error in [model.pending_error() for model in self.models] if error is not None]
+        return errors[0] if errors else None
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        """Return the state as arrays; those of expert e are under "e."."""
+        cdef double[::1] weights = np.zeros(experts_size(&self.weights))
+        cdef int e
+        experts_dump(&self.weights, &weights[0])
+        arrays = {**self.arrays.dump(size, 0), "weights": np.asarray(weights), **self.history.dump()}
+        for e in range(self.count):
+            if not self.disabled[e]:
+                arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        """Restore what dump() returned."""
+        cdef double[::1] weights = checked_array(arrays, "weights", "f", (None,))
+        cdef int e
+        if weights.shape[0] != experts_size(&self.weights):
+            raise ValueError(f"the arrays belong to other experts than {', '.join(self.names)}")
+        self.arrays.fill(arrays, -1, capacity, 0)
+        experts_fill(&self.weights, &weights[0])
+        self.history.fill(arrays)
+        for e in range(self.count):
+            if not self.disabled[e]:
+                prefix = f"{e}."
+                own = {key[len(prefix):]: array for key, array in arrays.items() if key.startswith(prefix)}
+                self.models[e].fill(own, capacity)
+
+    def nbytes(self):
+        return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)
