@@ -30,6 +30,7 @@ test-core: .venv/core/installed
 
 lint: .venv/ready
 	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/python .ci/stubs.py
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 
@@ -116,6 +117,7 @@ clean:
 # One wheel for both environments; its build directory stays, so that only what changed is compiled again.
 .venv/wheel: .venv/ready $(SOURCES)
 	rm -rf $(WHEELS)
+	$(BIN)/python .ci/stubs.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation \
 	  -Cbuild-dir=.venv/build -w $(WHEELS) .
 	touch $@

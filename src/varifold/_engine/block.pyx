@@ -47,7 +47,7 @@ cdef class Block:
         freeze(self)
 
     @staticmethod
-    def from_dicts(rows, y=None, w=None, Vocabulary vocabulary=None, Labels labels=None):
+    def from_dicts(rows, y=None, w=None, Vocabulary vocabulary=None, Labels labels=None) -> Block:
         """From an iterable of instances, each a dict; labels y and weights w are sequences of the same length."""
         if vocabulary is None:
             vocabulary = Vocabulary()
@@ -79,17 +79,17 @@ cdef class Block:
         """Whether each instance has a label, or a number to predict."""
         return self.codes >= 0 if self.targets is None else ~np.isnan(self.targets)
 
-    def with_targets(self, targets):
+    def with_targets(self, targets) -> Block:
         """The same instances with these numbers to predict, NaN where there is none, instead of labels."""
         n = len(self)
         return trusted(self.vocabulary, self.indptr, self.indices, self.values, np.full(n, -1, dtype=np.int32), Labels(),
                        self.weights, checked_targets(targets, n))
 
-    def with_values(self, values):
+    def with_values(self, values) -> Block:
         """The same instances with these values in their stored cells."""
         return Block(self.vocabulary, self.indptr, self.indices, values, self.codes, self.labels, self.weights, self.targets)
 
-    def row(self, Py_ssize_t i, bint indicators=False):
+    def row(self, Py_ssize_t i, bint indicators=False) -> dict[str | int, float | str]:
         """Instance i as a dict; string values as such, or as indicators 'column=level': 1.0."""
         cdef Py_ssize_t k
         if not 0 <= i < len(self):
@@ -106,12 +106,12 @@ cdef class Block:
                 x[<object> self.vocabulary.key[k]] = value
         return x
 
-    def rows(self, bint indicators=False):
+    def rows(self, bint indicators=False) -> Iterator[dict[str | int, float | str]]:
         """Instances as dicts, in order."""
         for i in range(len(self)):
             yield self.row(i, indicators)
 
-    def take(self, rows):
+    def take(self, rows) -> Block:
         """The instances at these positions, in this order, over the same vocabulary."""
         cdef Py_ssize_t i, k, r
         cdef int64_t a, b, p
@@ -143,7 +143,7 @@ cdef class Block:
         targets = None if self.targets is None else self.targets[picked]
         return trusted(self.vocabulary, indptr, indices, values, self.codes[picked], self.labels, weights, targets)
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows) -> Block:
         if not isinstance(rows, slice):
             raise TypeError("a block is sliced; use row(i) for one instance and take(rows) for a choice")
         start, stop, step = rows.indices(len(self))
@@ -156,7 +156,7 @@ cdef class Block:
         return trusted(self.vocabulary, self.indptr[start:stop + 1] - lo, self.indices[lo:hi], self.values[lo:hi],
                         self.codes[start:stop], self.labels, weights, targets)
 
-    def keep(self, mask):
+    def keep(self, mask) -> Block:
         """The same instances with only those stored cells where the mask (one bool per cell) is true."""
         mask = np.ascontiguousarray(mask, dtype=bool)
         if len(mask) != len(self.indices):
@@ -237,7 +237,7 @@ def own_copy(str name, given, dtype):
     return array
 
 
-def concatenate(blocks):
+def concatenate(blocks) -> Block:
     """One block of several over the same vocabulary and labels."""
     blocks = list(blocks)
     first = blocks[0]

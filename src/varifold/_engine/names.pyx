@@ -343,7 +343,7 @@ cdef class NameTable:
         canonical = canonical_name(name)
         return -1 if canonical is None else self.find(<PyObject*> canonical)
 
-    def name_of(self, Py_ssize_t i):
+    def name_of(self, Py_ssize_t i) -> str | int:
         """The name behind a live id."""
         if not 0 < i < self.size or self.key[i] == NULL:
             raise IndexError(f"no name has id {i}")

@@ -149,7 +149,7 @@ cdef class RegressionEngine(Core):
             self.raise_pending()
         return found
 
-    def predict_one(self, x):
+    def predict_one(self, x) -> float:
         """The prediction; 0 before any target was learned."""
         claim(self)
         try:

@@ -65,7 +65,7 @@ cdef int sort_keys(uint64_t[:, ::1] keys, int32_t[:, ::1] places, Py_ssize_t n, 
     return now
 
 
-def tabulate(const double[::1] scores, const double[:, ::1] counts, Py_ssize_t ascending=0):
+def tabulate(const double[::1] scores, const double[:, ::1] counts, Py_ssize_t ascending=0) -> NDArray[np.float64]:
     """Distinct scores from the lowest to the highest, and below them the sums of each row of `counts` at each score.
 
     The same as `numpy.unique` with its inverse and a weighted `bincount` for each row of counts, to the last bit. The

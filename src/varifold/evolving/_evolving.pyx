@@ -318,7 +318,7 @@ cdef class EvolvingModel(RulePair):
             return "new"
         return "old"
 
-    def switches(self):
+    def switches(self) -> list[int]:
         """Steps of the switches so far."""
         return self.detector.steps()
 

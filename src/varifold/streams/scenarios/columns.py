@@ -63,8 +63,9 @@ class Columns:
 
     @cached_property
     def of_cell(self) -> np.ndarray[Any, Any]:
-        """The column of each stored cell."""
-        return self.position[self.block.indices]
+        """Return the column of each stored cell."""
+        columns: np.ndarray[Any, Any] = self.position[self.block.indices]
+        return columns
 
     @cached_property
     def nominal(self) -> np.ndarray[Any, Any]:

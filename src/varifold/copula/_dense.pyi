@@ -1,6 +1,0 @@
-from typing import Any
-
-from numpy.typing import ArrayLike, NDArray
-
-def inverse(matrix: ArrayLike) -> NDArray[Any] | None: ...
-def product(a: ArrayLike, b: ArrayLike) -> NDArray[Any]: ...
