@@ -10,7 +10,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core lint format listings docs bench bench-tables fuzz sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core lint format docs bench bench-tables fuzz sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -37,10 +37,6 @@ lint: .venv/ready
 format: .venv/ready
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
-
-# What follows from the registry: the stub of the package.
-listings: .venv/installed
-	$(BIN)/python .ci/listings.py
 
 # The site, into docs/_build/html: warnings are errors, every internal link is followed, nothing is loaded from a network.
 docs: .venv/installed .venv/docs

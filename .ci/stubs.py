@@ -1,4 +1,4 @@
-"""Write a stub (.pyi) next to every Cython module, from its source: names, parameters and types.
+"""Write the stubs (.pyi): one next to every Cython module, from its source, and that of the package, from the registry.
 
 The stubs are not committed. The build and `make lint` write them, so that type checkers see compiled modules in the
 checkout and in the wheel. Types come from C declarations, from annotations (which Cython ignores here) and, for what a
@@ -9,6 +9,7 @@ function returns without saying so, from its return statements; what none of the
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -372,15 +373,29 @@ def imports(path: Path, text: str) -> list[str]:
     return [*(["import numpy as np"] if "np." in used else []), *lines]
 
 
+def package_stub() -> str:
+    """Return the stub of the package: every public name, imported from where it is."""
+    values = {}
+    for node in ast.parse((PACKAGE / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = ast.literal_eval(node.value)
+    places = re.findall(r'"(varifold[\w.]+):(\w+)"', (PACKAGE / "base" / "registry.py").read_text())
+    names = {(module, name) for module, name in places}
+    names |= {(module, name) for name, module in values["_OTHERS"].items()}
+    names |= {("varifold", name) for name in (*values["_MODULES"], "errors")} | {("varifold._version", "__version__")}
+    known = {name for _, name in names}
+    names |= {("varifold.base", name) for name in values["__all__"] if name not in known}
+    return "".join(f"from {module} import {name} as {name}\n" for module, name in sorted(names))
+
+
 def main() -> None:
-    """Write all stubs that changed."""
-    modules = sorted(PACKAGE.rglob("*.pyx"))
-    for path in modules:
-        place, text = path.with_suffix(".pyi"), stub(path)
+    """Write all stubs that changed and remove those whose module is gone."""
+    stubs = {path.with_suffix(".pyi"): stub(path) for path in sorted(PACKAGE.rglob("*.pyx"))}
+    stubs[PACKAGE / "__init__.pyi"] = package_stub()
+    for place, text in stubs.items():
         if not place.exists() or place.read_text() != text:
             place.write_text(text)
-    wanted = {PACKAGE / "__init__.pyi", *(path.with_suffix(".pyi") for path in modules)}
-    for stale in set(PACKAGE.rglob("*.pyi")) - wanted:
+    for stale in set(PACKAGE.rglob("*.pyi")) - set(stubs):
         stale.unlink()
 
 
