@@ -1,1 +1,4 @@
-"""The compiled engine: name tables, blocks, the scaler, declared state and the loops that join them."""
+"""The compiled engine: names, blocks, instances, declared state, models, targets and the loop that joins them.
+
+It knows no method. It imports `_numeric` and `errors`; everything with a model in it builds on the engine.
+"""

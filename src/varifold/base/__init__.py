@@ -1,4 +1,8 @@
-"""What every learner is built on: classifiers, regressors, parameters, the registry, blocks, model files."""
+"""The contract of every learner: estimator, classifier, regressor, parameters, registry, blocks, model files.
+
+It imports `_engine` and what is below it. Families, evaluation and all else build on it; the registry names classes as
+text, so that no learner is imported before it is used.
+"""
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
 from varifold.base.classifier import NO_FEATURES, VaryingClassifier

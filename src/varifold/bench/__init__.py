@@ -1,4 +1,7 @@
-"""The papers' tables, run again: specifications as data, a store of outcomes, statistics."""
+"""The papers' tables, run again: specifications as data, a store of outcomes, statistics.
+
+It imports evaluation, data sets, streams, ensembles and `report` (and is imported by it); learners come by name.
+"""
 
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.runner import Progress, RunSummary, plan, run

@@ -1,4 +1,7 @@
-"""The command line. A subcommand is a module with ``add_parser(subparsers)`` and ``run(args) -> int``."""
+"""The command line. A subcommand is a module with ``add_parser(subparsers)`` and ``run(args) -> int``.
+
+The top layer: it may import everything, and nothing imports it. A command imports what it needs when it runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real data sets by name, as the papers use them."""
+"""Real data sets by name, as the papers use them: registry, download, checksums, parsing.
+
+It imports `streams` (and is imported by it), `base` and what is below.
+"""
 
 from varifold.datasets.export import export
 from varifold.datasets.fetch import fetch

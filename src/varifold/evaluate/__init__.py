@@ -1,4 +1,7 @@
-"""Prequential evaluation: predict, score, then learn; our learners and river's, delayed labels, repeats."""
+"""Prequential evaluation: predict, score, then learn; any learner, delayed labels, repeats, metrics.
+
+It imports streams, ensembles, `base` and what is below; learners come as arguments.
+"""
 
 from varifold.evaluate.metrics import METRICS
 from varifold.evaluate.periods import Period, RegressionPeriod

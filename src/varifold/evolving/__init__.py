@@ -1,4 +1,7 @@
-"""Learners for streams whose feature space is replaced: sensors swapped, forms redesigned."""
+"""Learners for streams whose feature space is replaced: sensors swapped, forms redesigned.
+
+One file per method, its kernel next to it. It imports `linear`, `base` and the engine, no other family of its layer.
+"""
 
 from varifold.evolving.cwfe import CWFE, NCW, RCWf, RCWu
 from varifold.evolving.fesl import FESL, NOGD, ROGDf, ROGDu

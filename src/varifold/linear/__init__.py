@@ -1,4 +1,8 @@
-"""Linear learners: one weight per feature and label."""
+"""Linear learners: one weight per feature and label.
+
+One file per method (`olvf.py`), its kernel next to it (`_olvf.pyx`). It imports `base` and the engine; the families
+above use its rules.
+"""
 
 from varifold.linear.additive import Additive
 from varifold.linear.additiveregressor import AdditiveRegressor

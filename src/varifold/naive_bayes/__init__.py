@@ -1,4 +1,7 @@
-"""Naive Bayes: the features present are independent given the label."""
+"""Naive Bayes: the features present are independent given the label.
+
+One file per method, its kernel next to it. It imports `base` and the engine.
+"""
 
 from varifold.naive_bayes.gaussiannb import GaussianNB
 from varifold.naive_bayes.nb3 import NB3

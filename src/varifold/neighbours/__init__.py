@@ -1,4 +1,7 @@
-"""Nearest neighbours, compared on the features that both instances have."""
+"""Nearest neighbours, compared on the features that both instances have.
+
+It imports `base` and the engine.
+"""
 
 from varifold.neighbours.neighbours import Neighbours
 from varifold.neighbours.neighboursregressor import NeighboursRegressor

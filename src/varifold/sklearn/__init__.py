@@ -1,4 +1,7 @@
-"""The learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``."""
+"""The learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``.
+
+It imports `base`, streams and what is below; nothing but the command line imports it.
+"""
 
 from varifold.sklearn.classifier import VarifoldClassifier
 from varifold.sklearn.regressor import VarifoldRegressor

@@ -1,4 +1,7 @@
-"""Streams: how instances come in, and how a fixed data set is made to vary."""
+"""Streams: how instances come in (`readers`), and how a fixed data set is made to vary (`scenarios`).
+
+It imports `datasets` (and is imported by it), `base` and what is below; no learner, no evaluation.
+"""
 
 from varifold.streams.prepare import Prepared, prepare
 from varifold.streams.readers.context import Column

@@ -1,4 +1,7 @@
-"""Learners for which it is information that a feature is absent."""
+"""Learners for which it is information that a feature is absent.
+
+One file per method, its kernel next to it. It imports `linear`, `naive_bayes`, `base` and the engine.
+"""
 
 from varifold.variation.ovfiv import OVFIV
 from varifold.variation.variation import Variation
