@@ -2,7 +2,7 @@
 
     VARIFOLD_DATA=... python benchmarks/auto_ablation.py --cache ablation.jsonl [--budget balanced] [--seeds 100 101]
 
-`--experts "linear, full" "linear, full + evolving map"` leaves out these (several at once, joined by " + ") instead of
+`--experts "linear, full" "recall + recall, additive"` leaves out these (several at once, joined by " + ") instead of
 each expert in turn. The streams are those of `auto_peers.py` without the long one, scenarios of the papers' sets, and
 correlated features with many labels. The first table shows, for each group of streams, the mean error with all experts
 and how much it rises (in points) without some; the second one, over all streams, on how many the error changes by at

@@ -305,7 +305,7 @@ def test_a_hundred_thousand_features_disable_expensive_experts():
     model = varifold.AutoClassifier()
     guesses = model.predict_learn_many(rows, y)
     notes = " ".join(model.report().notes)
-    for name in ("latent", "evolving map", "Gaussian"):
+    for name in ("latent", "Gaussian"):
         assert f"{name}: disabled" in notes
     assert "their presence is not looked at" in notes
     assert np.mean([g != label for g, label in zip(guesses[1000:], y[1000:], strict=True)]) < 0.45

@@ -25,9 +25,9 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     Parameters
     ----------
     budget
-        ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, an evolving map,
-        Gaussians, a window forest and two learners that recall earlier values of absent features; ``"best"`` adds more
-        neighbours and trees, and a bolder additive learner.
+        ``"fast"`` runs the cheap experts; ``"balanced"`` adds full covariance, neighbours, a copula, Gaussians, a
+        window forest and two learners that recall earlier values of absent features; ``"best"`` adds more neighbours
+        and trees, and a bolder additive learner.
     threshold
         With two labels: the probability from which on the rarer one is predicted, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. It does not change probabilities. With more labels use `costs`
@@ -41,7 +41,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     about the last 100 values of a feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on
     the presence of columns (up to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up
     to 128 features (diagonal beyond); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64
-    features); `CWFE`; a Gaussian per class (64 features, covariances learned by online expectation maximisation);
+    features); a Gaussian per class (64 features, covariances learned by online expectation maximisation);
     `WindowForest` with 10 trees on up to 20,000 instances (fewer if they have more than 12 values: 100,000 values);
     two that recall the 64 columns seen last, linear and additive (150 values): running means of a column's values
     next to its value and, while it is absent, in its place, and how long it has been absent. With ``"best"`` 30 trees,
@@ -60,7 +60,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
 
     *Pausing and limits.* Expensive experts whose recent log loss is .05 above the mixture's, and that hardly move the
     stack, are paused: after 200 instances (those that recall: 500) they are evaluated on every 8th instance until they
-    do better. Copula, map and Gaussians are disabled beyond 1,024 columns, and if their matrices, one per label, would
+    do better. Copula and Gaussians are disabled beyond 1,024 columns, and if their matrices, one per label, would
     have more than 65,536 numbers in all (16 labels with 64 features). Beyond 256 labels all expensive experts are
     disabled, as some of them hold a matrix per label. `report()` lists them.
 

@@ -15,7 +15,6 @@ from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula._gaussian import GaussianModel
 from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
-from varifold.evolving import CWFE
 from varifold.forest._windowforest import WindowForestModel
 from varifold.forest._windowforestregressor import WindowForestRegression
 from varifold.linear._additive import AdditiveRule
@@ -90,10 +89,6 @@ def _copula() -> RegressionModel:
     return CopulaRegression(Copula(window=500, max_dense=65))
 
 
-def _evolving_map() -> Model:
-    return CWFE(max_dense=128)._model()
-
-
 def _window_forest(trees: int, window: int) -> Model:
     """A forest over a window that stops growing at 100,000 values (1.2 MB), but not below 1,000 instances.
 
@@ -138,8 +133,6 @@ _CLASSIFIER = (
            temperature=1.0, stack_weight=0.1, stack_variance=0.06),
     Expert(name="latent", model=_latent, sees="bounded", pausing="early", max_columns=1_024, matrix_side=64,
            temperature=2.0, stack_weight=1.3, stack_variance=2.8),
-    Expert(name="evolving map", model=_evolving_map, sees="bounded", pausing="early", max_columns=1_024,
-           matrix_side=128, temperature=2.0, stack_weight=-0.15, stack_variance=0.5),
     Expert(name="Gaussian", model=lambda: GaussianModel(65), sees="bounded", pausing="early", max_columns=1_024,
            matrix_side=64, temperature=0.3, stack_weight=0.08, stack_variance=0.04),
     Expert(name="window forest", model=partial(_window_forest, 10, 20_000), sees="bounded", pausing="early",

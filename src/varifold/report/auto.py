@@ -1,4 +1,4 @@
-"""The default learner's account of itself, as a picture: who carried weight when, and which features are heavy."""
+"""Draw the report of a default learner: weights of the experts over time, and the most influential features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ _COLOURS = {
     "linear": BLUE,
     "linear, full": SKY,
     "additive": ORANGE,
-    "additive, recent": "#E69F00",
     "additive, bold": "#DDCC77",
     "naive Bayes": GREEN,
     "presence": PURPLE,
@@ -23,8 +22,6 @@ _COLOURS = {
     "neighbours": RED,
     "neighbours, many": "#AA4466",
     "latent": "#44AA99",
-    "evolving map": "#999933",
-    "forest": "#882255",
     "window forest": "#117733",
     "Gaussian": "#6699CC",
     "stack": INK,
@@ -41,7 +38,7 @@ def colours(names: Sequence[str]) -> dict[str, str]:
 
 
 def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
-    """Weights of the experts over the stream (stacked) above the heaviest features."""
+    """Draw the weights of the experts over the stream (stacked) above the most influential features."""
     plt = pyplot()
     fig, (above, below) = plt.subplots(2, 1, figsize=(9, 6.5), height_ratios=(3, 2), layout="constrained")
     names = list(report.experts)
