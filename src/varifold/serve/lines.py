@@ -15,7 +15,7 @@ from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
 from varifold.streams.readers.dates import Dates, refuse_dates
 from varifold.streams.readers.missing import is_missing
-from varifold.streams.readers.rows import flatten
+from varifold.streams.readers.records import flatten
 
 _LARGEST_INT = 1 << 63
 _LONGEST_ID = 200
