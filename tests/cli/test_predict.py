@@ -70,7 +70,8 @@ def test_answers_to_rows_with_and_without_labels(
     rows = write(tmp_path / "new.csv", 30, start=500, labelled=labelled)
     learner = plain(write(tmp_path / "train.csv", 200))
     capsys.readouterr()
-    assert main(["predict", str(model), str(tmp_path / "new.csv")]) == 0
+    copied = ["--target", "state"] if labelled else []
+    assert main(["predict", str(model), str(tmp_path / "new.csv"), *copied]) == 0
     answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [a["n"] for a in answers] == [row["n"] for row in rows]
     assert [a["label"] for a in answers] == [learner.predict_one(features(row)) for row in rows]
@@ -231,7 +232,7 @@ def test_rows_without_a_label_are_predicted_and_not_learned(tmp_path: Path, caps
     facts = json.loads(capsys.readouterr().out)
     assert (facts["instances"], facts["unlabelled"]) == (40, 10)
     assert varifold.load(tmp_path / "model").steps == 30
-    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "some.csv")]) == 0
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "some.csv"), "--target", "state"]) == 0
     answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [a["state"] for a in answers[:4]] == ["", "up", "down", "up"]
     assert [a["label"] for a in answers[:2]] == ["down", "up"]
@@ -248,3 +249,21 @@ def test_labels_that_are_spelled_alike_have_a_column_each(tmp_path: Path, capsys
     shares = [model.predict_proba_one({"a": a}) for a in (0.0, 1.0)]
     columns = {1: "p:1", "1": 'p:"1"', "up": "p:up"}
     assert [{y: float(row[name]) for y, name in columns.items()} for row in found] == [pytest.approx(p) for p in shares]
+
+
+@pytest.mark.parametrize("regressor", [False, True])
+def test_the_target_is_not_read_unless_it_is_named(
+    tmp_path: Path, regressor: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, new, model = tmp_path / "train.csv", tmp_path / "new.csv", tmp_path / "model"
+    train.write_text("a,w,y\n" + "".join(f"{i},1,{i + 0.5 if regressor else i % 2}\n" for i in range(60)))
+    assert main(["run", str(train), "--target", "y", "--weight", "w", "--model", "arow", "--save", str(model)]) == 0
+    new.write_text("a,w,y\n" + "".join(f"{i},?,not known {i}\n" for i in range(300)))
+    capsys.readouterr()
+    assert main(["predict", str(model), str(new)]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == 300
+    assert not {"y", "w"} & set(rows[0])
+    new.write_text("a,y\n" + "".join(f"{i},{i}\n" for i in range(300)))
+    assert main(["predict", str(model), str(new), "--target", "y"]) == 0
+    assert [float(row["y"]) for row in csv.DictReader(capsys.readouterr().out.splitlines())] == list(range(300))

@@ -112,7 +112,7 @@ def test_saved_continued_asked_and_looked_at(path: str, tmp_path: Path, capsys: 
     learner = varifold.load(model)
     assert run("run", path, "--load", model, "--format", "json") == 0
     capsys.readouterr()
-    assert run("predict", model, path, "--explain", "1") == 0
+    assert run("predict", model, path, "--target", "output", "--explain", "1") == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert len(rows) == 300
     assert list(rows[0]) == ["row", "output", "prediction", "explanation"]
@@ -157,9 +157,30 @@ def test_a_comparison_of_regressors(path: str, tmp_path: Path, capsys: pytest.Ca
 
 def test_labels_that_occur_once_each_are_remarked_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "prices.csv"
-    file.write_text("area,price\n" + "".join(f'{i},"{i},{100 + i}.5"\n' for i in range(1, 21)))
+    file.write_text("area,price\n" + "".join(f"{i},{i} EUR\n" for i in range(1, 21)))
     assert main(["run", str(file), "--target", "price", "--model", "arow"]) == 0
-    assert "the 20 instances have 20 different labels, such as '1,101.5'" in capsys.readouterr().err
+    assert "the 20 instances have 20 different labels, such as '1 EUR'" in capsys.readouterr().err
+
+
+def test_a_target_with_decimal_commas_is_predicted_as_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(tmp_path / f"{month}.csv") for month in range(3)]
+    for month, file in enumerate(files):
+        rows = [f"{i % 7},5;{(i % 7) * 1.25 + month + i / 100:.2f}".replace(".", ",") for i in range(100)]
+        Path(file).write_text("\n".join(["a;price", *rows]) + "\n")
+    for options in ([], ["--decimal", ","], ["--decimal", ",", "--thousands", "."]):
+        assert main(["run", *files, "--target", "price", "--model", "arow", "--format", "json", *options]) == 0
+        facts = found(capsys)
+        assert facts["instances"] == 300
+        assert facts["task"] == "regression"
+    assert main(["run", *files, "--target", "price", "--model", "arow", "--decimal", "."]) == 1
+    told = capsys.readouterr().err
+    assert "different labels among the first 100 rows" in told
+    assert "--decimal ," in told
+    study = ["bench", "run", "--data", *files, "--target", "price", "--models", "arow", "--decimal", "."]
+    assert main([*study, "--store", str(tmp_path / "store.sqlite")]) == 1
+    assert "different labels among the first 100 rows" in capsys.readouterr().err
 
 
 def test_options_of_the_other_task_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:

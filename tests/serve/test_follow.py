@@ -15,6 +15,7 @@ from tests.serve.following import answers, ask, follow, line
 from tests.serve.server import instance
 from varifold import AROW, AROWRegressor, PerKey
 from varifold.cli import main
+from varifold.errors import DataError
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
@@ -310,3 +311,20 @@ def test_a_target_that_no_line_has_is_told() -> None:
     ask(process, line(0))
     _, errors = process.communicate()
     assert b"no line had the target 'stat': nothing was learned; did you mean state?" in errors
+
+
+@pytest.mark.parametrize("size", [1, 40, 200])
+def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) -> None:
+    def follower(regressor: Any) -> Follower:
+        return Follower.open(None, "model", AROW(), Fields("state"), Limits(), regressor)
+
+    lines = [line(i, state=f"{i},5") for i in range(200)]
+    groups = [lines[k : k + size] for k in range(0, 200, size)]
+    stopped = follower(AROWRegressor)
+    with pytest.raises(DataError, match=r"different labels among the first .*--target-type class"):
+        list(map(stopped.answer, groups))
+    assert stopped.state.learner.steps <= 50
+    given = follower(None)  # --target-type class
+    for group in groups:
+        given.answer(group)
+    assert given.state.learner.steps == 200

@@ -24,13 +24,13 @@ def add_parser(subparsers: Any) -> None:
         "predict",
         help="answer every row of files with a saved model",
         description="Answer every row of files with a saved model, which does not learn from them. The model file "
-        "remembers target, id, time and types of the columns it learned from; options given here come first. A model "
-        "with coverages also gives low and high, or the set of labels.",
+        "remembers id, time and types of the columns it learned from; options given here come first. The target is not "
+        "read unless --target names it. A model with coverages also gives low and high, or the set of labels.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to answer, in this order; - is stdin")
-    parser.add_argument("--target", metavar="COL", help="column of the true label or number, if there: copied")
+    parser.add_argument("--target", metavar="COL", help="column of the true label or number, to be copied")
     source.add_reading_options(parser)
     out = parser.add_argument_group("what comes out")
     out.add_argument("--out", metavar="FILE", help="file to write, .csv, .jsonl or .parquet (default: CSV on stdout)")
@@ -52,9 +52,9 @@ def run(args: argparse.Namespace) -> int:
     learner = load(args.model)
     if not learner.steps:
         raise DataError(f"{args.model} holds a learner that has not learned anything yet")
-    remembered.take_up(args, learner.reading, args.files)
-    if is_regressor(learner):
-        args.target_type, args.probabilities = "number", False
+    remembered.take_up(args, learner.reading, args.files, roles=("id", "time"))
+    args.target_type = "number" if is_regressor(learner) else "class"
+    args.probabilities = args.probabilities and not is_regressor(learner)
     from varifold.streams import read
 
     key = keyed.field_of(learner)

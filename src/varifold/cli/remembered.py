@@ -22,20 +22,28 @@ def noted(args: argparse.Namespace, columns: Mapping[Any, Any]) -> dict[str, Any
     }
 
 
-def take_up(args: argparse.Namespace, reading: Mapping[str, Any], files: Sequence[str]) -> None:
-    """Fill options that were not given from what the model remembers, as far as the files have such columns."""
+def take_up(
+    args: argparse.Namespace,
+    reading: Mapping[str, Any],
+    files: Sequence[str],
+    roles: Sequence[str] = ("target", "id", "time", "weight"),
+) -> None:
+    """Fill options that were not given from what the model remembers, as far as the files have such columns.
+
+    Columns of other roles than `roles` are left out.
+    """
     names = _columns(files)
     for name, value in reading.items():
         if name in ("absent", "omitted", "target_type", "date_order"):
             _fill(args, name, tuple(value) if isinstance(value, list) else value)
-        elif name in ("target", "id", "time", "weight") and names is not None and all(value in n for n in names):
+        elif name in roles and names is not None and all(value in n for n in names):
             _fill(args, name, value)
     if names is None:
         return
     present = set().union(*names)
     used = {getattr(args, role) for role in ("target", "id", "time", "weight")}
-    roles = {str(reading[role]) for role in ("target", "id", "time", "weight") if reading.get(role) is not None}
-    left_out = [n for n in [*reading.get("ignore", ()), *sorted(roles)] if n in present - used]
+    known = {str(reading[role]) for role in ("target", "id", "time", "weight") if reading.get(role) is not None}
+    left_out = [n for n in [*reading.get("ignore", ()), *sorted(known)] if n in present - used]
     if left_out:
         _fill(args, "ignore", tuple(dict.fromkeys(left_out)))
     _fill(args, "dates", {n: parts for n, parts in reading.get("dates", {}).items() if n in present} or None)

@@ -13,6 +13,7 @@ from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError
 from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
+from varifold.streams.readers.notation import THOUSANDS
 from varifold.streams.stream import BLOCK_ROWS
 
 _KINDS = ("numeric", "category", "text")
@@ -61,7 +62,10 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content shows it")
     reading.add_argument("--encoding", metavar="NAME", help="of text files (default utf-8)")
     reading.add_argument("--delimiter", metavar="CHAR", help="of CSV, where it is not found out")
-    reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="of CSV, where it is not found out")
+    reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="decimal separator, if not detected")
+    reading.add_argument(
+        "--thousands", metavar="CHAR", choices=THOUSANDS, help="separator of thousands, if not detected"
+    )
     reading.add_argument("--no-header", action="store_true", help="CSV without names: columns are c1, c2, ...")
     reading.add_argument("--max-line", type=positive, metavar="BYTES", help="longest line (default 64 MB)")
 
@@ -127,6 +131,7 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
         "encoding": args.encoding,
         "delimiter": args.delimiter,
         "decimal": args.decimal,
+        "thousands": args.thousands,
         "header": False if args.no_header else None,
         "max_line": args.max_line,
     }

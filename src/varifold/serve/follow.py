@@ -10,7 +10,7 @@ from typing import Any
 
 from varifold.base.json_text import write_json
 from varifold.base.learner import is_regressor
-from varifold.errors import ParameterError, VarifoldError
+from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import ConflictError, RefusedError
 from varifold.serve.core.journal import ROWS, Record
@@ -18,7 +18,7 @@ from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.core.store import Policy, Store
 from varifold.serve.lines import Fields, parse
-from varifold.streams.readers.targets import look_measured
+from varifold.streams.readers.targets import FIRST_ROWS, look_measured, many_labels_remedy, too_many_labels
 
 _CHUNK = 1 << 20
 _MOST_LINES = 1_000
@@ -49,6 +49,7 @@ class Follower:
         self.store = store
         self.how = fields
         self._regressor = regressor
+        self._first_labels: list[Any] | None = None if regressor is None else []
         self.lines = 0
         self._at = 0  # lines read, blank ones included
         self.refused = 0
@@ -94,7 +95,9 @@ class Follower:
             self._at += 1
             if text.strip():
                 read.append(self._read(text))
-        self._choose([line.row["y"] for line in read if "y" in line.row])
+        labels = [line.row["y"] for line in read if "y" in line.row]
+        self._choose(labels)
+        self._check_many(labels)
         for line in read:
             self._check(line)
         done = iter(self._applied([line.row for line in read if line.error is None]))
@@ -145,6 +148,17 @@ class Follower:
             self.state.learner = learner
             if self.store is not None:
                 self.store.snapshot_now()
+
+    def _check_many(self, labels: list[Any]) -> None:
+        """Raise DataError where most of the first labels are different, before memory is taken for each."""
+        if self._first_labels is None or is_regressor(self.state.learner):
+            return
+        self._first_labels += labels
+        described = too_many_labels(self._first_labels)
+        if described is not None:
+            raise DataError(f"the target has {described}; {many_labels_remedy(self._first_labels)}")
+        if len(self._first_labels) >= FIRST_ROWS:
+            self._first_labels = None
 
     def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         changed = [write_json(row) for row in rows if bodies.changes(row)]

@@ -124,6 +124,7 @@ def read(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
     header: bool = True,
     max_line: int = MAX_LINE,
     unlabelled: str = "raise",
@@ -172,9 +173,13 @@ def read(
         Most rows of a block; wide rows make shorter blocks.
     format
         One of csv, jsonl, svmlight, arff, parquet, ipc; detected from the suffix or the first bytes if not given.
-    encoding, delimiter, decimal, header
-        Of text files; the last three of CSV. Delimiter and decimal separator are detected if not given. Without a
-        header the columns are called c1, c2, ...
+    encoding, delimiter, header
+        Of text files; the last two of CSV. The delimiter is detected if not given. Without a header the columns are
+        called c1, c2, ...
+    decimal, thousands
+        Separators of decimals (``.`` or ``,``) and of thousands (``.``, ``,``, ``'`` or a space) in numbers of text,
+        the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and
+        ``9,467.00`` are numbers. A column that can be read in two ways raises an error that asks for one of the two.
     max_line
         Most bytes of a line (of CSV: of a record); a longer one is a row that cannot be read.
     unlabelled
@@ -193,7 +198,7 @@ def read(
     column = target if target is None or isinstance(target, str) else None
     context = Context(
         column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, header, max_line, unlabelled, Dates(dates or {}, time, date_order), key,
+        decimal, thousands, header, max_line, unlabelled, Dates(dates or {}, time, date_order), key,
     )  # fmt: skip
     if isinstance(paths, str | os.PathLike):
         paths = [paths]

@@ -49,10 +49,9 @@ def read_in(pieces, absent=("", "NA", "nan"), decimal=".", unlabelled=False):
         absent,
         lambda *what: problems.append(what),
         dict,
-        decimal=decimal,
         unlabelled=unlabelled,
     )
-    reader.set_columns([f"c{j}" for j in range(len(ROLES))], ROLES)
+    reader.set_columns([f"c{j}" for j in range(len(ROLES))], ROLES, notations=[(decimal, "")] * len(ROLES))
     buffer = b""
     for k, piece in enumerate([*pieces, b""]):
         buffer += piece
@@ -99,8 +98,8 @@ def test_a_quoted_level_keeps_the_space_that_a_plain_one_loses():
 def test_decimal_commas():
     rows = "".join(f"{i},5;a;2;;1;yes\n" for i in range(10)).encode()
     vocabulary, labels = Vocabulary(), Labels()
-    reader = Delimited(vocabulary, labels, ";", ("",), pytest.fail, dict, decimal=",")
-    reader.set_columns([f"c{j}" for j in range(len(ROLES))], ROLES)
+    reader = Delimited(vocabulary, labels, ";", ("",), pytest.fail, dict)
+    reader.set_columns([f"c{j}" for j in range(len(ROLES))], ROLES, notations=[(",", "")] * len(ROLES))
     assert reader.feed(rows, 0, True, 10**9, 10**9) == len(rows)
     assert reader.finish()[2][::3].tolist() == [i + 0.5 for i in range(10)]
 

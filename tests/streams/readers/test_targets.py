@@ -50,9 +50,9 @@ def test_a_quantity_is_a_number_to_predict(tmp_path, kind):
     [
         [i % 25 + 0.5 for i in range(50)],
         [i + 0.5 for i in range(10)],
-        list(range(500)),
-        [f"name{i}" for i in range(500)],
-        [*[f"name{i}" for i in range(50)], 0.5],
+        [i % 200 for i in range(500)],
+        [f"name{i % 200}" for i in range(500)],
+        [*[f"name{i % 51}" for i in range(153)], 0.5],
         [float(i % 7) + 0.25 for i in range(500)],
     ],
 )
@@ -60,6 +60,21 @@ def test_classes_are_no_numbers_to_predict(values):
     assert streams.read(prices(values), target="price").target_type == "class"
     (block,) = streams.read(prices(values), target="price").blocks()
     assert len(block.labels) == len(set(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        (list(range(500)), "target_type='number'"),
+        ([f"name{i}" for i in range(500)], "decimal=','"),
+        ([*[f"name{i}" for i in range(50)], 0.5], "decimal=','"),
+    ],
+)
+def test_labels_most_of_which_are_different_are_refused(values, remedy):
+    with pytest.raises(DataError, match=f"different labels among the first {len(values)} rows.*{remedy}"):
+        list(streams.read(prices(values), target="price").blocks())
+    (block,) = streams.read(prices(values), target="price", target_type="class").blocks()
+    assert len(block.labels) == len(values)
 
 
 @pytest.mark.parametrize(

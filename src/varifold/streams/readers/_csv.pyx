@@ -74,7 +74,7 @@ cdef class Delimited:
     cdef readonly set revised             # numeric columns that turned out to hold strings too
     cdef public object before_new         # called before a name, level, label or problem is added, or None
     cdef public bint numeric_target       # whether the target is parsed as a number instead of a label
-    cdef char sep, quote, decimal
+    cdef char sep, quote
     cdef Vocabulary vocabulary
     cdef Labels labels
     cdef object failed, words, dates
@@ -91,6 +91,9 @@ cdef class Delimited:
     cdef list names, caches               # a cache maps a level or word to its feature id
     cdef uint8_t* role
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
+    cdef char* decimal                    # separators of decimals and of thousands (0: none)
+    cdef char* thousands
+    cdef object label_notation            # the same of the target
     # the cells of the record that was split last: s[begin[j]:end[j]]
     cdef Py_ssize_t split_capacity
     cdef Py_ssize_t* begin
@@ -109,12 +112,11 @@ cdef class Delimited:
     cdef QuickRow quick
     cdef Py_ssize_t pause                 # rows to parse one by one before the quick path is tried again
 
-    def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"', decimal=".",
+    def __cinit__(self, Vocabulary vocabulary, Labels labels, sep, absent, failed, words, quote='"',
                   Py_ssize_t longest=1 << 26, too_long="longer than 64 MB", bint unlabelled=False):
         self.line = 1
         self.sep = <char> ord(sep)
         self.quote = <char> ord(quote)
-        self.decimal = <char> ord(decimal)
         self.vocabulary = vocabulary
         self.labels = labels
         self.failed = failed
@@ -130,7 +132,7 @@ cdef class Delimited:
             if token:
                 self.absent_first[<uint8_t> token[0]] = 1
         self.label_cache = {}
-        self.quick.sep, self.quick.quote, self.quick.decimal = self.sep, self.quote, self.decimal
+        self.quick.sep, self.quick.quote = self.sep, self.quote
         self.quick.longest, self.quick.empty_absent = longest, self.empty_absent
         self.quick.absent_first = self.absent_first
         resize(<void**> &self.quick.texts, PLACES * sizeof(Text))
@@ -141,14 +143,20 @@ cdef class Delimited:
 
     def __dealloc__(self):
         PyMem_Free(self.begin); PyMem_Free(self.end); PyMem_Free(self.quoted)
-        PyMem_Free(self.role); PyMem_Free(self.fixed)
+        PyMem_Free(self.role); PyMem_Free(self.fixed); PyMem_Free(self.decimal); PyMem_Free(self.thousands)
         PyMem_Free(self.idx); PyMem_Free(self.val); PyMem_Free(self.ends)
         PyMem_Free(self.codes); PyMem_Free(self.targets); PyMem_Free(self.weights)
         PyMem_Free(self.quick.texts)
 
-    def set_columns(self, names, roles, dates=None, time=None, key=None):
-        """Set the names and roles of the columns, and which hold the time and the key of the rows."""
+    def set_columns(self, names, roles, dates=None, time=None, key=None, notations=None):
+        """Set the names and roles of the columns, and which hold the time and the key of the rows.
+
+        `notations` has the separators of decimals and of thousands ("": none) of each column.
+        """
         cdef Py_ssize_t j
+        notations = [(".", "")] * len(names) if notations is None else notations
+        resize(<void**> &self.decimal, len(names) + 1)
+        resize(<void**> &self.thousands, len(names) + 1)
         resize(<void**> &self.role, len(names) + 1)
         resize(<void**> &self.fixed, (len(names) + 1) * sizeof(int32_t))
         self.names = list(names)
@@ -157,6 +165,12 @@ cdef class Delimited:
         for j in range(self.width):
             self.role[j] = roles[j]
             self.fixed[j] = 0
+            self.decimal[j] = <char> ord(notations[j][0])
+            self.thousands[j] = <char> ord(notations[j][1]) if notations[j][1] else 0
+        self.label_notation = next((n for n, role in zip(notations, roles) if role == TARGET), (".", ""))
+        used = {n for n, role in zip(notations, roles) if role in (NUMERIC, WEIGHT, TARGET)} or {(".", "")}
+        quick = next(iter(used))
+        self.quick.decimal = <char> ord(quick[0])
         self.has_weights = WEIGHT in roles
         self.dates = dates
         self.time = self.names.index(time) if time in self.names else -1
@@ -165,8 +179,9 @@ cdef class Delimited:
         self.quick.width, self.quick.role, self.quick.fixed = self.width, self.role, self.fixed
         self.quick.possible = (
             LITTLE_ENDIAN and self.key < 0 and not self.has_extras and not {TEXT, EXTRA, DATE} & set(roles)
+            and len(used) == 1 and not quick[1]
         )
-        for c in b"0123456789-" + bytes([self.decimal]):
+        for c in b"0123456789-" + bytes([self.quick.decimal]):
             if self.absent_first[<uint8_t> c]:
                 self.quick.possible = False  # a number may mean "not observed"
 
@@ -456,7 +471,7 @@ cdef class Delimited:
     cdef inline int add_number(self, const char* s, Py_ssize_t j, Py_ssize_t a, Py_ssize_t n) except -1:
         """Add a number; a string in a numeric column becomes a category of that column."""
         cdef double x = 0.0
-        if not read_number(s + a, n, self.decimal, &x):
+        if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x):
             self.add_level(s, j)
             self.revised.add(self.names[j])
         elif isinf(x):
@@ -516,7 +531,7 @@ cdef class Delimited:
         """Set the row's label, or its number to predict."""
         cdef double x = 0.0
         if self.numeric_target:
-            if not read_number(s + a, n, self.decimal, &x) or isinf(x) or isnan(x):
+            if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x) or isinf(x) or isnan(x):
                 raise DataError(f"{shown(s + a, n)!r} is not a finite number")
             self.targets[self.rows] = x
             return 0
@@ -529,13 +544,13 @@ cdef class Delimited:
         code = self.label_cache.get(text)
         if code is None:
             self.announce()
-            code = self.labels.code(label_of(text, chr(self.decimal)))
+            code = self.labels.code(label_of(text, *self.label_notation))
             self.label_cache[text] = code
         return code
 
     cdef int set_weight(self, const char* s, Py_ssize_t j, Py_ssize_t a, Py_ssize_t n) except -1:
         cdef double x = 0.0
-        if not read_number(s + a, n, self.decimal, &x) or not 0 <= x < INFINITY:
+        if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x) or not 0 <= x < INFINITY:
             raise DataError(f"the weight {shown(s + a, n)!r} is not a number >= 0")
         self.weights[self.rows] = x
         return 0

@@ -66,8 +66,34 @@ cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* o
     return True
 
 
-cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
-    """See the declaration. Most numbers need only their digits and a power of ten."""
+cdef int read_number(const char* s, Py_ssize_t n, char decimal, char thousands, double* out) except -1:
+    """See the declaration. The first group has one to three digits, all others three, and none follows the decimal."""
+    cdef char[64] plain
+    cdef Py_ssize_t i, length = 0, digits = 0
+    cdef bint grouped = False, whole = True
+    if thousands == 0 or n > 64:
+        return read_plain(s, n, decimal, out)
+    for i in range(n):
+        if whole and s[i] == thousands:
+            if digits == 0 or digits > 3 or (grouped and digits != 3):
+                return 0
+            grouped, digits = True, 0
+            continue
+        if whole and 48 <= s[i] <= 57:
+            digits += 1
+        elif i or (s[i] != 45 and s[i] != 43):
+            if grouped and whole and digits != 3:
+                return 0
+            whole = False
+        plain[length] = s[i]
+        length += 1
+    if grouped and whole and digits != 3:
+        return 0
+    return read_plain(plain, length, decimal, out)
+
+
+cdef int read_plain(const char* s, Py_ssize_t n, char decimal, double* out) except -1:
+    """Read a number without groups. Most numbers need only their digits and a power of ten."""
     cdef Py_ssize_t i = 0
     cdef bint negative = False, point = False, any_digit = False
     cdef int digits = 0, exponent = 0, shift = 0
@@ -106,12 +132,17 @@ cdef int read_number(const char* s, Py_ssize_t n, char decimal, double* out) exc
     return 1
 
 
-def parse_number(str text, str decimal="."):
+cdef inline char character(str given) except? 0:
+    """Return a separator as a byte, 0 where there is none."""
+    return <char> ord(given) if given else 0
+
+
+def parse_number(str text, str decimal=".", str thousands=""):
     """Return the number that a text spells (also NaN and inf), or None."""
     cdef double x = 0.0
     cdef bytes data = text.encode("utf-8", "surrogatepass")
     cdef const char* s = data
-    return x if read_number(s, len(data), <char> ord(decimal), &x) else None
+    return x if read_number(s, len(data), character(decimal), character(thousands), &x) else None
 
 
 def not_numbers(list cells, str decimal="."):
@@ -119,10 +150,11 @@ def not_numbers(list cells, str decimal="."):
     return [text for text in cells if parse_number(text, decimal) is None]
 
 
-def label_of(bytes text, str decimal="."):
+def label_of(bytes text, str decimal=".", str thousands=""):
     """Return a label: a number where the text spells a finite one (an int if it is whole), else the text."""
     cdef double x = 0.0
     cdef const char* s = text
-    if read_number(s, len(text), <char> ord(decimal), &x) and not isnan(x) and not isinf(x):
+    if (read_number(s, len(text), character(decimal), character(thousands), &x)
+            and not isnan(x) and not isinf(x)):
         return int(x) if x == int(x) else x
     return text.decode()

@@ -12,8 +12,9 @@ from typing import Any
 from varifold._engine.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
-from varifold.streams.readers._numbers import not_numbers
+from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, refuse_dates
+from varifold.streams.readers.notation import THOUSANDS, Notation, detect_notations
 from varifold.streams.stream import BLOCK_CELLS
 
 __all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
@@ -61,6 +62,7 @@ class Context:
     block_rows: int
     delimiter: str | None
     decimal: str | None
+    thousands: str | None
     header: bool
     max_line: int
     unlabelled: str = "raise"
@@ -73,6 +75,8 @@ class Context:
     columns: dict[str | int, Column] = field(default_factory=dict)
     rows: int = 0
     """Rows read so far."""
+    notations: dict[str, Notation] = field(default_factory=dict)
+    """How numbers are written in columns of the files so far, where not with a decimal point."""
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
     names_seen: set[str] = field(default_factory=set)
@@ -114,6 +118,9 @@ class Context:
             raise ParameterError(f"delimiter must be one ASCII character. Got {self.delimiter!r} instead.")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"decimal must be '.' or ','. Got {self.decimal!r} instead.")
+        if self.thousands not in (None, *THOUSANDS) or (self.decimal or "") == self.thousands:
+            allowed = ", ".join(repr(given) for given in THOUSANDS if given != self.decimal)
+            raise ParameterError(f"thousands must be one of {allowed}. Got {self.thousands!r} instead.")
         for option in ("block_rows", "max_line"):
             number = getattr(self, option)
             if not isinstance(number, int) or number < 1:
@@ -177,6 +184,26 @@ class Context:
             f"column {name!r} is read as a category, its numbers as well: {len(texts):,} of its first {len(sample):,} "
             f"cells are texts such as {_some(texts)}; types={{{name!r}: 'numeric'}} (--types {name}=numeric) keeps "
             'numbers as numbers, and absent (--absent) names texts that mean "not observed"',
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    @property
+    def written(self) -> Notation:
+        """Return how numbers are written in texts whose source does not show it."""
+        return detect_notations({"": ()}, self.decimal, self.thousands, {}, "")[""]
+
+    def report_thousands(self, notations: Mapping[str, Notation], cells: Mapping[str, Sequence[str]]) -> None:
+        """Warn once of the columns in which separators of thousands were detected."""
+        if not notations or self.thousands is not None or self.names_only:
+            return
+        name, (decimal, thousands) = next(iter(notations.items()))
+        cell = next(cell for cell in cells[name] if thousands in cell)
+        others = "" if len(notations) == 1 else f" (and {len(notations) - 1:,} more)"
+        warnings.warn(
+            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is "
+            f"{parse_number(cell, decimal, thousands):g}; if that is wrong, pass decimal or thousands (--decimal, "
+            "--thousands)",
             VarifoldWarning,
             stacklevel=2,
         )

@@ -13,6 +13,7 @@ from varifold.streams.readers._csv import Delimited
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
+from varifold.streams.readers.notation import POINT, Notation, detect_notations
 from varifold.streams.readers.sources import Source
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
@@ -42,14 +43,11 @@ class _Reader:
         if not self.buffer.strip():
             raise DataError(f"{source.name} is empty; a header line was expected")
         self.separator = context.delimiter or _separator(self.buffer, source.name)
-        parser = self._parser(".")
-        head = parser.records(self.buffer, SAMPLE + 1, self.final)
+        self.parser = self._parser()
+        head = self.parser.records(self.buffer, SAMPLE + 1, self.final)
         if not head:
             raise DataError(f"{source.name}, line 1: the header does not end; is a quote left open?")
-        rows = [cells for _, cells, _ in head]
-        self.decimal = context.decimal or _decimal(rows[1:], self.separator)
-        self.parser = self._parser(self.decimal)
-        self._start(rows, head)
+        self._start([cells for _, cells, _ in head], head)
 
     def _fill_sample(self) -> None:
         """Read enough bytes for the header and a first sample of rows."""
@@ -64,7 +62,7 @@ class _Reader:
         self.buffer += data
         self.final = not data
 
-    def _parser(self, decimal: str) -> Delimited:
+    def _parser(self) -> Delimited:
         context = self.context
         return Delimited(
             context.vocabulary,
@@ -73,7 +71,6 @@ class _Reader:
             context.absent,
             lambda line, column, message: context.failed(self.source.name, line, column, message),
             bag_of_words,
-            decimal=decimal,
             longest=context.max_line,
             too_long=context.too_long(_LONG_HINT),
             unlabelled=context.unlabelled == "keep",
@@ -90,15 +87,43 @@ class _Reader:
         else:
             self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
         context.require(self.names, name)
-        self.parser.set_columns(self.names, self._roles(rows), context.dates.features, context.time, context.key)
+        cells = self._cells(rows)
+        notations = self._notations(cells)
+        self.parser.set_columns(
+            self.names,
+            self._roles(cells, notations),
+            context.dates.features,
+            context.time,
+            context.key,
+            [notations.get(column, POINT) for column in self.names],
+        )
 
-    def _roles(self, rows: list[list[str]]) -> list[int]:
+    def _cells(self, rows: list[list[str]]) -> dict[str, list[str]]:
+        """Return the cells of each column in the sample, without absent ones."""
+        absent = set(self.context.absent)
+        complete = [row for row in rows if len(row) == len(self.names)]
+        return {column: [row[j] for row in complete if row[j] not in absent] for j, column in enumerate(self.names)}
+
+    def _notations(self, cells: dict[str, list[str]]) -> dict[str, Notation]:
+        """Detect how numbers are written in each column that may hold any; report separators of thousands once."""
+        context = self.context
+        other = {context.id, context.time, *context.ignore}
+        other |= {column for column, kind in context.types.items() if kind != "numeric"}
+        columns = {c: sample for c, sample in cells.items() if c not in other and c not in context.dates}
+        if context.target in columns and context.target_type == "class":
+            columns[context.target] = []  # its labels are names: they are read as the other columns are
+        known = context.notations
+        notations = detect_notations(columns, context.decimal, context.thousands, known, self.source.name)
+        context.report_thousands({c: n for c, n in notations.items() if c not in known and n.thousands}, columns)
+        known.update({column: notation for column, notation in notations.items() if notation != POINT})
+        return notations
+
+    def _roles(self, cells: dict[str, list[str]], notations: dict[str, Notation]) -> list[int]:
         """Return the roles of the columns; types of new columns are inferred from the sample."""
         context = self.context
-        complete = [row for row in rows if len(row) == len(self.names)]
-        absent, special = set(context.absent), context.special()
+        special = context.special()
         roles = []
-        for j, column in enumerate(self.names):
+        for column in self.names:
             if column in context.dates:
                 roles.append(native.DATE)
             elif column in special:
@@ -106,8 +131,9 @@ class _Reader:
             elif column in context.ignore:
                 roles.append(native.IGNORED)
             else:
-                cells = (row[j] for row in complete if row[j] not in absent)
-                roles.append(_ROLES[context.column(column, cells, decimal=self.decimal).type])
+                decimal, thousands = notations.get(column, POINT)
+                sample = [cell.replace(thousands, "") for cell in cells[column]] if thousands else cells[column]
+                roles.append(_ROLES[context.column(column, sample, decimal=decimal).type])
         return roles
 
     def batches(self) -> Iterator[Batch]:
@@ -209,16 +235,6 @@ def _separator(data: bytes, file: str) -> str:
 def _unquoted(text: str) -> str:
     """Remove the parts of a text between double quotes."""
     return "".join(text.split('"')[::2])
-
-
-def _decimal(rows: list[list[str]], separator: str) -> str:
-    """Detect the decimal separator: a comma if some number has one and none has a point."""
-    if separator == ",":
-        return "."
-    cells = [cell for row in rows for cell in row]
-    comma = any("," in cell and parse_number(cell, ",") is not None for cell in cells)
-    point = any("." in cell and parse_number(cell) is not None for cell in cells)
-    return "," if comma and not point else "."
 
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:

@@ -196,7 +196,7 @@ def _prepare(context: Context, row: Row) -> None:
             elif column.type == "text":
                 changed[name] = column
             elif column.type == "numeric":
-                number = parse_number(value.strip())
+                number = parse_number(value.strip(), *context.written)
                 column.revised |= number is None
                 changed[name] = value if number is None else number
         elif column.type == "category" and column.given and not is_missing(value):
@@ -238,7 +238,7 @@ def _label(context: Context, row: Row) -> Any:
     if not isinstance(y, str):
         return y
     try:
-        return label_of(y.encode())
+        return label_of(y.encode(), *context.written)
     except UnicodeEncodeError:
         raise DataError(f"the label {y!r} is not valid Unicode") from None
 

@@ -9,6 +9,7 @@ import narwhals.stable.v1 as nw
 
 from varifold.base.blocks import to_block
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
+from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import SAMPLE, Context
 from varifold.streams.readers.dates import date_error
 from varifold.streams.readers.missing import is_missing, with_known_labels
@@ -123,6 +124,8 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
     if context.key is not None and features[context.key].null_count():
         raise DataError(context.no_key(table.columns))
     labels = None if context.target is None else table[context.target].to_list()
+    if labels is not None and (context.decimal is not None or context.thousands is not None):
+        labels = [label_of(y.encode(), *context.written) if isinstance(y, str) else y for y in labels]
     some_missing = labels is not None and any(map(is_missing, labels))
     if some_missing and context.unlabelled == "raise":
         raise DataError(f"no label in column {context.target!r}")

@@ -14,7 +14,15 @@ from varifold.streams.clock import in_order
 from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
-__all__ = ["FIRST_ROWS", "are_measured", "is_quantity", "look_measured", "make_batch", "too_many_labels"]
+__all__ = [
+    "FIRST_ROWS",
+    "are_measured",
+    "is_quantity",
+    "look_measured",
+    "make_batch",
+    "many_labels_remedy",
+    "too_many_labels",
+]
 
 MOST_VALUES = 50
 """More different numbers than this are a quantity if some are not whole, or if they are far apart."""
@@ -34,6 +42,7 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
         context.target_type = "number" if is_quantity(block) else "class"
         if context.target_type == "class":
             _reject_few_texts(block)
+            _reject_many_labels(context, block)
     if context.dates.order is not None and times is not None:
         times = [in_order(time, context.dates.order) for time in times]
     batch = Batch(block, ids, times)
@@ -41,6 +50,24 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
     if context.target_type == "number" and block.targets is None:
         return _with_targets(context, batch, before)
     return batch
+
+
+def _reject_many_labels(context: Context, block: Block) -> None:
+    """Raise an error if most labels are different, before a learner reserves memory for each."""
+    labels = [block.labels.values[code] for code in block.codes[block.codes >= 0][:FIRST_ROWS].tolist()]
+    described = too_many_labels(labels)
+    if described is not None:
+        context.target_type = None  # a stream that is read again is rejected again
+        name = "the target" if context.target is None else f"the target column {context.target!r}"
+        raise DataError(f"{name} has {described}; {many_labels_remedy(labels)}")
+
+
+def many_labels_remedy(labels: Sequence[Any]) -> str:
+    """Describe what to do if most labels are different."""
+    each = "target_type='class' (--target-type class) takes each as a class"
+    if any(isinstance(label, str) for label in labels):
+        return f"numbers may be written with a decimal comma, decimal=',' (--decimal ,); {each}"
+    return f"target_type='number' (--target-type number) predicts numbers, {each}"
 
 
 def _reject_few_texts(block: Block) -> None:

@@ -1,0 +1,129 @@
+"""How numbers are written in the columns of a text file: what separates decimals, and what groups of three digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from varifold.errors import DataError
+
+__all__ = ["POINT", "THOUSANDS", "Notation", "detect_notations"]
+
+THOUSANDS = (".", ",", "'", " ")
+"""Separators of thousands."""
+
+
+class Notation(NamedTuple):
+    """The separators of decimals and of thousands; "" where thousands are not separated."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+
+POINT = Notation()
+COMMA = Notation(",")
+POINT_GROUPS = Notation(",", ".")
+COMMA_GROUPS = Notation(".", ",")
+_WHOLE = r"[-+]?\d+(?:[eE][-+]?\d+)?"
+_GROUPED = r"[-+]?(?:[1-9]\d{{0,2}}(?:{t}\d{{3}})+|\d+)(?:{d}\d*)?"
+_PATTERNS = {
+    POINT: re.compile(rf"{_WHOLE}|[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?"),
+    COMMA: re.compile(rf"{_WHOLE}|[-+]?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?"),
+    POINT_GROUPS: re.compile(_GROUPED.format(t=r"\.", d=",")),
+    COMMA_GROUPS: re.compile(_GROUPED.format(t=",", d=r"\.")),
+}
+_FEW = 100
+"""Cells that show whether a column of points holds numbers."""
+_TWO_GROUPS = re.compile(r"\.\d{3}\.\d{3}")
+
+
+def detect_notations(
+    columns: Mapping[str, Sequence[str]],
+    decimal: str | None,
+    thousands: str | None,
+    known: Mapping[str, Notation],
+    file: str,
+) -> dict[str, Notation]:
+    """The notation of each column, from a sample of its cells.
+
+    What the caller gives counts for all columns. A column that reads in two ways, as 1,234 does, is read as the others
+    of the file are, or as in the files before (`known`); DataError asks where nothing shows it.
+    """
+    if thousands is not None:
+        given = Notation(decimal or {".": ",", ",": "."}.get(thousands, "."), thousands)
+        return dict.fromkeys(columns, given)
+    if decimal is not None:
+        return {name: _with_decimal(cells, decimal) for name, cells in columns.items()}
+    fits = {name: _fitting(cells) for name, cells in columns.items()}
+    evidence = {found[0] for found in fits.values() if len(found) == 1} | set(known.values())
+    return {name: _chosen(name, columns[name], fits[name], known.get(name), evidence, file) for name in columns}
+
+
+def _with_decimal(cells: Sequence[str], decimal: str) -> Notation:
+    """The notation with this decimal separator; thousands are separated where every number can be read only so."""
+    plain, grouped = (POINT, COMMA_GROUPS) if decimal == "." else (COMMA, POINT_GROUPS)
+    numbers = _numbers(cells, (plain, grouped))
+    return grouped if not _all_fit(numbers, plain) and _all_fit(numbers, grouped) else plain
+
+
+def _numbers(cells: Sequence[str], notations: Iterable[Notation]) -> list[str]:
+    """The cells that are numbers in one of the notations; none where fewer than nine in ten are."""
+    patterns = [_PATTERNS[notation] for notation in notations]
+    numbers = [cell for cell in cells if any(pattern.fullmatch(cell) for pattern in patterns)]
+    return numbers if 10 * len(numbers) >= 9 * len(cells) else []
+
+
+def _all_fit(cells: Iterable[str], notation: Notation) -> bool:
+    match = _PATTERNS[notation].fullmatch
+    return all(match(cell) for cell in cells)
+
+
+def _fitting(cells: Sequence[str]) -> list[Notation]:
+    """The notations between which a column's numbers leave the choice; none where they have no separator."""
+    text = "\n".join(cells)
+    if "," not in text and not _TWO_GROUPS.search(text):
+        # points alone are decimals; only in a file of decimal commas may 1.234 be meant otherwise
+        if "." not in text or not _numbers(cells[:_FEW], (POINT,)):
+            return []
+        grouped = _all_fit(cells[:_FEW], POINT_GROUPS) and _all_fit(_numbers(cells, (POINT,)), POINT_GROUPS)
+        return [POINT, POINT_GROUPS] if grouped else [POINT]
+    numbers = _numbers(cells, _PATTERNS)
+    fits = [notation for notation in _PATTERNS if numbers and _all_fit(numbers, notation)]
+    if POINT in fits:
+        return [POINT]
+    if COMMA in fits:
+        return [COMMA, COMMA_GROUPS] if COMMA_GROUPS in fits else [COMMA]
+    return fits
+
+
+def _chosen(
+    name: str, cells: Sequence[str], fits: list[Notation], known: Notation | None, evidence: set[Notation], file: str
+) -> Notation:
+    """One of the notations that fit a column: as before, as in the rest of the file, or as the caller is asked for."""
+    commas, points = {COMMA, POINT_GROUPS} & evidence, {POINT, COMMA_GROUPS} & evidence
+    if not fits:
+        return COMMA if commas and not points else POINT
+    if known in fits:
+        return known
+    if len(fits) == 1:
+        return fits[0]
+    if POINT in fits:  # 1.234: thousands only where the file has decimal commas
+        if not commas:
+            return POINT
+        if POINT_GROUPS in evidence and not points:
+            return POINT_GROUPS
+        first, second = POINT, POINT_GROUPS
+    else:  # 1,234
+        if commas and not points:
+            return COMMA
+        if points and not commas:
+            return COMMA_GROUPS
+        first, second = COMMA, COMMA_GROUPS
+    cell = next(cell for cell in cells if first.decimal in cell)
+    read = [float(cell.replace(first.decimal, as_)) for as_ in (".", "")]
+    raise DataError(
+        f"{file}: column {name!r} can be read in two ways: {cell} is {read[0]:g} or {read[1]:,.0f}; give "
+        f"decimal={first.decimal!r} (--decimal {first.decimal}) or thousands={second.thousands!r} "
+        f"(--thousands {second.thousands})"
+    )

@@ -1,0 +1,197 @@
+"""How numbers are written: decimal commas, separated thousands, and columns that can be read in two ways."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from varifold import streams
+from varifold.errors import DataError, ParameterError, VarifoldWarning
+from varifold.streams.readers._numbers import label_of, parse_number
+from varifold.streams.readers.notation import COMMA, COMMA_GROUPS, POINT, POINT_GROUPS, detect_notations
+
+WRITTEN = {
+    "2,34": {"price": "{:.2f}", "swap": True, "groups": ""},
+    "9467.00": {"price": "{:.2f}", "swap": False, "groups": ""},
+    "9.467,00": {"price": "{:,.2f}", "swap": True, "groups": "."},
+    "9,467.00": {"price": "{:,.2f}", "swap": False, "groups": ","},
+}
+
+
+def write(number: float, form: str, swap: bool) -> str:
+    text = form.format(number)
+    return text.translate(str.maketrans(".,", ",.")) if swap else text
+
+
+def prices(n: int = 300) -> np.ndarray[Any, Any]:
+    return np.round(np.exp(np.random.default_rng(3).normal(6, 2, n)), 2)
+
+
+def table(path: Path, how: dict[str, Any], separator: str = ";") -> np.ndarray[Any, Any]:
+    numbers = prices()
+    rows = [
+        [write(v, how["price"], how["swap"]), write(v / 7, "{:.3f}", how["swap"]), str(i)]
+        for i, v in enumerate(numbers)
+    ]
+    quote = '"{}"'.format if separator == "," else str
+    lines = [separator.join(quote(cell) for cell in row) for row in [["y", "x", "n"], *rows]]
+    path.write_text("\n".join(lines) + "\n")
+    return numbers
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+@pytest.mark.parametrize("how", WRITTEN.values(), ids=WRITTEN)
+def test_a_numeric_target_is_read_as_it_is_written(tmp_path: Path, how: dict[str, Any], separator: str) -> None:
+    wanted = table(tmp_path / "prices.csv", how, separator)
+    stream = streams.read(tmp_path / "prices.csv", target="y")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert stream.target_type == "number"
+        (block,) = stream.blocks()
+    assert block.targets.tolist() == wanted.tolist()
+    features = [x["x"] for x in block.rows()]
+    assert features == [float(f"{v / 7:.3f}") for v in wanted]
+    told = [str(w.message) for w in caught if issubclass(w.category, VarifoldWarning)]
+    assert len(told) == bool(how["groups"])
+    assert all(f"with {how['groups']!r} between thousands" in text for text in told)
+
+
+@pytest.mark.parametrize("how", [WRITTEN["2,34"], WRITTEN["9.467,00"]])
+def test_given_separators_apply_to_the_target(tmp_path: Path, how: dict[str, Any]) -> None:
+    wanted = table(tmp_path / "prices.csv", how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if how["groups"] else "error")
+        (block,) = streams.read(tmp_path / "prices.csv", target="y", decimal=",").blocks()
+        (same,) = streams.read(tmp_path / "prices.csv", target="y", decimal=",", thousands=".").blocks()
+    assert block.targets.tolist() == same.targets.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("thousands", "decimal"), [("'", "."), (" ", ","), (" ", None)])
+def test_other_separators_of_thousands_are_given(tmp_path: Path, thousands: str, decimal: str | None) -> None:
+    number = f"12{thousands}345{decimal or '.'}5"
+    (tmp_path / "data.csv").write_text("x;y\n" + f"{number};{number}\n1;7\n" * 3)
+    stream = streams.read(tmp_path / "data.csv", target="y", decimal=decimal, thousands=thousands)
+    (block,) = stream.blocks()
+    assert [x["x"] for x in block.rows()] == [12345.5, 1.0] * 3
+    assert block.y == [12345.5, 7] * 3
+
+
+@pytest.mark.parametrize(
+    ("cells", "notation"),
+    [
+        (["2,5", "3"], COMMA),
+        (["2.5", "3"], POINT),
+        (["0,123", "0,456"], COMMA),
+        (["1.234", "5.678"], POINT),
+        (["1.234.567", "12"], POINT_GROUPS),
+        (["1,234,567", "12"], COMMA_GROUPS),
+        (["1.234,5", "2,5"], POINT_GROUPS),
+        (["1,234.5", "2.5"], COMMA_GROUPS),
+        (["1,234", "5,67"], COMMA),
+        (["-1.234,50", "+7"], POINT_GROUPS),
+        (["a,b", "c.d"], POINT),
+        (["2,5", "2.5"], POINT),
+        ([], POINT),
+    ],
+)
+def test_a_column_shows_its_notation(cells: list[str], notation: Any) -> None:
+    assert detect_notations({"a": cells}, None, None, {}, "file")["a"] == notation
+
+
+@pytest.mark.parametrize(
+    ("cells", "others", "notation"),
+    [
+        (["1,234", "5,678"], ["2,5"], COMMA),
+        (["1,234", "5,678"], ["2.5"], COMMA_GROUPS),
+        (["1.234", "5.678"], ["9.467,00"], POINT_GROUPS),
+        (["1.234", "5.678"], ["2.5"], POINT),
+        (["12", "13"], ["2,5"], COMMA),
+    ],
+)
+def test_other_columns_show_it_where_a_column_does_not(cells: list[str], others: list[str], notation: Any) -> None:
+    assert detect_notations({"a": cells, "b": others}, None, None, {}, "file")["a"] == notation
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"a": ["1,234", "5,678"]}, r"column 'a'.*1,234 is 1.234 or 1,234; give decimal=',' .* or thousands=','"),
+        ({"a": ["1.234", "5.678"], "b": ["2,5"]}, r"1.234 is 1.234 or 1,234; give decimal='.' .* or thousands='.'"),
+    ],
+)
+def test_a_column_that_can_be_read_in_two_ways_is_asked_for(columns: dict[str, list[str]], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        detect_notations(columns, None, None, {}, "file")
+
+
+def test_files_before_show_what_a_file_does_not(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("x;y\n1,5;a\n2,25;b\n")
+    (tmp_path / "2.csv").write_text("x;y\n1,234;a\n2,345;b\n")
+    blocks = streams.read([tmp_path / "1.csv", tmp_path / "2.csv"], target="y").blocks()
+    assert [x["x"] for block in blocks for x in block.rows()] == [1.5, 2.25, 1.234, 2.345]
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "thousands", "number"),
+    [
+        ("1.234,5", ",", ".", 1234.5),
+        ("-1.234.567", ",", ".", -1234567.0),
+        ("1234,5", ",", ".", 1234.5),
+        ("1 234", ".", " ", 1234.0),
+        ("1.23", ",", ".", None),
+        ("1.2345", ",", ".", None),
+        ("1234.567", ",", ".", None),
+        (".234", ",", ".", None),
+        ("1..234", ",", ".", None),
+        ("1,5.234", ",", ".", None),
+        ("1.234e2", ",", ".", 123400.0),
+        ("+", ",", ".", None),
+        ("", ",", ".", None),
+        ("1." + "234." * 30 + "567", ",", ".", None),
+    ],
+)
+def test_groups_have_three_digits(text: str, decimal: str, thousands: str, number: float | None) -> None:
+    assert parse_number(text, decimal, thousands) == number
+    assert label_of(text.encode(), decimal, thousands) == (text if number is None else number)
+
+
+@pytest.mark.parametrize("given", [{"thousands": "_"}, {"thousands": ",", "decimal": ","}, {"thousands": ""}])
+def test_wrong_separators_are_named(given: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="thousands must be one of"):
+        streams.read("data.csv", **given)
+
+
+def texts() -> list[str]:
+    return [f"{v:.2f}".replace(".", ",") for v in prices()]
+
+
+def sources(folder: Path) -> dict[str, Any]:
+    frame = pd.DataFrame({"x": range(300), "y": texts()})
+    frame.to_parquet(folder / "data.parquet")
+    frame.to_json(folder / "data.jsonl", orient="records", lines=True)
+    dicts = frame.to_dict("records")
+    return {"frame": frame, "parquet": folder / "data.parquet", "jsonl": folder / "data.jsonl", "dicts": dicts}
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "jsonl", "dicts"])
+def test_labels_most_of_which_differ_are_refused_before_anything_is_learned(kind: str, tmp_path: Path) -> None:
+    source = sources(tmp_path)[kind]
+    stream = streams.read(source, target="y")
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"'y' has 300 different labels among the first 300 rows, such as '"):
+            list(stream.blocks())
+    blocks = list(streams.read(source, target="y", target_type="class").blocks())
+    assert sum(map(len, blocks)) == 300
+    (block,) = streams.read(source, target="y", decimal=",").blocks()
+    assert block.targets.tolist() == prices().tolist()
+
+
+def test_many_labels_that_come_again_are_classes() -> None:
+    rows = [{"x": i, "y": f"label {i % 60}"} for i in range(600)]
+    (block,) = streams.read(rows, target="y").blocks()
+    assert len(block.labels.values) == 60
