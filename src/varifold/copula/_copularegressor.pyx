@@ -29,6 +29,15 @@ cdef double LEAST_SCORE = 1e-9    # smaller conditional means are not attributed
 cdef class CopulaRegression(RegressionModel):
     """Hold the copula over the features and the target."""
 
+    cdef readonly Copula copula
+    cdef Space shifted             # the copula's space: slot 1 is the target, slot s + 1 the feature of slot s
+    cdef View inner                # the instance in that space
+    cdef int32_t* inner_slot       # scratch [slot]
+    cdef double* inner_raw         # scratch [slot]
+    cdef int32_t* place            # scratch [slot]: by column, where the view has it, plus 1
+    cdef double* chance            # scratch [window]: probability of each value in the target's window, ascending
+    cdef Py_ssize_t known          # values in the target's window when `chance` was made
+
     def __cinit__(self, Copula copula not None):
         self.copula = copula
         self.shifted = Space()

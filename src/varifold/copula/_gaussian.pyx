@@ -22,6 +22,15 @@ from varifold._numeric.memory cimport allocate
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
+# Arrays that grow with slots and classes at once.
+cdef struct Matrices:
+    Py_ssize_t room      # slots there is room for
+    int classes          # classes there is room for
+    double* mean         # [class][slot]
+    double* weight       # [class][slot]: weight behind the mean
+    double* cov          # [1 + class][slot][slot]: of all classes, then of each
+    double* factor       # scratch [slot][slot], by column
+
 cdef double PRIOR = 15.0      # weight of the common covariance in that of a class, in instances
 cdef double RATE = 0.7
 cdef double DELAY = 3.0
@@ -45,6 +54,21 @@ cdef inline double pace(double n, double w) noexcept nogil:
 
 cdef class GaussianModel(Model):
     """Model the numbers in the first `most` slots; indicators and the intercept are left out."""
+
+    cdef Py_ssize_t most           # slots that are looked at
+    cdef Matrices held             # owns the arrays below
+    cdef Py_ssize_t room
+    cdef double* mean
+    cdef double* weight
+    cdef double* cov
+    cdef double* factor
+    cdef double* total             # [1]: weight learned
+    cdef double* counts            # [class]: weight learned
+    cdef double* seen              # [slot]: instances
+    cdef double* value             # scratch [slot]: values present
+    cdef double* distance          # scratch [slot]
+    cdef double* goal              # scratch [slot]: what covariances move towards
+    cdef int32_t* order            # scratch [slot]: slots present, then slots absent
 
     def __cinit__(self, Py_ssize_t most=65):
         self.most = most

@@ -22,6 +22,10 @@ cdef double[7] WEIGHT = [0.000548268855972218, 0.030757123967586497, 0.240123178
 cdef class ImputerModel(Model):
     """Learn instances without labels and impute their absent features."""
 
+    cdef readonly Copula copula
+    cdef double reach                  # half the width of the interval, in standard deviations
+    cdef bint mean
+
     def __cinit__(self, Copula copula not None, double reach, bint mean):
         self.copula = copula
         self.reach = reach

@@ -26,11 +26,42 @@ from varifold._engine.merging import APPROXIMATE
 from varifold._engine.state import checked_array, per_class, per_problem, per_slot
 from varifold._numeric.hedge import RATES
 
+cdef enum:
+    RAW = 0            # the learners
+    LATENT = 1
+    PRESENCE = 2
+    MOST_EXPERTS = 5
+
 cdef double HANDICAP = 10.0
 
 
 cdef class OVFMModel(Model):
     """Hold the copula, two or three rules over the same slots, and the weights of their experts in each problem."""
+
+    cdef readonly Copula copula
+    cdef readonly BinaryRule raw, latent, presence   # presence may be None
+    cdef bint with_presence
+    cdef readonly bint latent_only
+    cdef double radius                 # of the l1 ball, 0 for none
+    cdef double keep                   # share of the features whose weights are kept, 1 for all
+    cdef double* sizes                 # scratch [slot]
+    cdef int parts                     # the first numbers of a slot that its weight is the sum of
+    cdef double odds                   # log-odds of a margin of one
+    cdef Experts settings              # k, rate and eta of the mixes
+    cdef double* mix                   # [problem][1 + k]: rounds and losses of the experts
+    cdef int problems
+    cdef double* margins               # scratch [class][3]: scores of the learners before they learned
+    # the latent instance
+    cdef View inner
+    cdef int32_t* inner_slot
+    cdef double* inner_x
+    cdef uint8_t* inner_is_new         # all zero
+    # what the presence learner sees
+    cdef View given
+    cdef int32_t* given_slot
+    cdef double* given_x
+    cdef uint8_t* given_is_new         # all zero
+    cdef int32_t* place                # [node]: where it stands in `given`
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,

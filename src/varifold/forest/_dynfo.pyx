@@ -3,7 +3,7 @@
 import numpy as np
 
 from libc.math cimport floor
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.entries cimport cut_entries
@@ -15,7 +15,7 @@ from varifold._numeric.activation cimport argmax
 from varifold._numeric.hashing cimport draw, mix, unit_interval
 from varifold._numeric.selection cimport select
 from varifold.forest._split_search cimport Split, SplitSearch
-from varifold.forest._window cimport Window, read_view
+from varifold.forest._window cimport Row, Window, read_view
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot, per_slot_and_class
 
@@ -24,6 +24,36 @@ cdef double TIE = 1e-9   # smaller differences of votes or gains count as ties, 
 
 cdef class DynFoModel(Model):
     """Predict by the weighted mean of the label shares of stumps learned on a window of recent instances."""
+
+    cdef readonly Py_ssize_t most        # stumps (M)
+    cdef readonly double alpha           # rate of the weights
+    cdef readonly double beta            # chance that a stump to be learned again is kept
+    cdef readonly double delta           # share of the features drawn for a stump
+    cdef readonly double epsilon         # loss of weight by an absent feature
+    cdef readonly double gamma           # error that adds a stump
+    cdef readonly double low             # weight below which a stump is dropped (theta1)
+    cdef readonly double middle          # quantile of the weights below which it is learned again (theta2)
+    cdef readonly Py_ssize_t draws       # features drawn for a stump, at the most
+    cdef uint64_t seed
+    cdef Window window
+    cdef SplitSearch splits
+    cdef State stumps
+    cdef readonly Py_ssize_t n           # stumps there are
+    cdef int32_t* key                    # [stump]: what it splits, 0 when that was evicted
+    cdef double* value                   # [stump]
+    cdef double* weight                  # [stump]
+    cdef double* shares                  # [stump][class][2]: of the classes on either side
+    cdef int32_t* majority                # scratch [stump][2]: the largest class of either side
+    cdef double* counts                  # [class]: weight learned
+    cdef uint8_t* wrong                  # ring: whether recent predictions were wrong
+    cdef readonly int64_t predicted
+    cdef Row current                       # scratch: the instance by column, in the two arrays below
+    cdef int32_t* current_key              # scratch [slot]
+    cdef double* current_value             # scratch [slot]
+    cdef int32_t* entry                  # scratch [slot][2], 0 between calls: 1 + where a key is in the instance
+    cdef double* mean                    # scratch [class]
+    cdef double* part                    # scratch [slot]
+    cdef double* sorted                  # scratch [stump]
 
     def __cinit__(self, Py_ssize_t stumps, Py_ssize_t window, double alpha, double beta, double delta, double epsilon,
                   double gamma, double theta1, double theta2, Py_ssize_t draws, uint64_t seed):

@@ -25,6 +25,14 @@ from varifold._engine.state import per_class
 cdef class ORF3VModel(Stumps):
     """Combine forests by vote, weight them by accuracy and prune those of vanished features."""
 
+    cdef readonly double alpha
+    cdef readonly bint learns_temperature
+    cdef readonly bint paired          # whether there are pairs
+    cdef Pairs pairs
+    # scratch
+    cdef double* evidence              # [class]
+    cdef Point* sorted_points          # of a feature's digests, with pairs only
+
     def __cinit__(self, int stumps, int candidates, int grace, int64_t r, double growth, double alpha,
                   int64_t window, double delta, str prune, str replace, str thresholds, double compression,
                   double smoothing, str vote, bint tempered, uint64_t seed, int pairs=0):

@@ -19,6 +19,9 @@ cdef double TIE = 1e-9    # smaller differences of gains, relative to the node's
 cdef class WindowForestModel(WindowTrees):
     """Average the smoothed probabilities of trees whose nodes keep counting labels."""
 
+    cdef double* mean                  # scratch [class]
+    cdef double* chance                # scratch [class]
+
     def __cinit__(self):
         self.arrays.scratch(&self.mean, per_class())
         self.arrays.scratch(&self.chance, per_class())

@@ -35,6 +35,15 @@ cdef enum:
 cdef class RegressionTrees(WindowTrees):
     """Average the leaves' mean targets, each smoothed by its parents', over trees whose nodes keep averaging."""
 
+    cdef Target target             # statistics of all targets: their mean is the parent of every root
+    cdef double typical            # absolute error, averaged as the losses are
+    cdef double squares            # squared loss, averaged
+    cdef double centre             # scratch: of the node that is split, its targets count as (target - centre) / unit
+    cdef double unit
+    cdef double mean_square        # scratch: of the targets so counted
+    cdef double root_unit          # of the tree that grows: unit at its root,
+    cdef double root_squares       # and weighted sum of squares there
+
     def __cinit__(self):
         self.reserve_class()
         self.add_class()
@@ -220,6 +229,8 @@ cdef class RegressionTrees(WindowTrees):
 
 cdef class WindowForestRegression(RegressionModel):
     """Run the forest as a regression model."""
+
+    cdef readonly RegressionTrees forest
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
                   uint64_t seed, Py_ssize_t numbers=0):

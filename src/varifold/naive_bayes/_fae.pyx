@@ -7,7 +7,7 @@ features that led the ranking when it was made; one is added when the ranking or
 import numpy as np
 
 from libc.math cimport fabs, log
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
@@ -18,6 +18,10 @@ from varifold.naive_bayes._class_table cimport PresenceTable
 from varifold.naive_bayes._members cimport Members
 
 from varifold._engine.state import checked_array, fixed, per_class, per_slot
+
+cdef struct Worth:
+    float chi2
+    int32_t slot
 
 cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no answer
 cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing by itself
@@ -70,6 +74,26 @@ cdef int by_slot(const void* a, const void* b) noexcept nogil:
 
 cdef class FAEModel(PresenceTable):
     """The counts of NB3 over all instances, which rank the features, and the members, which answer."""
+
+    cdef Members members
+    cdef readonly Py_ssize_t best        # features of a new member, at the most (M)
+    cdef readonly Py_ssize_t maturity    # instances before a member votes (m)
+    cdef readonly Py_ssize_t patience    # judgements in a row below the threshold that remove a member (p)
+    cdef readonly double change          # share of the best features whose change brings a new member (f)
+    cdef readonly Py_ssize_t growth      # instances before accuracy may bring a new one (r)
+    cdef readonly bint hard              # members vote for a label, not by their probabilities
+    cdef uint8_t* recent                 # ring of the ensemble's last answers, twice the members' span
+    cdef readonly int64_t answered       # answers so far
+    cdef Worth* worth                    # scratch [slot]
+    cdef int32_t* chosen                 # scratch [slot]
+    cdef uint8_t* here                   # scratch [slot], 0 between calls: which slots the instance has
+    cdef double* chance                  # scratch [class]
+    cdef double* mean                    # scratch [class]
+    cdef double* product                 # scratch [class]
+    cdef double* evidence                # scratch [slot]: of a member's features for a label
+    cdef double* part                    # scratch [slot]: what a feature adds to a score
+    cdef int32_t* answer                 # scratch [member]
+    cdef double* say                     # scratch [member]
 
     def __cinit__(self, double prior, Py_ssize_t best, Py_ssize_t maturity, Py_ssize_t patience, double change,
                   Py_ssize_t growth, Py_ssize_t span, Py_ssize_t most, bint hard):

@@ -13,6 +13,8 @@ from varifold._engine.state import per_class
 cdef class FrequencyModel(Model):
     """The class frequencies so far, whatever the instance: the baseline of every other expert."""
 
+    cdef double* counts    # [class]: weight learned
+
     def __cinit__(self):
         self.arrays.declare("counts", &self.counts, per_class(low=0))
 

@@ -18,6 +18,12 @@ from varifold.naive_bayes._class_table cimport ClassTable, row_of
 from varifold._engine.merging import EXACT, merged_moments, total
 from varifold._engine.state import per_class
 
+cdef struct Moments:
+    double n          # weight of the values seen with the class
+    double mean
+    double m2         # summed squared deviations
+    double column     # weight of the instances of the class in which the column was present
+
 cdef double STRONGEST = 50.0  # bound of what one feature may add to a score
 
 cdef enum:
@@ -108,6 +114,9 @@ cdef class GaussianNBModel(ClassTable):
 
     A class's mean and variance (or share, of an indicator) are shrunk to those of all classes by `prior` observations.
     """
+
+    cdef double* product          # scratch, [class]: product of variances
+    cdef double* evidence_of      # scratch, [class]: what one feature adds
 
     def __cinit__(self, double prior):
         self.declare_table(4, prior)

@@ -15,6 +15,10 @@ from varifold.naive_bayes._class_table cimport PresenceTable, row_of
 from varifold._engine.merging import EXACT, total
 from varifold._engine.state import per_class, per_slot
 
+cdef struct Ranked:
+    double chi2
+    Py_ssize_t i      # entry of the view
+
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
     """Largest first; among equals the earlier entry."""
@@ -27,6 +31,10 @@ cdef int by_chi2(const void* a, const void* b) noexcept nogil:
 
 cdef class NB3Model(PresenceTable):
     """Per slot and class: the weight of the instances that had the feature."""
+
+    cdef readonly double M        # share of the features present that is used
+    cdef Ranked* ranked           # scratch, by slot
+    cdef double* product          # scratch, [class]
 
     def __cinit__(self, double prior, double M):
         self.declare_table(1, prior)

@@ -37,6 +37,15 @@ cdef inline double log_rate(double present, double seen, bint here) noexcept nog
 cdef class PresenceModel(Model):
     """Per column and class a rate of presence since the column was first seen; its view consists of columns."""
 
+    cdef readonly Py_ssize_t max_columns   # with more of them it answers by the class frequencies
+    cdef double* present                   # [slot][class]: weight of the class's instances that had the column
+    cdef double* before                    # [slot][class]: weight of the class before the column was first seen
+    cdef double* counts                    # [class]: weight learned
+    cdef double* logs                      # scratch [slot][class][absent, present]: logarithms of rates
+    cdef Py_ssize_t stride                 # room for classes
+    cdef int32_t* columns                  # slots of the columns seen, ascending
+    cdef Py_ssize_t n_columns
+
     def __cinit__(self, Py_ssize_t max_columns=2048):
         self.max_columns = max_columns
         self.arrays.declare("present", &self.present, per_slot_and_class(low=0))

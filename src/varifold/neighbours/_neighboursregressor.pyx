@@ -18,6 +18,11 @@ from varifold._engine.state import fixed, per_slot
 cdef class NeighboursRegression(RegressionModel):
     """A ring of instances with their targets."""
 
+    cdef NeighboursModel ring      # the last instances, all of one class
+    cdef double* targets           # [window]: their targets, by place in the ring
+    cdef int32_t* partial_slot     # scratch: slots of the instance without one feature
+    cdef double* partial_x         # scratch: their values
+
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512):
         self.ring = NeighboursModel(k, window, widest)
         self.prepares = True

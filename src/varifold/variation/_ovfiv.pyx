@@ -36,6 +36,24 @@ cdef inline double bounded(double score) noexcept nogil:
 cdef class OVFIVModel(Model):
     """Scores are 2 p - 1, p being the mixed probability of the class; with `mix_scores` the mixed scores themselves."""
 
+    cdef readonly Model base
+    cdef readonly VariationLearner variation
+    cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
+    cdef readonly bint mix_scores      # scores are mixed and judged, not probabilities
+    cdef Experts experts             # its losses stand in `mixing`
+    cdef double* mixing              # [3]: rounds and losses of the experts
+    cdef double* counts              # [class]: weight learned
+    cdef double* base_score          # scratch [class], as are the next three
+    cdef double* base_proba
+    cdef double* own_score           # of the variation learner, by problem
+    cdef double* own_proba
+    cdef View known_part             # scratch: the instance without what is new in it
+    cdef int32_t* known_slot
+    cdef int32_t* known_column
+    cdef double* known_x
+    cdef double* known_raw
+    cdef uint8_t* known_is_new       # all zero
+
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
                   str encode, bint bias=True, bint only_variation=False, bint mix_scores=False):
         self.base = base
