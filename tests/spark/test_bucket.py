@@ -13,9 +13,10 @@ import pytest
 import varifold
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
-from varifold.spark.bucket import Bucket, Kept, Plan, Token, in_order
-from varifold.spark.keyed import Answer, Keyed, instance_of
-from varifold.spark.row_state import RowStore
+from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
+from varifold.spark.keyed import Keyed, Output
+from varifold.spark.layout import Row
+from varifold.spark.row_state import RowState
 
 
 class Memory:
@@ -86,17 +87,11 @@ def rows_of(keys: int, n: int, seed: int = 1, late: float = 0.18) -> list[str]:
 
 
 def lines_of(rows: Iterable[str | dict[str, Any]]) -> list[str]:
-    """Rows as the expression of `varifold.spark.rows` writes them."""
-    found = []
-    for row in rows:
-        given = json.loads(row) if isinstance(row, str) else row
-        head = {name: value for name, value in given.items() if name not in "ns"}
-        parts = [json.dumps(given[name], ensure_ascii=False) if name in given else "" for name in "ns"]
-        found.append("\t".join([json.dumps(head), *parts]))
-    return found
+    """Rows as the expression of `varifold.spark.layout` writes them."""
+    return [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
 
 
-def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Answer]:
+def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Output]:
     """One process, one learner per key, a dict."""
     blank = model or varifold.AROW()
     learners: dict[Any, Any] = {}
@@ -109,7 +104,7 @@ def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Answer
             x = {**row["n"], **row["s"]}
             shares = learner.predict_proba_one(x)
             label = learner.predict_one(x)
-            answers.append(Answer(row["k"], row["i"], label, shares, learner.steps, "prediction", None))
+            answers.append(Output(row["k"], row["i"], label, shares, learner.steps, "prediction", None))
             if "y" in row:
                 learner.learn_one(x, row["y"])
             else:
@@ -129,7 +124,7 @@ def cuts(lines: Sequence[str], n: int, seed: int) -> list[list[str]]:
     return parts
 
 
-def by_place(answers: Sequence[Answer]) -> dict[tuple[Any, Any], Answer]:
+def by_place(answers: Sequence[Output]) -> dict[tuple[Any, Any], Output]:
     found = {(a.key, a.id): a for a in answers}
     assert len(found) == len(answers)
     return found
@@ -140,27 +135,27 @@ def by_place(answers: Sequence[Answer]) -> dict[tuple[Any, Any], Answer]:
 def test_no_value_depends_on_where_batches_are_cut_or_what_is_lost(logged: int, seed: int) -> None:
     lines = rows_of(6, 60, seed)
     rng = random.Random(seed)
-    store, kept, answers = Memory(), Kept(), []
+    store, cache, answers = Memory(), Cache(), []
     for part in cuts(lines, 25, seed):
         if rng.random() < 0.3:
-            kept = Kept()  # another worker
+            cache = Cache()  # another worker
         if rng.random() < 0.3:  # a task that dies before its state is committed; the worker lives on
-            Bucket("q", 1, plan(logged=logged), store.copy(), kept).run(lines_of(part), lambda answer: None)
-        Bucket("q", 1, plan(logged=logged), store, kept).run(lines_of(part), answers.append)
+            Bucket("q", 1, plan(logged=logged), store.copy(), cache).run(lines_of(part), lambda answer: None)
+        Bucket("q", 1, plan(logged=logged), store, cache).run(lines_of(part), answers.append)
     assert by_place(answers) == by_place(plain(lines))
 
 
 def test_learners_that_live_cost_three_calls_per_batch() -> None:
-    store, kept = Memory(), Kept()
+    store, cache = Memory(), Cache()
     parts = cuts(rows_of(20, 30), 30, 1)
     seen: set[str] = set()
     for number, part in enumerate(parts):
         store.calls, new = 0, {json.loads(line)["k"] for line in part} - seen
-        Bucket("q", 0, plan(logged=10_000), store, kept).run(lines_of(part), lambda answer: None)
+        Bucket("q", 0, plan(logged=10_000), store, cache).run(lines_of(part), lambda answer: None)
         assert store.calls == 3 + (len(new) if number else 0)  # a new key is looked for
         seen |= new
     store.calls = 0
-    Bucket("q", 0, plan(logged=10_000), store, kept).run([], lambda answer: None)
+    Bucket("q", 0, plan(logged=10_000), store, cache).run([], lambda answer: None)
     assert store.calls == 2
 
 
@@ -168,7 +163,7 @@ def test_the_log_is_cleared_when_keys_are_written() -> None:
     store = Memory()
     sizes = []
     for part in cuts(rows_of(3, 100), 40, 2):
-        Bucket("q", 0, plan(logged=5), store, Kept()).run(lines_of(part), lambda answer: None)
+        Bucket("q", 0, plan(logged=5), store, Cache()).run(lines_of(part), lambda answer: None)
         sizes.append(sum(text.count("\n") + 1 for _, text in store.lines))
     assert 0 in sizes
     assert max(sizes) <= 3 * 5 + 20
@@ -176,14 +171,14 @@ def test_the_log_is_cleared_when_keys_are_written() -> None:
 
 
 def test_a_worker_keeps_no_more_learners_than_it_may() -> None:
-    kept, stores = Kept(), [Memory() for _ in range(5)]
-    answers: list[Answer] = []
+    cache, stores = Cache(), [Memory() for _ in range(5)]
+    answers: list[Output] = []
     lines = rows_of(4, 40)
     for part in cuts(lines, 10, 3):
         for number, store in enumerate(stores):
             told = answers.append if number == 0 else lambda answer: None
-            Bucket("q", number, plan(live=9), store, kept).run(lines_of(part), told)
-            assert sum(len(live.keys) for live in kept._buckets.values()) <= 9
+            Bucket("q", number, plan(live=9), store, cache).run(lines_of(part), told)
+            assert sum(len(live.keys) for live in cache._buckets.values()) <= 9
     assert by_place(answers) == by_place(plain(lines))
 
 
@@ -199,11 +194,11 @@ def test_problems_are_told_and_change_nothing() -> None:
         {"k": "b", "i": 6, "o": 9, "n": {"f": "NaN"}, "s": {"g": None}, "y": "no"},
         {"k": "a", "i": 7, "o": 7},
     ]
-    Bucket("q", 0, plan(), store, Kept()).run(lines_of(rows), answers.append)
+    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows), answers.append)
     problems = {a.id: a.problem for a in answers if a.kind == "problem"}
     assert "inf" in problems[2]
     assert problems[3] == "the row has a label, but no instance of its id waits"
-    assert "the id 4 waited for its label already" in problems[4]
+    assert "the id 4 already waits for its label" in problems[4]
     assert problems[5] == "the row has no key"
     assert problems[7] == "the row has no label and no features"
     assert {a.id for a in answers if a.kind == "prediction"} == {1, 4, 6}
@@ -211,38 +206,52 @@ def test_problems_are_told_and_change_nothing() -> None:
 
 
 def test_rows_out_of_order_are_counted_and_told() -> None:
-    store, kept, answers = Memory(), Kept(), []
+    store, cache, answers = Memory(), Cache(), []
     for order in (5, 3, 4, 6):
         row = {"k": "a", "i": order, "o": order, "n": {"f": 1.0}, "y": "yes"}
-        Bucket("q", 0, plan(logged=100), store, kept).run(lines_of([row]), answers.append)
+        Bucket("q", 0, plan(logged=100), store, cache).run(lines_of([row]), answers.append)
     told = [a.problem for a in answers if a.kind == "problem"]
-    assert told == [f"out of order: {order} came after 5; it was taken when it came" for order in (3, 4)]
+    assert told == [f"out of order: {order} came after 5; it was processed on arrival" for order in (3, 4)]
     assert [a.steps for a in answers if a.kind == "prediction"] == [0, 1, 2, 3]
-    (live,) = kept._buckets.values()
+    (live,) = cache._buckets.values()
     assert live.keys["a"].disordered == 2
 
 
+def row_of(**fields: Any) -> Row:
+    return Row.parse(json.dumps({"k": "a", **fields}))
+
+
 def test_only_so_many_instances_wait() -> None:
-    keyed, answers = Keyed(varifold.AROW(), 2), []
+    keyed, outputs = Keyed(varifold.AROW(), 2), []
     for number in range(4):
-        keyed.take({"k": "a", "i": number}, '{"f": 1.0}\t', answers.append)
-    assert (list(keyed._ids), len(keyed.waiting), keyed.waiting.expired) == ([2, 3], 2, 2)
-    keyed.take({"k": "a", "i": 0, "y": "yes"}, "\t", answers.append)
+        keyed.process(row_of(i=number, n={"f": 1.0}), outputs.append)
+    assert (list(keyed._numbers), len(keyed.waiting), keyed.waiting.expired) == ([2, 3], 2, 2)
+    keyed.process(row_of(i=0, y="yes"), outputs.append)
     assert keyed.unknown == 1
-    keyed.take({"k": "a", "i": 3, "y": "yes", "w": 2.0}, "\t", answers.append)
+    keyed.process(row_of(i=3, y="yes", w=2.0), outputs.append)
     assert keyed.learner._engine.class_counts() == {"yes": 2.0}
     again = Keyed.from_bytes(keyed.to_bytes(), varifold.AROW(), 2)
     assert again.waiting.dump() == keyed.waiting.dump()
-    assert (again._ids, again.unknown) == (keyed._ids, 1)
+    assert (again._numbers, again.unknown) == (keyed._numbers, 1)
+
+
+def test_a_late_label_has_the_weight_of_its_instance_unless_it_has_one() -> None:
+    keyed = Keyed(varifold.AROW(), 5)
+    for number in (1, 2):
+        keyed.process(row_of(i=number, n={"f": 1.0}, w=0.5), lambda output: None)
+    keyed.process(row_of(i=1, y="yes"), lambda output: None)
+    keyed.process(row_of(i=2, y="no", w=3.0), lambda output: None)
+    assert keyed.learner._engine.class_counts() == {"yes": 0.5, "no": 3.0}
 
 
 def test_instances_wait_in_the_librarys_queue() -> None:
-    keyed, answers = Keyed(varifold.AROW(), 5), []
-    for number in (1, 2, 1):
-        keyed.take({"k": "a", "i": number, "w": 0.5}, f'{{"f": {number}}}\t', answers.append)
+    keyed, outputs = Keyed(varifold.AROW(), 5), []
+    rows = [row_of(i=number, n={"f": number}, w=0.5) for number in (1, 2, 1)]
+    for row in rows:
+        keyed.process(row, outputs.append)
     assert isinstance(keyed.waiting, LabelQueue)
-    assert [(held[0], held[2]) for held in keyed.waiting.dump()["held"]] == [(2, '{"f": 2}\t'), (3, '{"f": 1}\t')]
-    assert "waited for its label already" in str(answers[-1].problem)
+    assert [(held[0], held[2]) for held in keyed.waiting.dump()["held"]] == [(2, rows[1].line), (3, rows[2].line)]
+    assert "already waits for its label" in str(outputs[-1].problem)
 
 
 def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
@@ -251,12 +260,12 @@ def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
     row, memory = None, Memory()
     for start in range(0, len(lines), 37):
         piece = lines_of(lines[start : start + 37])
-        store = RowStore(row)
-        Bucket("rows", 1, plan(), store, Kept()).run(piece, answers.append)
+        store = RowState.from_row(row)
+        Bucket("rows", 1, plan(), store, Cache()).run(piece, answers.append)
         row = store.row()
-        Bucket("memory", 1, plan(), memory, Kept()).run(piece, expected.append)
+        Bucket("memory", 1, plan(), memory, Cache()).run(piece, expected.append)
     assert answers == expected
-    held = RowStore(row)
+    held = RowState.from_row(row)
     assert list(held.log()) == list(memory.log())
     assert {key: held.snapshot(key) for key in memory.keys} == memory.keys
     assert held.token()[2:] == memory.held[2:]
@@ -264,37 +273,37 @@ def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data[:20] + b"?" + data[21:]])
 def test_a_row_that_is_damaged_is_told(damage: Any) -> None:
-    store = RowStore(None)
-    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(rows_of(2, 20)), lambda answer: None)
+    store = RowState.from_row(None)
+    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(rows_of(2, 20)), lambda answer: None)
     *token, log, keys = store.row()
     with pytest.raises(ModelFileError, match="state of a bucket"):
-        RowStore((*token, log, damage(keys)))
+        RowState.from_row((*token, log, damage(keys)))
 
 
 def test_another_number_of_buckets_or_another_model_is_refused() -> None:
     store = Memory()
-    Bucket("q", 0, plan(), store, Kept()).run(lines_of(rows_of(1, 5)), lambda answer: None)
+    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows_of(1, 5)), lambda answer: None)
     with pytest.raises(ParameterError, match="written with buckets=4"):
-        Bucket("q", 0, plan(buckets=8), store, Kept()).run([], lambda answer: None)
+        Bucket("q", 0, plan(buckets=8), store, Cache()).run([], lambda answer: None)
     with pytest.raises(ParameterError, match=r"written with model=.*arow"):
-        Bucket("q", 0, plan(varifold.PA()), store, Kept()).run([], lambda answer: None)
+        Bucket("q", 0, plan(varifold.PA()), store, Cache()).run([], lambda answer: None)
 
 
 def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
     lines = rows_of(2, 20)
     store = Memory()
-    Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(lines[:20]), lambda answer: None)
+    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(lines[:20]), lambda answer: None)
     damaged = store.keys["device 0"][:-1] + b"?"
     store.keys["device 0"] = damaged
-    answers: list[Answer] = []
+    answers: list[Output] = []
     for part in (lines[20:30], lines[30:]):
-        Bucket("q", 0, plan(logged=1), store, Kept()).run(lines_of(part), answers.append)
+        Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(part), answers.append)
     kinds = {(a.key, a.kind) for a in answers if "out of order" not in (a.problem or "")}
     assert kinds == {("device 0", "problem"), ("device 1", "prediction")}
     assert "digest does not match" in next(a.problem for a in answers if a.key == "device 0")
     assert store.keys["device 0"] == damaged
     with pytest.raises(ModelFileError, match="key 'device 0'"):
-        dict(Bucket("q", 0, plan(), store, Kept()).learners(store.keys))
+        dict(Reader(plan(), store).learners(store.keys))
 
 
 CLASSIFIERS = [name for name, cls in varifold.models.items() if issubclass(cls, varifold.VaryingClassifier)]
@@ -321,15 +330,16 @@ def test_states_continue_to_the_bit_and_are_model_files(name: str) -> None:
 
 def test_rows_without_an_order_stay_where_they_are() -> None:
     rows = [{"k": 1, "i": 1, "o": 2}, {"k": 2, "i": 2}, {"k": 1, "i": 3, "o": 1}, {"k": 2, "i": 4, "o": 0}]
-    assert [row["i"] for _, row, _ in in_order(lines_of(rows))] == [3, 1, 2, 4]
+    assert [row.id for row in in_order(map(Row.parse, lines_of(rows)))] == [3, 1, 2, 4]
 
 
 def test_numbers_and_strings_of_a_row_become_one_dict() -> None:
-    assert instance_of('{"f":1.0}\t') == instance_of('{"f":1.0}\t{}') == {"f": 1.0}
-    assert instance_of('{}\t{"g":"on"}') == {"g": "on"}
-    assert instance_of("{}\t") == instance_of("\t{}") == {}
-    assert instance_of('{"f":1.0}\t{"g":"NaN"}') == {"f": 1.0, "g": "NaN"}
-    assert instance_of('{"f":"-Infinity","h":2.0}\t{"g":"NaN"}') == {"f": -math.inf, "h": 2.0, "g": "NaN"}
+    assert row_of(n={"f": 1.0}).x == row_of(n={"f": 1.0}, s={}).x == {"f": 1.0}
+    assert row_of(n={}, s={"g": "on"}).x == {"g": "on"}
+    assert row_of(n={}).x == row_of(s={}).x == {}
+    assert row_of().x is None
+    assert row_of(n={"f": 1.0}, s={"g": "NaN"}).x == {"f": 1.0, "g": "NaN"}
+    assert row_of(n={"f": "-Infinity", "h": 2.0}, s={"g": "NaN"}).x == {"f": -math.inf, "h": 2.0, "g": "NaN"}
 
 
 @pytest.mark.parametrize("name", ["arow", "gaussiannb", "auto"])

@@ -16,7 +16,7 @@ from tests.spark.test_bucket import by_place, plain, rows_of
 from varifold.checks.material import state
 from varifold.errors import DataError, MissingExtraError, ParameterError, UnknownNameError
 from varifold.spark import learn_groups, learn_parallel, learn_stream, models_of
-from varifold.spark.keyed import Answer
+from varifold.spark.keyed import Output
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "k string, i long, o long, n map<string,double>, s map<string,string>, y string"
@@ -76,7 +76,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).partitionBy("kind")
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
     answers = [
-        Answer(r["key"], r["id"], r["label"], dict(r["probabilities"]), r["steps"], "prediction", None)
+        Output(r["key"], r["id"], r["label"], dict(r["probabilities"]), r["steps"], "prediction", None)
         for r in spark.read.parquet(str(tmp_path / "out" / "kind=prediction")).collect()
     ]
     assert by_place(answers) == by_place(plain(lines, varifold.GaussianNB()))
@@ -135,7 +135,7 @@ def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
     for changed, error, said in (
         ({"key": "device"}, UnknownNameError, "no column 'device'"),
         ({"numbers": None, "words": None}, ParameterError, "give `numbers` or `words`"),
-        ({"numbers": "i"}, DataError, "'i' is no map"),
+        ({"numbers": "i"}, DataError, "'i' is not a map"),
         ({"key": "n"}, DataError, "the key column 'n' holds map"),
         ({"label": "s"}, DataError, "the label column 's' holds map"),
         ({"order": "y"}, DataError, "the order column 'y' holds string"),
@@ -148,7 +148,7 @@ def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
 
 @pytest.mark.spark
 def test_an_empty_checkpoint_has_no_learners(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no checkpoint"):
+    with pytest.raises(DataError, match="is not a checkpoint"):
         models_of(tmp_path / "nothing", spark)
 
 

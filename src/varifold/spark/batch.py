@@ -1,4 +1,4 @@
-"""Learners on frames that do not stream: one per group, or one frame split over many workers."""
+"""`learn_groups` and `learn_parallel`: learn a frame with one learner per key, or with many workers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.ensemble.parallel import JOINS, joined
 from varifold.errors import ParameterError
-from varifold.spark.keyed import PREDICTION, Answer, Keyed, instance_of, parsed
-from varifold.spark.rows import LINE, Columns, Layout, spark_module
+from varifold.spark.keyed import PREDICTION, Keyed, Output
+from varifold.spark.layout import LINE, Columns, Layout, Row, spark_module
 
 _GROUP = "key {key}, model binary, instances long, learned long, right long, accuracy double, problems long"
 
@@ -29,12 +29,12 @@ def learn_groups(
     weight: str | None = None,
     wait: int = 100_000,
 ) -> Any:
-    """Learn a frame with one learner per key; returns a frame with a row per key.
+    """Learn a frame with one learner per key; return a frame with a row per key.
 
-    Its columns: key, model (bytes for `varifold.from_bytes`), instances (predicted), learned, right (predictions that
-    were right of those whose label came with the instance), accuracy (right over these) and problems (rows that could
-    not be used). A learner sees the rows of its key in their order, one at a time, so that memory is that of one
-    learner; parameters are those of `learn_stream`.
+    Its columns: key, model (bytes for `varifold.from_bytes`), instances (predicted), learned, right (correct
+    predictions among those whose label came with the instance), accuracy (their share) and problems (rows that could
+    not be used). A learner sees the rows of its key in their order, one at a time, so that only one learner is in memory. The
+    parameters are those of `learn_stream`.
     """
     layout = Layout(key, numbers, words, label, id, order, weight)
     layout.check(df)
@@ -46,52 +46,51 @@ def learn_groups(
     def learn_frames(frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
 
-        for found in _groups(frames, blank, wait):
-            yield pandas.DataFrame([found])
+        for group in _groups(frames, blank, wait):
+            yield pandas.DataFrame([group.summary()])
 
     return lines.mapInPandas(learn_frames, schema)
 
 
-def _groups(frames: Iterator[Any], blank: VaryingClassifier, wait: int) -> Iterator[dict[str, Any]]:
-    """What each key's learner came to, keys being together."""
+def _groups(frames: Iterator[Any], blank: VaryingClassifier, wait: int) -> Iterator[_Group]:
+    """Learn each key's rows; the input is sorted by key."""
     group: _Group | None = None
     for frame in frames:
-        for line in frame[LINE].tolist():
-            row, features = parsed(line)
-            if group is not None and group.key != row.get("k"):
-                yield group.found()
+        for row in map(Row.parse, frame[LINE].tolist()):
+            if group is not None and group.key != row.key:
+                yield group
                 group = None
             if group is None:
-                group = _Group(row.get("k"), Keyed(blank.clone(), wait))
-            group.take(row, features)
+                group = _Group(row.key, Keyed(blank.clone(), wait))
+            group.process(row)
     if group is not None:
-        yield group.found()
+        yield group
 
 
 class _Group:
-    """One key's learner and how right it was."""
+    """One key's learner and the counts of its predictions."""
 
     def __init__(self, key: Any, keyed: Keyed) -> None:
         self.key = key
         self.keyed = keyed
         self.instances = self.judged = self.right = self.problems = 0
-        self._answer: Any = None
+        self._predicted: Any = None
 
-    def take(self, row: dict[str, Any], features: str) -> None:
+    def process(self, row: Row) -> None:
         before = self.instances
-        self.keyed.take(row, features, self._tell)
-        if self.instances > before and row.get("y") is not None:
+        self.keyed.process(row, self._count)
+        if self.instances > before and row.label is not None:
             self.judged += 1
-            self.right += self._answer == row["y"]
+            self.right += self._predicted == row.label
 
-    def _tell(self, answer: Answer) -> None:
-        if answer.kind == PREDICTION:
+    def _count(self, output: Output) -> None:
+        if output.kind == PREDICTION:
             self.instances += 1
-            self._answer = answer.label
+            self._predicted = output.label
         else:
             self.problems += 1
 
-    def found(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         learner = self.keyed.learner
         return {
             "key": self.key,
@@ -116,10 +115,10 @@ def learn_parallel(
     weight: str | None = None,
     join: str = "auto",
 ) -> Any:
-    """Learn a frame with `shards` learners on as many workers; returns one learner: them merged, or their vote.
+    """Learn a frame with `shards` learners on as many workers; return one learner: the merged ones, or their vote.
 
-    As `varifold.learn_parallel`, on Spark: which learner gets a row is a hash of the row. With `order`, each learner
-    sees its rows in that order. Rows without a label are left out, and a row that cannot be learned is an error.
+    Like `varifold.learn_parallel`, on Spark: a hash of the row selects its learner. With `order`, each learner sees its
+    rows in that order. Rows without a label are left out; a row that cannot be learned is an error.
     """
     if not (isinstance(shards, int) and not isinstance(shards, bool) and shards >= 1):
         raise ParameterError(f"The 'shards' parameter of learn_parallel must be an int >= 1. Got {shards!r} instead.")
@@ -146,19 +145,19 @@ def learn_parallel(
             yield pandas.DataFrame({"shard": [number], "model": [learner.to_bytes()]})
 
     rows = placed.mapInPandas(learn_frames, "shard int, model binary").collect()
-    found = {row["shard"]: bytes(row["model"]) for row in rows}
-    return joined([from_bytes(found[number]) for number in sorted(found)] or [blank], join)
+    learned = {row["shard"]: bytes(row["model"]) for row in rows}
+    return joined([from_bytes(learned[number]) for number in sorted(learned)] or [blank], join)
 
 
 def _learn_line(learner: VaryingClassifier, line: str) -> None:
-    row, features = parsed(line)
-    if features != "\t":
-        learner._engine.learn_one(instance_of(features), row["y"], row.get("w", 1.0))
+    row = Row.parse(line)
+    if row.x is not None:
+        learner._engine.learn_one(row.x, row.label, 1.0 if row.weight is None else row.weight)
 
 
 def _blank(model: Any, owner: str) -> VaryingClassifier:
     blank = make_learner(model)
     if not isinstance(blank, VaryingClassifier):
-        raise ParameterError(f"{owner} takes a classifier of this library. Got a {type(blank).__name__} instead.")
-    blank.to_bytes()  # refuses what cannot be kept as bytes
+        raise ParameterError(f"{owner} needs a classifier of this library. Got a {type(blank).__name__} instead.")
+    blank.to_bytes()  # raises an error for a learner that cannot be saved
     return blank

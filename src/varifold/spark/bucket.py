@@ -1,13 +1,12 @@
-"""A bucket of keys: their learners live in the worker, and a snapshot with a log of rows in Spark's state.
+"""A bucket of keys: the worker keeps their learners, Spark's state keeps snapshots and a log of rows.
 
 A bucket's state has three parts: a token, one snapshot per key, and the rows since the snapshots were written. A
-micro-batch adds its rows to the log and writes a new token: two calls for all keys of a bucket, instead of one read and
-one write per key. Learners are deterministic, so the snapshots and the log give back the learners to the bit. When the
-log holds many rows per key, the keys in it are written and the log is cleared.
+micro-batch appends its rows to the log and writes a new token: two calls for all keys of a bucket, instead of one read
+and one write per key. Learners are deterministic, so snapshots and log restore the learners to the bit. When the log
+has many rows per key, the keys in it are written and the log is cleared.
 
-The worker process keeps the learners. It may use them only if the token in the state is the one that it wrote there
-itself: after a failed task, a restart, or a bucket that moved to another worker, the token differs and all is read
-again.
+The worker process may use the learners that it keeps only if the token in the state is the one that it wrote itself:
+after a failed task, a restart or a move of the bucket to another worker, the token differs and the state is read again.
 """
 
 from __future__ import annotations
@@ -22,74 +21,71 @@ from typing import Any, NamedTuple, Protocol
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.files import MISFITS
 from varifold.errors import ModelFileError, ParameterError
-from varifold.spark.keyed import PROBLEM, Answer, Keyed, Tell, parsed
+from varifold.spark.keyed import PROBLEM, Emit, Keyed, Output
+from varifold.spark.layout import Row
 
 Key = str | int
 _LONGEST_LOG = 200
-"""Micro-batches in a log, at most."""
+"""Most micro-batches in a log."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What every worker knows: the learner before learning, and the limits."""
+    """What every worker needs: the learner before learning, and the limits."""
 
     blank: VaryingClassifier
     wait: int
     """Most instances per key that wait for their label."""
     buckets: int
     logged: int
-    """Rows per key in the log, on average, at which the keys in it are written."""
+    """Mean number of rows per key in the log at which the keys in it are written."""
     live: int
     """Most learners that a worker process keeps."""
 
     @property
     def model(self) -> str:
-        """Method and parameters as text."""
+        """Return method and parameters as text."""
         return json.dumps(self.blank._header(), sort_keys=True)
 
 
 class Token(NamedTuple):
-    """Which micro-batch a bucket's state is of, and for what it was written."""
+    """The micro-batch of a bucket's state, and the settings with which it was written."""
 
     counter: int
     nonce: bytes
-    """Random, so that two workers that both processed a micro-batch cannot take each other's learners for theirs."""
+    """Random, so that two workers that processed the same micro-batch cannot confuse their learners."""
     buckets: int
     wait: int
     model: str
 
 
-class Held(Protocol):
-    """A bucket's part of Spark's state, to be read."""
+class BucketState(Protocol):
+    """A bucket's part of Spark's state."""
 
     def token(self) -> Token | None:
-        """The token, None before the first micro-batch."""
-
-    def log(self) -> Iterator[str]:
-        """What was appended since the log was cleared, in order."""
-
-    def snapshot(self, key: Key) -> bytes | None:
-        """The bytes written for a key."""
-
-
-class Store(Held, Protocol):
-    """A bucket's part of Spark's state."""
+        """Return the token, None before the first micro-batch."""
 
     def set_token(self, token: Token) -> None:
         """Write the token."""
 
+    def log(self) -> Iterator[str]:
+        """Yield what was appended since the log was cleared, in order."""
+
     def append(self, counter: int, text: str) -> None:
-        """Add to the log the rows of the micro-batch of this counter."""
+        """Append the rows of the micro-batch of this counter to the log."""
 
     def clear_log(self) -> None:
-        """Empty the log."""
+        """Clear the log."""
+
+    def snapshot(self, key: Key) -> bytes | None:
+        """Return the bytes written for a key."""
 
     def write(self, key: Key, data: bytes) -> None:
         """Write a key's bytes."""
 
 
 @dataclass
-class Live:
+class LiveBucket:
     """A bucket's learners in this process, as of a token."""
 
     token: Token | None = None
@@ -101,110 +97,111 @@ class Live:
     batches: int = 0
 
 
-class Kept:
-    """The buckets whose learners this process keeps; those that were not used for longest go first."""
+class Cache:
+    """The buckets whose learners this process keeps; the least recently used ones are dropped first."""
 
     def __init__(self) -> None:
-        self._buckets: OrderedDict[tuple[str, int], Live] = OrderedDict()
+        self._buckets: OrderedDict[tuple[str, int], LiveBucket] = OrderedDict()
 
-    def pop(self, name: str, bucket: int, token: Token | None) -> Live | None:
-        """A bucket's learners if they are as of this token; kept again only by put()."""
-        found = self._buckets.pop((name, bucket), None)
-        return found if found is not None and token is not None and found.token == token else None
+    def pop(self, name: str, bucket: int, token: Token | None) -> LiveBucket | None:
+        """Remove a bucket's learners, and return them if they are as of this token."""
+        live = self._buckets.pop((name, bucket), None)
+        return live if live is not None and token is not None and live.token == token else None
 
-    def put(self, name: str, bucket: int, live: Live, most: int) -> None:
-        """Keep a bucket's learners, and no more than `most` of all buckets."""
+    def put(self, name: str, bucket: int, live: LiveBucket, most: int) -> None:
+        """Keep a bucket's learners, and at most `most` of all buckets."""
         self._buckets[name, bucket] = live
-        held = sum(len(other.keys) for other in self._buckets.values())
-        while held > most and self._buckets:
-            _, gone = self._buckets.popitem(last=False)
-            held -= len(gone.keys)
+        learners = sum(len(other.keys) for other in self._buckets.values())
+        while learners > most and self._buckets:
+            _, dropped = self._buckets.popitem(last=False)
+            learners -= len(dropped.keys)
 
 
-KEPT = Kept()
+CACHE = Cache()
 
 
 class Reader:
-    """Learners of a bucket from its state: snapshots are read when they are needed, the log is gone through again."""
+    """Restores the learners of a bucket: reads snapshots when they are needed and replays the log."""
 
-    def __init__(self, plan: Plan, held: Held) -> None:
+    def __init__(self, plan: Plan, state: BucketState) -> None:
         self.plan = plan
-        self.held = held
+        self.state = state
 
     def learners(self, keys: Iterable[Key]) -> Iterator[tuple[Key, VaryingClassifier]]:
-        """The learners of these keys and of those in the log, as of the state; one that cannot be read is an error."""
-        live = self.read(self.held.token())
+        """Yield the learners of these keys and of those in the log; raise an error for one that cannot be read."""
+        live = self.read(self.state.token())
         for key in dict.fromkeys([*keys, *live.changed]):
             keyed = live.keys.get(key) or self._keyed(live, key)
             if keyed is None:
                 raise ModelFileError(f"key {key!r}: {live.broken[key]}")
             yield key, keyed.learner
 
-    def read(self, token: Token | None) -> Live:
-        """The bucket as of the state."""
-        live = Live(token)
+    def read(self, token: Token | None) -> LiveBucket:
+        """Restore the bucket from its state."""
+        live = LiveBucket(token)
         if token is not None:
-            for text in self.held.log():
+            for text in self.state.log():
                 live.batches += 1
                 for line in text.split("\n"):  # splitlines() would also split at U+2028
-                    self.take(live, *parsed(line), _discard)
+                    self.process(live, Row.parse(line), _discard)
         return live
 
-    def take(self, live: Live, row: dict[str, Any], features: str, tell: Tell) -> None:
-        """Give a row to the learner of its key."""
-        key = row.get("k")
+    def process(self, live: LiveBucket, row: Row, emit: Emit) -> None:
+        """Pass a row to the learner of its key."""
+        key = row.key
         if not isinstance(key, str | int):
-            tell(Answer(None, row.get("i"), None, None, 0, PROBLEM, "the row has no key"))
+            emit(Output(None, row.id, None, None, 0, PROBLEM, "the row has no key"))
             return
         keyed = live.keys.get(key)
         if keyed is None:
             keyed = self._keyed(live, key)
         if keyed is None:
-            tell(Answer(key, row.get("i"), None, None, 0, PROBLEM, live.broken[key]))
+            emit(Output(key, row.id, None, None, 0, PROBLEM, live.broken[key]))
             return
-        keyed.take(row, features, tell)
+        keyed.process(row, emit)
         live.changed[key] = None
         live.rows += 1
 
-    def _keyed(self, live: Live, key: Key) -> Keyed | None:
-        """A key's learner from its snapshot, or a new one; None where the snapshot cannot be read."""
-        data = self.held.snapshot(key) if live.token is not None and key not in live.broken else None
+    def _keyed(self, live: LiveBucket, key: Key) -> Keyed | None:
+        """Restore a key's learner from its snapshot, or make a new one; return None if the snapshot cannot be read."""
+        if key in live.broken:
+            return None
+        data = None if live.token is None else self.state.snapshot(key)
         try:
-            if key in live.broken:
-                return None
             if data is None:
-                found = Keyed(self.plan.blank.clone(), self.plan.wait)
+                keyed = Keyed(self.plan.blank.clone(), self.plan.wait)
             else:
-                found = Keyed.from_bytes(data, self.plan.blank, self.plan.wait)
+                keyed = Keyed.from_bytes(data, self.plan.blank, self.plan.wait)
         except MISFITS as error:
             live.broken[key] = f"the state of this key cannot be read and is left as it is: {error}"
             return None
-        live.keys[key] = found
-        return found
+        live.keys[key] = keyed
+        return keyed
 
 
-class Bucket(Reader):
+class Bucket:
     """One bucket while it processes a micro-batch."""
 
-    def __init__(self, name: str, number: int, plan: Plan, store: Store, kept: Kept = KEPT) -> None:
-        super().__init__(plan, store)
+    def __init__(self, name: str, number: int, plan: Plan, state: BucketState, cache: Cache = CACHE) -> None:
         self.name = name
         self.number = number
-        self.store = store
-        self.kept = kept
+        self.plan = plan
+        self.state = state
+        self.cache = cache
 
-    def run(self, lines: Iterable[str], tell: Tell) -> None:
-        """Process the rows of one micro-batch, each key's in their order."""
-        token = self.store.token()
+    def run(self, lines: Iterable[str], emit: Emit) -> None:
+        """Process the rows of one micro-batch, those of each key in their order."""
+        reader = Reader(self.plan, self.state)
+        token = self.state.token()
         self._check(token)
-        live = self.kept.pop(self.name, self.number, token)
+        live = self.cache.pop(self.name, self.number, token)
         if live is None:
-            live = self.read(token)
-        ordered = in_order(lines)
-        for _, row, features in ordered:
-            self.take(live, row, features, tell)
-        self._write(live, [line for line, _, _ in ordered])
-        self.kept.put(self.name, self.number, live, self.plan.live)
+            live = reader.read(token)
+        rows = in_order(map(Row.parse, lines))
+        for row in rows:
+            reader.process(live, row, emit)
+        self._write(live, [row.line for row in rows])
+        self.cache.put(self.name, self.number, live, self.plan.live)
 
     def _check(self, token: Token | None) -> None:
         if token is None:
@@ -213,47 +210,44 @@ class Bucket(Reader):
             written, given = getattr(token, name), getattr(self.plan, name)
             if written != given:
                 raise ParameterError(
-                    f"the checkpoint was written with {name}={written}. Got {given} instead; its learners would not be "
-                    "what they were: keep the value, or start with a new checkpoint"
+                    f"the checkpoint was written with {name}={written}. Got {given} instead, which would change its "
+                    "learners: keep the value, or start with a new checkpoint"
                 )
 
-    # ------------------------------------------------------------------ writing
-
-    def _write(self, live: Live, lines: list[str]) -> None:
-        """Log the rows, or write the keys when the log is long; then the token."""
+    def _write(self, live: LiveBucket, lines: list[str]) -> None:
+        """Log the rows, or write the keys if the log is long; then write the token."""
         counter = live.token.counter + 1 if live.token is not None else 1
         live.batches += 1
         if live.rows >= self._limit() * max(1, len(live.changed)) or live.batches > _LONGEST_LOG:
             for key in live.changed:
-                self.store.write(key, live.keys[key].to_bytes())
+                self.state.write(key, live.keys[key].to_bytes())
             if live.batches > 1:
-                self.store.clear_log()
+                self.state.clear_log()
             live.changed, live.rows, live.batches = {}, 0, 0
         elif lines:
-            self.store.append(counter, "\n".join(lines))
+            self.state.append(counter, "\n".join(lines))
         live.token = Token(counter, os.urandom(8), self.plan.buckets, self.plan.wait, self.plan.model)
-        self.store.set_token(live.token)
+        self.state.set_token(live.token)
 
     def _limit(self) -> float:
-        """Rows per key in the log; not the same for all buckets, which would else all be written in one micro-batch."""
+        """Return the rows per key at which the log is written; it differs by bucket, to spread the writes over time."""
         return self.plan.logged * (1.0 + (self.number % 8) / 8.0)
 
 
-def in_order(lines: Iterable[str]) -> list[tuple[str, dict[str, Any], str]]:
-    """Rows with their lines, each key's in their order; rows without an order stay where they are."""
-    by_key: dict[Any, list[tuple[str, dict[str, Any], str]]] = {}
-    for line in lines:
-        row, features = parsed(line)
-        by_key.setdefault(row.get("k"), []).append((line, row, features))
-    for rows in by_key.values():
-        if all("o" in row for _, row, _ in rows):
-            rows.sort(key=_order)
-    return [row for rows in by_key.values() for row in rows]
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Sort the rows of each key by their order; rows without an order keep their places."""
+    by_key: dict[Any, list[Row]] = {}
+    for row in rows:
+        by_key.setdefault(row.key, []).append(row)
+    for of_key in by_key.values():
+        if all(row.order is not None for row in of_key):
+            of_key.sort(key=_order)
+    return [row for of_key in by_key.values() for row in of_key]
 
 
-def _order(row: tuple[str, dict[str, Any], str]) -> Any:
-    return row[1]["o"]
+def _order(row: Row) -> Any:
+    return row.order
 
 
-def _discard(answer: Answer) -> None:
-    """Rows of the log were answered when they came."""
+def _discard(output: Output) -> None:
+    """Ignore the outputs of rows in the log: they were emitted when the rows arrived."""

@@ -1,4 +1,4 @@
-"""Learners out of a checkpoint, for use anywhere."""
+"""`models_of`: the learners in a checkpoint, for use anywhere."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from varifold.base.nested import unpack_params
 from varifold.base.registry import models
 from varifold.errors import DataError
 from varifold.spark.bucket import Key, Plan, Reader, Token
-from varifold.spark.row_state import RowStore
-from varifold.spark.rows import spark_module
+from varifold.spark.layout import spark_module
+from varifold.spark.row_state import RowState
 from varifold.spark.stream import APPLY, use_rocksdb
 
 _EXPORTED = "device string, model binary"
@@ -23,12 +23,12 @@ _EXPORTED = "device string, model binary"
 def models_of(
     checkpoint: str | os.PathLike[str], spark: Any = None, operator: int = 0
 ) -> Iterator[tuple[Key, VaryingClassifier]]:
-    """Every key with its learner, as of the last micro-batch that a query of `learn_stream` has committed.
+    """Yield every key with its learner, as of the last micro-batch that a query of `learn_stream` has committed.
 
     Parameters
     ----------
     checkpoint
-        The query's ``checkpointLocation``. The query may run meanwhile.
+        The query's ``checkpointLocation``. The query may be running.
     spark
         The session; by default the active one.
     operator
@@ -37,22 +37,22 @@ def models_of(
     """
     session = spark or spark_module("sql").SparkSession.active()
     if not os.path.isdir(checkpoint) and "://" not in os.fspath(checkpoint):
-        raise DataError(f"{os.fspath(checkpoint)} holds no checkpoint: give the checkpointLocation of a query")
+        raise DataError(f"{os.fspath(checkpoint)} is not a checkpoint: pass the checkpointLocation of a query")
     use_rocksdb(session)
     place = os.fspath(checkpoint)
     named = session.read.format("state-metadata").load(place).where(f"operatorId = {int(operator)}").first()
     if named is None:
-        raise DataError(f"{place} holds no learners yet")
+        raise DataError(f"{place} has no learners yet")
     in_rows = named["operatorName"] == APPLY
     pairs = _of_rows(session, place, operator) if in_rows else _of_variables(session, place, operator)
     return ((json.loads(row["device"]), from_bytes(bytes(row["model"]))) for row in pairs.toLocalIterator())
 
 
 def _of_variables(session: Any, place: str, operator: int) -> Any:
-    """Keys and models where token, log and snapshots are variables of their own."""
+    """Read keys and models of a state with separate variables for token, log and snapshots."""
     tokens = _state(session, place, operator, "token").collect()
     if not tokens:
-        raise DataError(f"{place} holds no learners yet")
+        raise DataError(f"{place} has no learners yet")
     model, wait = tokens[0]["value"]["model"], tokens[0]["value"]["wait"]
     snapshots = _state(session, place, operator, "keys").selectExpr(
         "key.bucket as bucket", "user_map_key.key as device", "user_map_value.state as state"
@@ -64,22 +64,23 @@ def _of_variables(session: Any, place: str, operator: int) -> Any:
     def export(key: Any, written: Any, logged: Any) -> Any:
         states = zip(written["device"], written["state"], strict=True)
         lines = [text for _, text in sorted(zip(logged["counter"], logged["lines"], strict=True))]
-        return _frame(model, wait, lines, {json.loads(name): bytes(data) for name, data in states})
+        token = Token(1, b"", 1, wait, model)
+        return _frame(token, RowState(token, lines, {json.loads(name): bytes(data) for name, data in states}))
 
     return snapshots.groupBy("bucket").cogroup(log.groupBy("bucket")).applyInPandas(export, _EXPORTED)
 
 
 def _of_rows(session: Any, place: str, operator: int) -> Any:
-    """Keys and models where the state of a bucket is one row."""
+    """Read keys and models of a state with one row per bucket."""
     rows = _state(session, place, operator).selectExpr("value.groupState.*")
 
     def export(frames: Iterator[Any]) -> Iterator[Any]:
         for frame in frames:
             for row in frame.itertuples(index=False, name=None):
-                store = RowStore(row)
-                token = store.token()
+                state = RowState.from_row(row)
+                token = state.token()
                 assert token is not None
-                yield _frame(token.model, token.wait, list(store.log()), store.snapshots())
+                yield _frame(token, state)
 
     return rows.mapInPandas(export, _EXPORTED)
 
@@ -89,30 +90,12 @@ def _state(session: Any, place: str, operator: int, variable: str | None = None)
     return (reader if variable is None else reader.option("stateVarName", variable)).load(place)
 
 
-def _frame(model: str, wait: int, lines: list[str], snapshots: dict[Key, bytes]) -> Any:
-    """Keys and models of one bucket, from its snapshots and its log."""
+def _frame(token: Token, state: RowState) -> Any:
+    """Return the keys and models of one bucket, from its snapshots and its log."""
     import pandas
 
-    header = json.loads(model)
+    header = json.loads(token.model)
     blank: Any = models[header["method"]](**unpack_params(header["params"]))
-    reader = Reader(Plan(blank, wait, 1, 1, 1), _Exported(Token(1, b"", 1, wait, model), lines, snapshots))
-    found = [(json.dumps(name), learner.to_bytes()) for name, learner in reader.learners(snapshots)]
-    return pandas.DataFrame(found, columns=["device", "model"])
-
-
-class _Exported:
-    """A bucket's state as it was read, which nobody writes."""
-
-    def __init__(self, token: Token, lines: list[str], snapshots: dict[Key, bytes]) -> None:
-        self._token = token
-        self._lines = lines
-        self._snapshots = snapshots
-
-    def token(self) -> Token:
-        return self._token
-
-    def log(self) -> Iterator[str]:
-        return iter(self._lines)
-
-    def snapshot(self, key: Key) -> bytes | None:
-        return self._snapshots.get(key)
+    reader = Reader(Plan(blank, token.wait, 1, 1, 1), state)
+    pairs = [(json.dumps(key), learner.to_bytes()) for key, learner in reader.learners(state.snapshots)]
+    return pandas.DataFrame(pairs, columns=["device", "model"])

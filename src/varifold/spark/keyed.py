@@ -1,10 +1,4 @@
-"""One key's learner in a stream: what a row does to it, and the answers that go out.
-
-A row is a line of text, made by `varifold.spark.rows`: three JSON objects, between tabs. The first holds the key ``k``
-and, where there are any, the id ``i``, the order ``o``, the label ``y`` and the weight ``w``; the second the numbers of
-an instance, the third its strings. A row with either is predicted, and then learned if it has a label. One without is
-the label of an earlier instance.
-"""
+"""One key's learner in a stream: what a row does to it, and the outputs."""
 
 from __future__ import annotations
 
@@ -14,15 +8,17 @@ from typing import Any, NamedTuple
 
 from varifold.base import files, saving
 from varifold.base.classifier import VaryingClassifier
-from varifold.base.json_text import read_json
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
+from varifold.spark.layout import Row
+
+__all__ = ["PREDICTION", "PROBLEM", "Emit", "Keyed", "Output"]
 
 PREDICTION, PROBLEM = "prediction", "problem"
 
 
-class Answer(NamedTuple):
-    """One row that goes out."""
+class Output(NamedTuple):
+    """One row of the stream that `learn_stream` returns."""
 
     key: Any
     id: Any
@@ -33,110 +29,92 @@ class Answer(NamedTuple):
     problem: str | None
 
 
-Tell = Callable[[Answer], None]
-
-
-def parsed(line: str) -> tuple[dict[str, Any], str]:
-    """What a row says of itself, and the text of its features; that is a tab where it has none."""
-    head, _, features = line.partition("\t")
-    found: dict[str, Any] = read_json(head)
-    return found, features
-
-
-def instance_of(text: str) -> dict[str, Any]:
-    """Read the features of a row. JSON has no NaN and no infinity: Spark writes them as words."""
-    numbers, _, words = text.partition("\t")
-    x: dict[str, Any] = read_json(numbers or "{}")
-    if '"NaN"' in numbers or 'Infinity"' in numbers:
-        x = {name: float(value) if isinstance(value, str) else value for name, value in x.items()}
-    return x if len(words) <= 2 else {**x, **read_json(words)}
+Emit = Callable[[Output], None]
 
 
 class Keyed:
-    """A key's learner, the instances that wait for their label, and what was counted.
+    """A key's learner, the instances that wait for their label, and counts of problems.
 
     Parameters
     ----------
     learner
         The learner, of which nobody else has a copy.
     most
-        Most instances that wait; the oldest leaves for a new one.
+        Most instances that wait; the oldest is dropped for a new one.
 
     """
 
     def __init__(self, learner: VaryingClassifier, most: int) -> None:
         self.learner = learner
         self.waiting = LabelQueue(most)
-        self._ids: OrderedDict[Any, tuple[int, float]] = OrderedDict()  # id -> number in the queue, weight of the row
+        self._numbers: OrderedDict[Any, int] = OrderedDict()  # id -> number in the queue
         self.last: Any = None
         self.disordered = 0
         self.unknown = 0
 
     # ------------------------------------------------------------------ rows
 
-    def take(self, row: dict[str, Any], features: str, tell: Tell) -> None:
-        """Predict, learn or keep what a row holds; what cannot be done with it is told, and changes nothing."""
-        self._check_order(row, tell)
+    def process(self, row: Row, emit: Emit) -> None:
+        """Predict, learn or keep a row; a problem with it is emitted and changes nothing."""
+        self._check_order(row, emit)
         try:
-            if features != "\t":
-                self._instance(row, features, tell)
+            if row.x is not None:
+                self._process_instance(row, row.x, emit)
             else:
-                self._late_label(row, tell)
+                self._process_label(row, emit)
         except VarifoldError as error:
-            self._problem(row, str(error), tell)
+            self._problem(row, str(error), emit)
 
-    def _problem(self, row: dict[str, Any], text: str, tell: Tell) -> None:
-        tell(Answer(row.get("k"), row.get("i"), None, None, self.learner.steps, PROBLEM, text))
+    def _problem(self, row: Row, text: str, emit: Emit) -> None:
+        emit(Output(row.key, row.id, None, None, self.learner.steps, PROBLEM, text))
 
-    def _check_order(self, row: dict[str, Any], tell: Tell) -> None:
-        order = row.get("o")
-        if order is None:
+    def _check_order(self, row: Row, emit: Emit) -> None:
+        if row.order is None:
             return
-        if self.last is not None and order < self.last:
+        if self.last is not None and row.order < self.last:
             self.disordered += 1
-            self._problem(row, f"out of order: {order} came after {self.last}; it was taken when it came", tell)
+            self._problem(row, f"out of order: {row.order} came after {self.last}; it was processed on arrival", emit)
         else:
-            self.last = order
+            self.last = row.order
 
-    def _instance(self, row: dict[str, Any], features: str, tell: Tell) -> None:
-        x, label, engine = instance_of(features), row.get("y"), self.learner._engine
-        answer, shares = engine.answer_one(x)
-        tell(Answer(row["k"], row.get("i"), answer, shares, self.learner.steps, PREDICTION, None))
-        if label is not None:
-            engine.learn_one(x, label, row.get("w", 1.0))
-        elif row.get("i") is not None:
-            self._wait(row, features, tell)
+    def _process_instance(self, row: Row, x: dict[str, Any], emit: Emit) -> None:
+        engine = self.learner._engine
+        label, probabilities = engine.answer_one(x)
+        emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None))
+        if row.label is not None:
+            engine.learn_one(x, row.label, _weight(row))
+        elif row.id is not None:
+            self._wait(row, emit)
 
-    def _wait(self, row: dict[str, Any], features: str, tell: Tell) -> None:
-        if (before := self._ids.pop(row["i"], None)) is not None:
-            self.waiting.remove(before[0])
-            text = f"the id {row['i']!r} waited for its label already: its earlier instance is dropped"
-            self._problem(row, text, tell)
-        number = self.waiting.add(Waiting(0, features.encode()))
-        self._ids[row["i"]] = (number, row.get("w", 1.0))
-        while next(iter(self._ids.values()))[0] <= self.waiting.expired_to:
-            self._ids.popitem(last=False)
+    def _wait(self, row: Row, emit: Emit) -> None:
+        """Keep an instance until its label arrives."""
+        if (earlier := self._numbers.pop(row.id, None)) is not None:
+            self.waiting.remove(earlier)
+            self._problem(row, f"the id {row.id!r} already waits for its label: its earlier instance is dropped", emit)
+        self._numbers[row.id] = self.waiting.add(Waiting(0, row.line.encode()))
+        while next(iter(self._numbers.values())) <= self.waiting.expired_to:
+            self._numbers.popitem(last=False)
 
-    def _late_label(self, row: dict[str, Any], tell: Tell) -> None:
-        found = self._ids.get(row.get("i"))
-        if found is None or row.get("y") is None:
+    def _process_label(self, row: Row, emit: Emit) -> None:
+        number = self._numbers.get(row.id)
+        if number is None or row.label is None:
             self.unknown += 1
-            missing = "no label and no features" if row.get("y") is None else "a label, but no instance of its id waits"
-            self._problem(row, f"the row has {missing}", tell)
+            missing = "no label and no features" if row.label is None else "a label, but no instance of its id waits"
+            self._problem(row, f"the row has {missing}", emit)
             return
-        number, weight = found
-        x = instance_of(self.waiting[number].x.decode())
-        self.learner._engine.learn_one(x, row["y"], row.get("w", weight))
+        instance = Row.parse(self.waiting[number].x.decode())
+        weight = _weight(instance) if row.weight is None else row.weight
+        self.learner._engine.learn_one(instance.x or {}, row.label, weight)
         self.waiting.remove(number)
-        del self._ids[row["i"]]
+        del self._numbers[row.id]
 
     # ------------------------------------------------------------------ bytes
 
     def to_bytes(self) -> bytes:
-        """Encode the learner as a model file, whose header also holds the rest under ``stream``."""
+        """Encode the learner as a model file, whose header also has the rest under ``stream``."""
         more = {
             "queue": self.waiting.dump(),
-            "ids": [(given, *known) for given, known in self._ids.items()],
+            "ids": list(self._numbers.items()),
             "last": self.last,
             "counts": [self.disordered, self.unknown],
         }
@@ -149,7 +127,11 @@ class Keyed:
         restored = cls(saving.restored(type(blank), header, arrays, source), most)
         more = header["stream"]
         restored.waiting.fill(more["queue"])
-        restored._ids.update((given, (number, weight)) for given, number, weight in more["ids"])
+        restored._numbers.update((identity, number) for identity, number in more["ids"])
         restored.last = more["last"]
         restored.disordered, restored.unknown = more["counts"]
         return restored
+
+
+def _weight(row: Row) -> float:
+    return 1.0 if row.weight is None else row.weight

@@ -1,45 +1,52 @@
-"""A bucket's state as one row, for applyInPandasWithState, which reads and writes the state of a group as a whole.
+"""A bucket's state in memory, and as one row for applyInPandasWithState, which reads and writes a group's whole state.
 
 The row has the token, the log as text and the snapshots of all keys as bytes. Every micro-batch that touches the bucket
-writes all of it, so that buckets should be small: a few hundred keys.
+writes all of it, so buckets should be small: a few hundred keys.
 """
 
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from varifold.base import files
-from varifold.base.saving import pack_learners, unpack_learners
+from varifold.errors import ModelFileError
 from varifold.spark.bucket import Key, Token
 
+__all__ = ["SCHEMA", "RowState"]
+
 SCHEMA = "counter long, nonce binary, buckets int, wait int, model string, log string, keys binary"
-"""The row, in Spark's words."""
-_METHOD = "bucket"
+"""The schema of the row, for Spark."""
+_HEAD = struct.Struct("<II")
 
 
-class RowStore:
-    """A bucket's part of the state, held here until `row` gives it back; None before the first micro-batch."""
+class RowState:
+    """A bucket's state in memory; None as the token before the first micro-batch."""
 
-    def __init__(self, row: tuple[Any, ...] | None) -> None:
-        self._token: Token | None = None
-        self._log: list[str] = []
-        self._keys: dict[Key, bytes] = {}
-        if row is not None:
-            counter, nonce, buckets, wait, model, log, keys = row
-            self._token = Token(int(counter), bytes(nonce), int(buckets), int(wait), str(model))
-            self._log = json.loads(log)
-            self._keys = _decoded(bytes(keys))
+    def __init__(self, token: Token | None, log: list[str], snapshots: dict[Key, bytes]) -> None:
+        self._token = token
+        self._log = log
+        self.snapshots = snapshots
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...] | None) -> RowState:
+        """Restore the state that `row` returned; None before the first micro-batch."""
+        if row is None:
+            return cls(None, [], {})
+        counter, nonce, buckets, wait, model, log, keys = row
+        token = Token(int(counter), bytes(nonce), int(buckets), int(wait), str(model))
+        return cls(token, json.loads(log), _unpacked(bytes(keys)))
 
     def row(self) -> tuple[Any, ...]:
-        """What the next micro-batch starts from."""
+        """Return the state as a row."""
         if self._token is None:
-            raise ValueError("a bucket writes its token before its state is taken")
-        return (*self._token, json.dumps(self._log), _encoded(self._keys))
+            raise ValueError("a bucket writes its token before its state is saved")
+        return (*self._token, json.dumps(self._log), _packed(self.snapshots))
 
     def token(self) -> Token | None:
-        """The token, None before the first micro-batch."""
+        """Return the token, None before the first micro-batch."""
         return self._token
 
     def set_token(self, token: Token) -> None:
@@ -47,37 +54,40 @@ class RowStore:
         self._token = token
 
     def log(self) -> Iterator[str]:
-        """What was appended since the log was cleared, in order."""
+        """Yield what was appended since the log was cleared, in order."""
         return iter(self._log)
 
     def append(self, counter: int, text: str) -> None:
-        """Add to the log the rows of the micro-batch of this counter."""
+        """Append the rows of the micro-batch of this counter to the log."""
         self._log.append(text)
 
     def clear_log(self) -> None:
-        """Empty the log."""
+        """Clear the log."""
         self._log = []
 
     def snapshot(self, key: Key) -> bytes | None:
-        """The bytes written for a key."""
-        return self._keys.get(key)
+        """Return the bytes written for a key."""
+        return self.snapshots.get(key)
 
     def write(self, key: Key, data: bytes) -> None:
         """Write a key's bytes."""
-        self._keys[key] = data
-
-    def snapshots(self) -> dict[Key, bytes]:
-        """The bytes of every key."""
-        return dict(self._keys)
+        self.snapshots[key] = data
 
 
-def _encoded(keys: dict[Key, bytes]) -> bytes:
-    """Encode keys with their bytes in the format of model files."""
-    return files.encode({"method": _METHOD}, {**files.pack_names(list(keys)), **pack_learners(list(keys.values()))})
+def _packed(keys: dict[Key, bytes]) -> bytes:
+    """Pack keys and their bytes into one string of bytes with a checksum."""
+    head = json.dumps([[key, len(data)] for key, data in keys.items()], separators=(",", ":")).encode()
+    body = b"".join([head, *keys.values()])
+    return _HEAD.pack(zlib.crc32(body), len(head)) + body
 
 
-def _decoded(data: bytes) -> dict[Key, bytes]:
-    """Decode what _encoded() encoded."""
-    _, arrays = files.decode(data, f"the state of a bucket, {len(data):,} bytes,")
-    names, parts = files.unpack_names(arrays), unpack_learners(arrays)
-    return {key: part for key, part in zip(names, parts, strict=True) if key is not None}
+def _unpacked(data: bytes) -> dict[Key, bytes]:
+    """Unpack what _packed() returned."""
+    if len(data) < _HEAD.size or zlib.crc32(data[_HEAD.size :]) != _HEAD.unpack_from(data)[0]:
+        raise ModelFileError(f"the state of a bucket, {len(data):,} bytes, is damaged: its checksum differs")
+    at = _HEAD.size + _HEAD.unpack_from(data)[1]
+    keys = {}
+    for key, size in json.loads(data[_HEAD.size : at]):
+        keys[key] = data[at : at + size]
+        at += size
+    return keys

@@ -1,4 +1,4 @@
-"""One learner per key on a Spark stream, exactly once, whatever dies."""
+"""`learn_stream`: one learner per key on a Spark stream, exactly once, whatever fails."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from varifold.base.nested import make_learner
 from varifold.errors import ParameterError
 from varifold.spark import row_state
 from varifold.spark.bucket import Bucket, Key, Plan, Token
-from varifold.spark.keyed import Answer
-from varifold.spark.rows import BUCKET, LINE, Columns, Layout, spark_module
+from varifold.spark.keyed import Output
+from varifold.spark.layout import BUCKET, LINE, Columns, Layout, spark_module
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 TRANSFORM, APPLY = "transformWithStateInPandas", "applyInPandasWithState"
 _OUT = 10_000
-"""Answers in a frame that goes out."""
+"""Outputs in one frame."""
 
 
 def learn_stream(
@@ -40,18 +40,18 @@ def learn_stream(
     live: int = 10_000,
     api: str | None = None,
 ) -> Any:
-    """Predict and learn a stream with one learner per key; returns a stream of answers.
+    """Predict and learn a stream with one learner per key; return a stream of predictions and problems.
 
-    Every row with features is predicted by the learner of its key and, if it has a label, learned after that. A row
-    without features is the label of an earlier row with the same key and id. As long as the rows of each key arrive in
-    order, no value depends on where micro-batches were cut or on what was killed and started again: all are those
-    of one process that goes through the rows of the key. Learners are never dropped, however long their key is silent.
+    The learner of a row's key predicts every row with features and, if it has a label, learns it. A row without
+    features is the label of an earlier row with the same key and id. As long as the rows of each key arrive in order,
+    the results equal those of one process that reads the rows of the key, wherever micro-batches were cut and whatever
+    was killed and restarted. Learners are never dropped, however long their key is silent.
 
-    The answers have the columns key, id, label, probabilities (by label), steps (learned before), kind and problem. Of
-    the kind ``"prediction"`` there is one per instance. The kind ``"problem"`` says what was wrong with a row, which
-    then changed nothing: a value that cannot be learned, a label whose id is not known. A row that came after one of
-    a higher order is such a problem as well, but it is taken when it comes. ``writeStream.partitionBy("kind")`` writes
-    problems to a folder of their own.
+    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind and problem. There
+    is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that changed
+    nothing: a value that cannot be learned, a label whose id is not known. A row that arrived after one of a higher
+    order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes problems to a
+    separate folder.
 
     Parameters
     ----------
@@ -60,25 +60,24 @@ def learn_stream(
     key
         Column of the key, a string or an int.
     model
-        A learner, which is cloned for every key, or the spelling of one, such as ``"arow:r=1"``.
+        A learner, which is cloned for every key, or its text, such as ``"arow:r=1"``.
     numbers, words
         Columns of the features: the name of a map column (string to double, string to string), or a list of columns.
     label, id, order, weight
         Columns; a label is a string, a number or a bool, an order a number or a time.
     wait
-        Most instances per key that wait for their label; the oldest leaves for a new one.
+        Most instances per key that wait for their label; the oldest is dropped for a new one.
     buckets
-        In how many groups keys are processed: a few per core, and more the more keys there are (about a thousand keys
-        each). A checkpoint keeps its number.
+        Number of groups in which keys are processed: a few per core, and about one per thousand keys. It cannot change
+        for a checkpoint.
     logged
-        After how many rows per key, on average, learners are written to the state; until then the rows themselves
-        are kept there.
+        Mean number of rows per key after which learners are written to the state; until then the state has the rows.
     live
         Most learners that a Python worker keeps in memory.
     api
-        ``"transformWithStateInPandas"``, which is taken where Spark has it, or ``"applyInPandasWithState"``. The latter
-        writes the whole state of a bucket in every micro-batch that has a row of it: take more buckets. Answers are
-        the same; a checkpoint keeps its API.
+        ``"transformWithStateInPandas"``, the default where Spark has it, or ``"applyInPandasWithState"``. The latter
+        writes the whole state of a bucket in every micro-batch that has a row of it: use more buckets. The outputs are
+        the same. It cannot change for a checkpoint.
 
     """
     layout = Layout(key, numbers, words, label, id, order, weight)
@@ -88,22 +87,22 @@ def learn_stream(
     functions = spark_module("sql.functions")
     number = functions.expr(f"cast(pmod(xxhash64(`{key}`), {buckets}) as int)")
     groups = df.select(number.alias(BUCKET), layout.line(df).alias(LINE)).groupBy(BUCKET)
-    answers = _answer_type(layout, df)
+    outputs = _output_type(layout, df)
     if _chosen_api(groups, api) == TRANSFORM:
-        return groups.transformWithStateInPandas(processor(plan), answers, "append", "none")
-    return groups.applyInPandasWithState(in_rows(plan), answers, row_state.SCHEMA, "append", "NoTimeout")
+        return groups.transformWithStateInPandas(processor(plan), outputs, "append", "none")
+    return groups.applyInPandasWithState(in_rows(plan), outputs, row_state.SCHEMA, "append", "NoTimeout")
 
 
-def _chosen_api(groups: Any, asked: str | None) -> str:
-    """The function of Spark's that keeps the state: the one asked for, or the first that this Spark has."""
-    if asked not in (None, TRANSFORM, APPLY):
+def _chosen_api(groups: Any, requested: str | None) -> str:
+    """Return the function of Spark that keeps the state: the requested one, or the first that this Spark has."""
+    if requested not in (None, TRANSFORM, APPLY):
         raise ParameterError(
-            f"The 'api' parameter of learn_stream must be {TRANSFORM!r}, {APPLY!r} or None. Got {asked!r} instead."
+            f"The 'api' parameter of learn_stream must be {TRANSFORM!r}, {APPLY!r} or None. Got {requested!r} instead."
         )
-    found = next((name for name in (asked, TRANSFORM, APPLY) if name is not None and hasattr(groups, name)), None)
-    if found is None or (asked is not None and found != asked):
-        raise ParameterError(f"this Spark has no {asked or TRANSFORM}; learn_stream needs Spark 4")
-    return found
+    api = next((name for name in (requested, TRANSFORM, APPLY) if name is not None and hasattr(groups, name)), None)
+    if api is None or (requested is not None and api != requested):
+        raise ParameterError(f"this Spark has no {requested or TRANSFORM}; learn_stream needs Spark 4")
+    return api
 
 
 def _plan(model: Any, **limits: int) -> Plan:
@@ -112,21 +111,21 @@ def _plan(model: Any, **limits: int) -> Plan:
             raise ParameterError(f"The {name!r} parameter of learn_stream must be an int >= 1. Got {given!r} instead.")
     blank = make_learner(model)
     if not isinstance(blank, VaryingClassifier):
-        raise ParameterError(f"learn_stream takes a classifier of this library. Got a {type(blank).__name__} instead.")
-    blank.to_bytes()  # refuses what cannot be kept as bytes
+        raise ParameterError(f"learn_stream needs a classifier of this library. Got a {type(blank).__name__} instead.")
+    blank.to_bytes()  # raises an error for a learner that cannot be saved
     return Plan(blank, limits["wait"], limits["buckets"], limits["logged"], limits["live"])
 
 
 def use_rocksdb(spark: Any) -> None:
-    """Keep state in RocksDB, and its changes in a log; a setting of the user's that is another provider is refused."""
-    found = spark.conf.get(PROVIDER, ROCKSDB)
-    if "RocksDB" not in found and "HDFSBacked" not in found:
-        raise ParameterError(f"learn_stream keeps its state in RocksDB; {PROVIDER} is {found}: unset it")
+    """Keep state in RocksDB, and its changes in a log; raise an error if the user set another provider."""
+    provider = spark.conf.get(PROVIDER, ROCKSDB)
+    if "RocksDB" not in provider and "HDFSBacked" not in provider:
+        raise ParameterError(f"learn_stream keeps its state in RocksDB; {PROVIDER} is {provider}: unset it")
     spark.conf.set(PROVIDER, ROCKSDB)
     spark.conf.set(CHANGELOG, "true")
 
 
-def _answer_type(layout: Layout, df: Any) -> Any:
+def _output_type(layout: Layout, df: Any) -> Any:
     types = spark_module("sql.types")
     label = layout.type_of(df, "label")
     return types.StructType(
@@ -142,19 +141,19 @@ def _answer_type(layout: Layout, df: Any) -> Any:
     )
 
 
-def frames(answers: list[Answer]) -> Iterator[Any]:
-    """Answers as frames of a bounded length."""
+def frames(outputs: list[Output]) -> Iterator[Any]:
+    """Convert outputs to frames of bounded length."""
     import pandas
 
-    for start in range(0, len(answers), _OUT):
-        columns = zip(*answers[start : start + _OUT], strict=True)
+    for start in range(0, len(outputs), _OUT):
+        columns = zip(*outputs[start : start + _OUT], strict=True)
         yield pandas.DataFrame(
-            {name: pandas.Series(column, dtype=object) for name, column in zip(Answer._fields, columns, strict=True)}
+            {name: pandas.Series(column, dtype=object) for name, column in zip(Output._fields, columns, strict=True)}
         )
 
 
 def processor(plan: Plan) -> Any:
-    """The processor of the stream, a class of pyspark's; made here, so that this module imports without pyspark."""
+    """Make the processor of the stream; its class is defined here so that this module imports without pyspark."""
     base = spark_module("sql.streaming").StatefulProcessor
 
     class Learning(base):  # type: ignore[misc, valid-type]
@@ -162,13 +161,13 @@ def processor(plan: Plan) -> Any:
             self.name = uuid.uuid4().hex
 
         def init(self, handle: Any) -> None:
-            self.store = SparkStore(handle)
+            self.state = SparkState(handle)
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802
-            answers: list[Answer] = []
+            outputs: list[Output] = []
             lines = [line for frame in rows for line in frame[LINE].tolist()]
-            Bucket(self.name, int(key[0]), plan, self.store).run(lines, answers.append)
-            yield from frames(answers)
+            Bucket(self.name, int(key[0]), plan, self.state).run(lines, outputs.append)
+            yield from frames(outputs)
 
         def close(self) -> None:
             pass
@@ -177,22 +176,22 @@ def processor(plan: Plan) -> Any:
 
 
 def in_rows(plan: Plan) -> Any:
-    """The function of the stream where the state of a bucket is one row."""
+    """Make the function of the stream for a state that is one row per bucket."""
     name = uuid.uuid4().hex
 
     def learn(key: Any, rows: Iterator[Any], state: Any) -> Iterator[Any]:
-        answers: list[Answer] = []
+        outputs: list[Output] = []
         lines = [line for frame in rows for line in frame[LINE].tolist()]
-        store = row_state.RowStore(state.getOption)
-        Bucket(name, int(key[0]), plan, store).run(lines, answers.append)
-        state.update(store.row())
-        yield from frames(answers)
+        bucket_state = row_state.RowState.from_row(state.getOption)
+        Bucket(name, int(key[0]), plan, bucket_state).run(lines, outputs.append)
+        state.update(bucket_state.row())
+        yield from frames(outputs)
 
     return learn
 
 
-class SparkStore:
-    """A bucket's part of the state, through pyspark's handle."""
+class SparkState:
+    """A bucket's part of the state, through pyspark's handle; see `BucketState`."""
 
     def __init__(self, handle: Any) -> None:
         self._token = handle.getValueState("token", "counter long, nonce binary, buckets int, wait int, model string")
@@ -200,30 +199,30 @@ class SparkStore:
         self._keys = handle.getMapState("keys", "key string", "state binary")
 
     def token(self) -> Token | None:
-        """The token, None before the first micro-batch."""
-        found = self._token.get()
-        return None if found is None else Token(found[0], bytes(found[1]), *found[2:])
+        """Return the token, None before the first micro-batch."""
+        row = self._token.get()
+        return None if row is None else Token(row[0], bytes(row[1]), *row[2:])
 
     def set_token(self, token: Token) -> None:
         """Write the token."""
         self._token.update(tuple(token))
 
     def log(self) -> Iterator[str]:
-        """What was appended since the log was cleared, in order."""
+        """Yield what was appended since the log was cleared, in order."""
         return iter([lines for _, lines in sorted(self._log.get())])
 
     def append(self, counter: int, text: str) -> None:
-        """Add to the log the rows of the micro-batch of this counter."""
+        """Append the rows of the micro-batch of this counter to the log."""
         self._log.appendValue((counter, text))
 
     def clear_log(self) -> None:
-        """Empty the log."""
+        """Clear the log."""
         self._log.clear()
 
     def snapshot(self, key: Key) -> bytes | None:
-        """The bytes written for a key."""
-        found = self._keys.getValue((json.dumps(key),))
-        return None if found is None else bytes(found[0])
+        """Return the bytes written for a key."""
+        row = self._keys.getValue((json.dumps(key),))
+        return None if row is None else bytes(row[0])
 
     def write(self, key: Key, data: bytes) -> None:
         """Write a key's bytes."""
