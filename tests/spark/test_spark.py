@@ -134,7 +134,7 @@ def test_plain_columns_numbers_as_words_and_times(spark: Any) -> None:
 def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
     for changed, error, said in (
         ({"key": "device"}, UnknownNameError, "no column 'device'"),
-        ({"numbers": None, "words": None}, ParameterError, "give `numbers` or `words`"),
+        ({"numbers": None, "words": None}, ParameterError, "pass `numbers` or `words`"),
         ({"numbers": "i"}, DataError, "'i' is not a map"),
         ({"key": "n"}, DataError, "the key column 'n' holds map"),
         ({"label": "s"}, DataError, "the label column 's' holds map"),

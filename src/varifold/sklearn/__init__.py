@@ -9,8 +9,8 @@ from varifold.sklearn.regressor import VarifoldRegressor
 __all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier", "VarifoldRegressor"]
 
 _ORDER = (
-    "the learners learn one row after the other: a row of weight 2 is one larger step, which is not the same as two "
-    "steps with the same row"
+    "the learners learn one row after the other: a row of weight 2 is one larger step, which differs from two steps "
+    "with the same row"
 )
 EXPECTED_FAILED_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": _ORDER,

@@ -1,4 +1,4 @@
-"""VarifoldClassifier: any classifier of the library as an estimator of scikit-learn."""
+"""VarifoldClassifier: any classifier of the library as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold.errors import DataError, LabelError, ParameterError
-from varifold.sklearn.base import VaryingEstimator, block_of, rows_of
+from varifold.errors import LabelError, ParameterError
+from varifold.sklearn.estimator import VaryingEstimator, rows_of
 from varifold.sklearn.extra import (
     ClassifierMixin,
-    assert_all_finite,
     check_classification_targets,
-    check_consistent_length,
-    check_is_fitted,
     check_sample_weight,
     column_or_1d,
     compute_sample_weight,
@@ -23,25 +20,25 @@ from varifold.sklearn.extra import (
 from varifold.streams.readers.targets import too_many_labels
 
 SORTED_ROWS = 30
-"""Rows from which on sorted labels are no accident."""
+"""With this number of rows, sorted labels are not a coincidence."""
 
 
 class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[misc]
-    """A classifier for scikit-learn whose columns are known by name and may change from call to call.
+    """A scikit-learn classifier whose columns are identified by name and may change from call to call.
 
-    NaN, None and a column that is not there mean *absent*; strings and categoricals are taken as they are, each value
-    an indicator. No imputer, encoder or scaler is needed before it. `fit` starts a new learner and learns the permuted
-    rows in one pass; `partial_fit` continues with more rows in their order, which may have other columns and labels.
+    NaN, None and a missing column mean *absent*; each value of strings and categoricals becomes an indicator. No
+    imputer, encoder or scaler is needed before it. `fit` starts a new learner and learns the permuted rows in one pass;
+    `partial_fit` continues with more rows in their order, which may have other columns and labels.
 
     Parameters
     ----------
     model
-        What learns: a text such as ``"auto"`` or ``"arow:r=1"`` (`varifold models` lists them), or a learner such as
-        ``varifold.OLVF(C=0.1)``, which is copied without what it has learned. Its parameters are set and searched as
+        The learner: a text such as ``"auto"`` or ``"arow:r=1"`` (`varifold models` lists them), or a learner such as
+        ``varifold.OLVF(C=0.1)``, which is copied without its state. Its parameters are set and searched as
         ``model__C``.
     omitted
-        What the cells are that a sparse matrix does not store: ``"absent"``, as everywhere in this library, or
-        ``"zero"``, as scikit-learn's own estimators read them (the matrix is then made dense).
+        Meaning of the cells that a sparse matrix does not store: ``"absent"``, as everywhere in this library, or
+        ``"zero"``, as in scikit-learn's own estimators (the matrix is then made dense).
     shuffle
         Whether `fit` permutes the rows first; False learns them in their order, as a stream. `partial_fit` always does.
     random_state
@@ -56,18 +53,18 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
     model_
         The learner: `explain_one`, `features`, `save` and the rest of its methods.
     classes_
-        Labels, sorted: those of `classes` if `partial_fit` was given them, else those learned so far.
+        Labels, sorted: those passed to `partial_fit` as `classes`, else those learned so far.
     n_features_in_, feature_names_in_
-        Columns of the data that was learned last.
+        Columns of the data learned last.
 
     Notes
     -----
     *Arrays* have no names: their columns are 0, 1, 2, ... or, after a data frame was learned, its columns by position,
     with scikit-learn's warning; their number cannot change. *Order matters*: the learners are for streams, and permuted
-    rows or a row of weight 2 instead of two rows give another state. `varifold.sklearn.EXPECTED_FAILED_CHECKS` names
-    the checks of `check_estimator` that fail for it, with the reason.
+    rows, or a row of weight 2 instead of two rows, lead to another state. `varifold.sklearn.EXPECTED_FAILED_CHECKS`
+    names the checks of `check_estimator` that fail for this reason.
 
-    `predict` is the learner's own answer, which may differ from the most probable class where the learner has a
+    `predict` returns the learner's prediction, which may differ from the most probable class if the learner has a
     threshold or a bias to the majority class.
 
     Examples
@@ -100,26 +97,23 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from nothing: one pass over the rows, permuted or in their order (`shuffle`)."""
+        """Start again and learn all rows once, permuted or in their order (`shuffle`)."""
         X, names = self._read(X)
         labels = self._labels(X, y)
         _check_many(labels)
         learner = self._new_learner()
         if not self.shuffle:
             warn_if_sorted(labels)
-        weights = self._weights(X, labels, sample_weight)
-        learner.learn_many(self._in_order(block_of(X, names, labels, weights)))
-        self._keep_names(names)
-        self.model_ = learner
+        self._learn(learner, X, names, labels, self._weights(X, labels, sample_weight), self.shuffle)
         self.classes_ = np.unique(labels)
         self._declared = False
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continue with more rows in their order; their columns may be others.
+        """Continue with more rows in their order; their columns may differ.
 
-        `classes`, all labels that may come, fixes the columns of `predict_proba` from the start. Without it labels are
-        added to `classes_` as they come.
+        `classes`, all labels that may occur, fixes the columns of `predict_proba` from the start. Without it labels are
+        added to `classes_` as they occur.
         """
         X, names = self._read(X, getattr(self, "_columns", None))
         labels = self._labels(X, y)
@@ -128,62 +122,53 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
             _check_many(labels)
         if self.class_weight == "balanced":
             raise ParameterError(
-                "class_weight='balanced' needs all rows, which partial_fit does not have; give weights by label, such "
+                "class_weight='balanced' needs all rows, which partial_fit does not have; pass weights by label, such "
                 "as {label: weight}"
             )
         weights = self._weights(X, labels, sample_weight)
         learner = self.model_ if hasattr(self, "model_") else self._new_learner()
-        learner.learn_many(block_of(X, names, labels, weights))
-        self._keep_names(names)
+        self._learn(learner, X, names, labels, weights, shuffle=False)
         self._declared = getattr(self, "_declared", False) or classes is not None
-        self.model_ = learner
         self.classes_ = known
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
-        answers, _ = self._answers(X)
-        return self.classes_[self._places()[answers]]  # type: ignore[no-any-return]
+        """Predict the label of each row."""
+        predicted, _ = self._outputs(X)
+        return self.classes_[self._positions()[predicted]]  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each label, in the order of `classes_`; 0 for a label that has not come yet."""
-        _, probabilities = self._answers(X)
-        found = np.zeros((len(probabilities), len(self.classes_)))
-        found[:, self._places()] = probabilities
-        return found
+        """Return the probability of each label, in the order of `classes_`; 0 for a label not learned yet."""
+        _, learned = self._outputs(X)
+        probabilities = np.zeros((len(learned), len(self.classes_)))
+        probabilities[:, self._positions()] = learned
+        return probabilities
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _places(self) -> NDArray[np.int64]:
-        """Place in `classes_` of each label of the learner."""
-        check_is_fitted(self, "model_")
-        place = {label: i for i, label in enumerate(self.classes_.tolist())}
-        return np.array([place[label] for label in self.model_.classes], dtype=np.int64)
+    def _positions(self) -> NDArray[np.int64]:
+        """Return the position in `classes_` of each label of the learner."""
+        position = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([position[label] for label in self.model_.classes], dtype=np.int64)
 
     def _labels(self, X: Any, y: Any) -> NDArray[Any]:
-        """One label per row, as an array."""
-        if y is None:
-            raise LabelError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_consistent_length(np.empty(rows_of(X)), labels)
-        if not len(labels):
-            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        """Return one label per row, as an array."""
+        labels = self._targets(X, y)
         check_classification_targets(labels)
         return labels
 
     def _weights(self, X: Any, labels: NDArray[Any], sample_weight: Any) -> Any:
-        """The weight of each row, that of its label included; None where all are 1."""
+        """Return the weight of each row times that of its label; None if all are 1."""
         if self.class_weight is None:
             return sample_weight
         given = check_sample_weight(sample_weight, np.empty((rows_of(X), 1)), dtype=np.float64)
         return given * compute_sample_weight(self.class_weight, labels)
 
     def _known_labels(self, labels: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """The labels after this call; refuses labels that were not declared and declarations that change."""
+        """Return the labels after this call; raise an error for undeclared labels and changed declarations."""
         before = getattr(self, "classes_", None)
         if classes is not None:
             given = np.unique(column_or_1d(classes))
@@ -199,7 +184,7 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
             changed = sorted(set(labels.tolist()) - set(joined.tolist()), key=str)
             if changed:
                 raise LabelError(
-                    f"the label {changed[0]!r} is of another type than those before, {before.tolist()!r}; give labels "
+                    f"the label {changed[0]!r} is of another type than those before, {before.tolist()!r}; use labels "
                     "of one type"
                 )
             return joined
@@ -211,16 +196,16 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
 
 
 def _check_many(labels: NDArray[Any]) -> None:
-    """Refuse labels most of which are different, before a learner takes memory for each."""
+    """Raise an error if most labels are different, before a learner reserves memory for each."""
     described = too_many_labels(labels.tolist())
     if described is not None:
         raise LabelError(
-            f"{described}; VarifoldRegressor predicts numbers, and partial_fit(X, y, classes=...) takes each as a class"
+            f"{described}; VarifoldRegressor predicts numbers; partial_fit(X, y, classes=...) learns each as a class"
         )
 
 
 def warn_if_sorted(labels: NDArray[Any]) -> None:
-    """Warn when all rows of one label come before all rows of the next: a learner of streams forgets the first ones."""
+    """Warn if all rows of one label precede all rows of the next: a stream learner forgets the first ones."""
     changes = int((labels[1:] != labels[:-1]).sum())
     if len(labels) < SORTED_ROWS or changes == 0 or changes != len(np.unique(labels)) - 1:
         return

@@ -1,4 +1,4 @@
-"""What is used of scikit-learn: the estimators here import without it, and making one says how to install it."""
+"""Import scikit-learn if it is installed; without it, making an estimator reports how to install it."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ try:
 except ImportError:
 
     def _missing(*args: Any, **params: Any) -> Any:
-        """Stands for a function of scikit-learn; no estimator is ever made that calls it."""
+        """Replace a function of scikit-learn; no estimator can be made that calls it."""
         raise missing_extra("varifold.sklearn needs scikit-learn 1.6 or newer", "sklearn")
 
     class ClassifierMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's class of this name."""
+        """Replaces scikit-learn's class of this name."""
 
     class RegressorMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's class of this name."""
+        """Replaces scikit-learn's class of this name."""
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """Stands for scikit-learn's class of this name: nothing can be made of it."""
+        """Replaces scikit-learn's class of this name; it cannot be instantiated."""
 
         __new__ = _missing
 

@@ -1,4 +1,4 @@
-"""X as scikit-learn's users pass it, keyed by column name: frames, arrays, sparse matrices, lists."""
+"""The data X of scikit-learn's users, keyed by column name: frames, arrays, sparse matrices, lists."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["Names", "named_columns"]
 
 
 def named_columns(X: Any, estimator: Any, *, omitted: str, known: Names | None) -> tuple[Any, Names | None]:
-    """X ready for `to_block`, and the names of its columns: None for dicts, which name their own.
+    """Return X ready for `to_block`, and the names of its columns: None for dicts, which have their own.
 
     Parameters
     ----------
     X
-        A data frame, a list of dicts, or anything that scikit-learn takes for a 2-D array.
+        A data frame, a list of dicts, or anything that scikit-learn accepts as a 2-D array.
     estimator
         Named in scikit-learn's messages.
     omitted
-        ``"absent"`` or ``"zero"``: what the cells are that a sparse matrix does not store.
+        ``"absent"`` or ``"zero"``: meaning of the cells that a sparse matrix does not store.
     known
-        Names of the columns that were learned last: an array's columns take them by position, and must be as many.
+        Names of the columns learned last: the columns of an array get them by position, and must be as many.
 
     """
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
@@ -52,17 +52,17 @@ def _frame_columns(X: Any) -> Names:
 
 
 def _check_width(width: int, known: Names, estimator: Any) -> None:
-    """Refuse an array of another width: without names nobody knows which columns came or went."""
+    """Raise an error for an array of another width: without names, it is unknown which columns appeared or vanished."""
     name = type(estimator).__name__
     if width != len(known):
         raise DataError(
             f"X has {width} features, but {name} is expecting {len(known)} features as input: the columns of an array "
-            "have no names. Pass a data frame, whose columns may come and go"
+            "have no names. Pass a data frame, whose columns may appear and vanish"
         )
     if any(isinstance(column, str) for column in known):
         warnings.warn(
-            f"X does not have valid feature names, but {name} was fitted with feature names; its columns are taken in "
-            "the order of the last data frame",
+            f"X does not have valid feature names, but {name} was fitted with feature names; its columns are "
+            "read in the order of the last data frame",
             UserWarning,
             stacklevel=5,
         )

@@ -33,8 +33,8 @@ def learn_groups(
 
     Its columns: key, model (bytes for `varifold.from_bytes`), instances (predicted), learned, right (correct
     predictions among those whose label came with the instance), accuracy (their share) and problems (rows that could
-    not be used). A learner sees the rows of its key in their order, one at a time, so that only one learner is in memory. The
-    parameters are those of `learn_stream`.
+    not be used). A learner sees the rows of its key in their order, one at a time, so that only one learner is in
+    memory. The parameters are those of `learn_stream`.
     """
     layout = Layout(key, numbers, words, label, id, order, weight)
     layout.check(df)

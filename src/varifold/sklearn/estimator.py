@@ -1,4 +1,4 @@
-"""What the estimators share: which learner they hold, its parameters as ``model__...``, and X keyed by column name."""
+"""What both estimators share: their learner, its parameters as ``model__...``, and data keyed by column name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from varifold.base import Block, to_block
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
-from varifold.errors import ParameterError, VarifoldError
-from varifold.sklearn.extra import BaseEstimator, check_is_fitted, check_random_state, check_sample_weight
+from varifold.errors import DataError, LabelError, ParameterError, VarifoldError
+from varifold.sklearn.extra import (
+    BaseEstimator,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    check_random_state,
+    check_sample_weight,
+    column_or_1d,
+)
 from varifold.sklearn.inputs import Names, named_columns
 
 _NESTED = "model__"
@@ -21,7 +29,7 @@ _NEEDED = ("clone", "learn_many", "run_block")
 
 
 class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator of scikit-learn around a learner: see `VarifoldClassifier`."""
+    """A scikit-learn estimator around a learner: see `VarifoldClassifier`."""
 
     model: Any
     omitted: str
@@ -32,12 +40,12 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` also those of the learner, as ``model__NAME``."""
+        """Return the parameters; with `deep` also those of the learner, as ``model__NAME``."""
         params: dict[str, Any] = super().get_params(deep=False)
         return {**params, **self._nested_params()} if deep else params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``model__NAME`` makes a learner of the same kind with that parameter changed."""
+        """Set parameters; ``model__NAME`` replaces the learner by one with that parameter changed."""
         nested = {name.removeprefix(_NESTED): params.pop(name) for name in list(params) if name.startswith(_NESTED)}
         known = self._get_param_names()
         for name in params:
@@ -64,7 +72,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return learner.clone(dict(nested))
 
     def _nested_params(self) -> dict[str, Any]:
-        """The learner's parameters; none while `model` names no learner, which `fit` reports."""
+        """Return the learner's parameters; none if `model` names no learner, which `fit` reports."""
         try:
             learner = self._new_learner()
         except VarifoldError:
@@ -72,7 +80,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return {_NESTED + name: getattr(learner, name) for name in learner._get_params()}
 
     def _new_learner(self) -> Any:
-        """A learner of the kind that `model` names, without state."""
+        """Make the learner that `model` names, without state."""
         if isinstance(self.model, str):
             return self._of_task(self._named(parse_model(self.model, imports=True))())
         if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
@@ -83,13 +91,13 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return self._of_task(self.model.clone())
 
     def _named(self, spec: ModelSpec) -> ModelSpec:
-        """The learner that a text names; where numbers are asked for, ``"arow"`` means its regressor."""
+        """Return the learner that a text names; for regression ``"arow"`` means its regressor."""
         if self._task == "regression" and f"{spec.name}regressor" in models:
             return regressor_for(spec)
         return spec
 
     def _of_task(self, learner: Any) -> Any:
-        """The learner, refused where it answers labels and numbers are asked for, or the other way round."""
+        """Return the learner; raise an error if it is for the other task."""
         task = getattr(learner, "_task", "classification")
         if task != self._task:
             raise ParameterError(f"{type(learner).__name__} is for {task}; {type(self).__name__} is for {self._task}")
@@ -98,7 +106,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ data
 
     def _read(self, X: Any, known: Names | None = None) -> tuple[Any, Names | None]:
-        """X as `to_block` takes it, and the names of its columns (None for dicts); `known`: those learned last."""
+        """Return X ready for `to_block` and its columns (None for dicts); `known` are the columns learned last."""
         if self.omitted not in ("absent", "zero"):
             raise ParameterError(
                 f"The 'omitted' parameter of {type(self).__name__} must be one of 'absent', 'zero'. "
@@ -117,19 +125,39 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _in_order(self, block: Block) -> Block:
-        """The rows as `fit` learns them: permuted, or as they are."""
-        return block.take(check_random_state(self.random_state).permutation(len(block))) if self.shuffle else block
+    def _targets(self, X: Any, y: Any, dtype: Any = None) -> NDArray[Any]:
+        """Return one label or number per row, as an array."""
+        if y is None:
+            raise LabelError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        targets: NDArray[Any] = column_or_1d(y, dtype=dtype, warn=True)
+        assert_all_finite(targets, input_name="y")
+        check_consistent_length(np.empty(rows_of(X)), targets)
+        if not len(targets):
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return targets
 
-    def _answers(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The learner's own answers and probabilities for each row; nothing is learned."""
+    def _learn(self, learner: Any, X: Any, names: Names | None, y: NDArray[Any], weights: Any, shuffle: bool) -> None:
+        """Learn the rows, permuted or in their order, and keep the learner."""
+        block = _block_of(X, names, y, weights, numeric=self._task == "regression")
+        if shuffle:
+            block = block.take(check_random_state(self.random_state).permutation(len(block)))
+        learner.learn_many(block)
+        self._keep_names(names)
+        self.model_ = learner
+
+    def _block(self, X: Any) -> Block:
+        """Return the rows to predict as a block."""
         check_is_fitted(self, "model_")
-        block = block_of(*self._read(X, self._columns))
-        return self.model_.run_block(block, np.arange(1, len(block) + 1))  # type: ignore[no-any-return]
+        return _block_of(*self._read(X, self._columns))
+
+    def _outputs(self, X: Any) -> Any:
+        """Return what the learner predicts for each row; nothing is learned."""
+        block = self._block(X)
+        return self.model_.run_block(block, np.arange(1, len(block) + 1))
 
     @property
     def features_(self) -> dict[str | int, Any]:
-        """What the learner knows of every feature: first and last seen, count, weight."""
+        """Return, for every feature, when it was first and last seen, its count and weight."""
         check_is_fitted(self, "model_")
         return dict(self.model_.features)
 
@@ -142,10 +170,10 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def block_of(
+def _block_of(
     X: Any, names: Names | None, y: NDArray[Any] | None = None, sample_weight: Any = None, *, numeric: bool = False
 ) -> Block:
-    """What `_read` gave as a block, with labels (numbers where `numeric`) and weights."""
+    """Make a block of what `_read` returned, with labels (numbers if `numeric`) and weights."""
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, np.empty((rows_of(X), 1)), dtype=np.float64)
@@ -155,5 +183,5 @@ def block_of(
 
 
 def rows_of(X: Any) -> int:
-    """Number of instances."""
+    """Return the number of instances."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
