@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tests.serve.server import instance
+from varifold.serve.core.database import Database
+from varifold.serve.core.state import Limits, ModelState, Recovery
 from varifold.serve.follow import Follower
 
 
@@ -39,3 +42,13 @@ def ask(process: subprocess.Popen[bytes], data: bytes) -> dict[str, Any]:
 
 def answers(follower: Follower, *lines: bytes) -> list[dict[str, Any]]:
     return [orjson.loads(answer) for answer in follower.answer(list(lines))]
+
+
+def stored(folder: Path, name: str) -> tuple[ModelState, Recovery]:
+    """Return a model as the store of a folder has it."""
+    database = Database(folder)
+    try:
+        (row,) = (row for row in database.models() if row.name == name)
+        return ModelState.load(database, row, Limits())
+    finally:
+        database.close()

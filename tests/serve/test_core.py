@@ -1,4 +1,4 @@
-"""State, snapshots and recovery without a network."""
+"""State, transactions, snapshots and recovery without a network."""
 
 from __future__ import annotations
 
@@ -13,364 +13,440 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.serve.following import stored
 from tests.serve.server import instance
-from varifold.base.atomic import publish
+from varifold import AROW
+from varifold.errors import OutOfMemoryError
 from varifold.serve.core import learners, snapshot
-from varifold.serve.core.errors import (
-    BusyError,
-    JournalError,
-    RefusedError,
-    StateError,
-    StoppedError,
-)
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS
-from varifold.serve.core.models import Models
+from varifold.serve.core.database import Database
+from varifold.serve.core.errors import BusyError, ConflictError, DiskError, RefusedError, StoppedError
+from varifold.serve.core.models import Model, Models, Policy
 from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.core.store import Policy, Store
 from varifold.serve.http.messages import refusal
 
 METHODS = ["arow", "auto", "orf3v", "ovfm"]
 
 
-def fingerprint(state: ModelState) -> tuple[str, dict[str, Any]]:
-    return learners.digest(state.learner), state.dump()
+def fingerprint(state: ModelState) -> tuple[Any, ...]:
+    ids = [(*names, *known) for names, known in state.ids._known.items()]
+    row = state.row._replace(time=0, snapshot=0)  # a rejected change takes time, but is not stored
+    return learners.digest(state.learner), row, state.waiting.dump(), ids, state.monitor.dump()
 
 
-def open_store(folder: Path) -> Store:
-    return Store.open(folder / "models" / "m", Limits(), Policy())
+async def send(model: Model, body: Any) -> Any:
+    if isinstance(body, bytes):
+        return await model.restore(body)
+    return await model.submit(body, orjson.dumps(body))
 
 
-async def send(writer: Writer, kind: int, body: Any) -> Any:
-    payload = body if kind == RESTORE else orjson.dumps(body)
-    return await writer.submit(kind, payload, body)
+async def send_rows(model: Model, rows: list[dict[str, Any]]) -> Any:
+    return await model.submit_rows([(row, orjson.dumps(row)) for row in rows], 100)
 
 
-def run(folder: Path, work: Callable[[Models, Writer], Any], method: str = "arow", **policy: Any) -> ModelState:
-    """Do some work on a model and leave as a crash would: nothing is stopped or closed cleanly."""
+def abandon(models: Models) -> None:
+    """Leave as a crash would: nothing is stopped or closed cleanly."""
+    models.committer.disk.shutdown()
+    models.database.close()
+    os.close(models._lock)
+
+
+def run(folder: Path, work: Callable[[Models, Model], Any], method: str = "arow", **policy: Any) -> ModelState:
+    """Do some work on a model and leave as a crash would."""
 
     async def main() -> ModelState:
         models = Models(folder, Policy(**policy), Limits(), lambda reason: None)
         models.open()
-        writer = models["m"] if "m" in models else models.create("m", method, {})
-        await work(models, writer)
-        await writer.drain()
-        os.close(models._lock)
-        return writer.store.state
+        model = models["m"] if "m" in models else await models.create("m", method, {})
+        await work(models, model)
+        await model.drain()
+        abandon(models)
+        return model.state
 
     return asyncio.run(main())
 
 
-async def mixed_work(models: Models, writer: Writer) -> None:
-    """Learns, kept predictions, labels, duplicates, refusals and rows, some of them in one group."""
-    start = writer.store.state.seq
+async def mixed_work(models: Models, model: Model) -> None:
+    """Learns, kept predictions, labels, duplicates, rejected changes and rows, some of them in one group."""
+    start = model.state.seq
     for i in range(start, start + 30):
-        await asyncio.gather(*(send(writer, LEARN, {**instance(4 * i + k), "id": f"a{i}-{k % 3}"}) for k in range(4)))
-        kept = await send(writer, KEEP, {"x": instance(i)["x"], "keep": True, "id": f"k{i}"})
+        await asyncio.gather(*(send(model, {**instance(4 * i + k), "id": f"a{i}-{k % 3}"}) for k in range(4)))
+        kept = await send(model, {"x": instance(i)["x"], "keep": True, "id": f"k{i}"})
         if i % 2:
-            await send(writer, LABEL, {"id": kept["id"], "y": "up"})
+            await send(model, {"id": kept["id"], "y": "up"})
         with pytest.raises(RefusedError):
-            await send(writer, LEARN, {"x": {"a": "b", "a=b": 1.0}, "y": "up"})
-        rows = [instance(1000 + i), {"x": instance(i)["x"], "keep": True}, {"id": "nobody", "y": "up"}]
-        await writer.submit(ROWS, b"\n".join(map(orjson.dumps, rows)), rows, len(rows))
+            await send(model, {"x": {"a": "b", "a=b": 1.0}, "y": "up"})
+        await send_rows(model, [instance(1000 + i), {"x": instance(i)["x"], "keep": True}, {"id": "nobody", "y": "up"}])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_recovery_is_equal_to_the_bit(tmp_path: Path, method: str) -> None:
     state = run(tmp_path, mixed_work, method)
-    store = open_store(tmp_path)
-    assert store.recovery is not None
-    assert (store.recovery.snapshot, store.recovery.replayed) == (0, state.seq)
-    assert fingerprint(store.state) == fingerprint(state)
+    found, recovery = stored(tmp_path, "m")
+    assert (recovery.snapshot, recovery.replayed, recovery.set_aside) == (0, state.seq, [])
+    assert fingerprint(found) == fingerprint(state)
 
 
 @pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize("method", ["arow", "auto"])
-def test_recovery_from_a_snapshot_and_the_journal_after_it(
+def test_recovery_from_a_snapshot_and_the_changes_after_it(
     tmp_path: Path, method: str, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot, "_is_small", lambda state: small)
     state = run(tmp_path, mixed_work, method, snapshot_every=150)
-    store = open_store(tmp_path)
-    assert store.recovery is not None
-    assert store.recovery.snapshot >= 150
-    assert 0 < store.recovery.replayed < 300
-    assert fingerprint(store.state) == fingerprint(state)
-    assert len(list((tmp_path / "models" / "m").glob("snapshot-*"))) == 1
+    found, recovery = stored(tmp_path, "m")
+    assert recovery.snapshot >= 150
+    assert 0 < recovery.replayed < 300
+    assert fingerprint(found) == fingerprint(state)
 
 
 def test_recovery_goes_on_and_recovers_again(tmp_path: Path) -> None:
     run(tmp_path, mixed_work)
     run(tmp_path, mixed_work)
     state = run(tmp_path, mixed_work, snapshot_every=200)
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
-def test_a_crash_between_snapshot_and_cut_of_the_journal_loses_nothing(tmp_path: Path) -> None:
-    """The new snapshot is there, the old journals are too: changes are not applied twice."""
+def test_a_crash_within_a_snapshot_loses_nothing(tmp_path: Path) -> None:
+    """Some parts are there but not all, or all are there but what they replace is not removed yet."""
 
-    async def work(models: Models, writer: Writer) -> None:
-        await mixed_work(models, writer)
-        store = writer.store
-        path = store.rotate()
-        publish(snapshot.write_part(path, snapshot.pack(store.state)), path)
-        await send(writer, LEARN, instance(7))
+    async def work(models: Models, model: Model) -> None:
+        await mixed_work(models, model)
+        parts = list(snapshot.split(model.state.parts()))
+        models.database.add_part(model.state.id, model.state.seq, 0, parts[0])
+        await send(model, instance(7))
+        if finished:
+            for number, data in enumerate(parts):
+                models.database.add_part(model.state.id, model.state.seq - 1, number, data)
+            models.database.finish_snapshot(model.state.id, model.state.seq - 1)
 
-    state = run(tmp_path, work)
-    store = open_store(tmp_path)
-    assert fingerprint(store.state) == fingerprint(state)
-    assert store.recovery is not None
-    assert store.recovery.replayed == 1
-
-
-def test_a_torn_tail_is_cut_and_the_rest_recovered(tmp_path: Path) -> None:
-    state = run(tmp_path, mixed_work)
-    path = max((tmp_path / "models" / "m").glob("journal-*"))
-    path.write_bytes(path.read_bytes() + b"VfJ")
-    store = open_store(tmp_path)
-    assert store.recovery is not None
-    assert store.recovery.cut == 3
-    assert fingerprint(store.state) == fingerprint(state)
+    for finished in (False, True):
+        state = run(tmp_path, work)
+        found, recovery = stored(tmp_path, "m")
+        assert fingerprint(found) == fingerprint(state)
+        assert recovery.replayed == (1 if finished else state.seq)
 
 
-def test_a_journal_of_another_build_is_refused_unless_it_is_empty(
+def test_a_snapshot_removes_the_changes_before_it(tmp_path: Path) -> None:
+    async def work(models: Models, model: Model) -> None:
+        for i in range(130):
+            await send(model, instance(i))
+            await model.drain()
+
+    run(tmp_path, work, snapshot_every=50)
+    database = Database(tmp_path)
+    assert database._db.execute("SELECT min(first) FROM changes").fetchone() == (101,)
+    assert database._db.execute("SELECT DISTINCT seq FROM snapshots").fetchall() == [(100,)]
+    database.close()
+
+
+def test_a_change_that_fails_at_recovery_is_set_aside_and_the_rest_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = run(tmp_path, mixed_work)
-    monkeypatch.setattr("varifold.serve.core.store.identity", lambda: {"version": "9.9", "build": "other"})
-    with pytest.raises(StateError, match=r"build .* stop it cleanly"):
-        open_store(tmp_path)
-    monkeypatch.undo()
-    store = open_store(tmp_path)
-    store.snapshot_now()
-    monkeypatch.setattr("varifold.serve.core.store.identity", lambda: {"version": "9.9", "build": "other"})
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
-
-
-def test_a_damaged_snapshot_and_a_missing_journal_are_reported(tmp_path: Path) -> None:
+    """As when another version is installed, which rejects what the one before has learned."""
     run(tmp_path, mixed_work)
-    run(tmp_path, mixed_work)
-    folder = tmp_path / "models" / "m"
-    first = min(folder.glob("journal-*"))
-    kept = first.read_bytes()
-    first.unlink()
-    with pytest.raises(StateError, match="a file is missing"):
-        open_store(tmp_path)
-    first.write_bytes(kept)
-    (path,) = folder.glob("snapshot-*")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(StateError, match=r"snapshot-.* is damaged"):
-        open_store(tmp_path)
+    learn = AROW.learn_one
+
+    errors = {3: OutOfMemoryError("no memory"), 7: ZeroDivisionError()}
+
+    def changed(self: AROW, x: Any, y: Any, w: float = 1.0) -> None:
+        if self.steps in errors:
+            raise errors.pop(self.steps)
+        learn(self, x, y, w)
+
+    served = []
+
+    async def work(models: Models, model: Model) -> None:
+        served.extend(event["text"] for event in models.events.latest if event["kind"] == "set-aside")
+        assert (await send(model, instance(5)))["seq"] == model.state.seq
+        await model.drain()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AROW, "learn_one", changed)
+        state = run(tmp_path, work)
+    assert served == ["2 changes could not be learned again and are set aside; the first is change 5: no memory"]
+    database = Database(tmp_path)
+    assert database._db.execute("SELECT seq, reason FROM set_aside").fetchall() == [
+        (5, "no memory"),
+        (12, "ZeroDivisionError()"),
+    ]
+    database.close()
+    found, recovery = stored(tmp_path, "m")
+    assert recovery.set_aside == []
+    assert fingerprint(found) == fingerprint(state)
 
 
-def test_a_refused_change_leaves_the_state(tmp_path: Path) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        await send(writer, LEARN, {"x": {"valve": "open"}, "y": "up"})
-        before = learners.digest(writer.store.state.learner)
+def test_a_rejected_change_leaves_the_state_and_is_not_stored(tmp_path: Path) -> None:
+    async def work(models: Models, model: Model) -> None:
+        await send(model, {"x": {"valve": "open"}, "y": "up"})
+        before = learners.digest(model.state.learner)
         with pytest.raises(RefusedError, match="valve=open"):
-            await send(writer, LEARN, {"x": {"valve=open": 1.0}, "y": "up"})
-        assert learners.digest(writer.store.state.learner) == before
+            await send(model, {"x": {"valve=open": 1.0}, "y": "up"})
+        assert learners.digest(model.state.learner) == before
 
     run(tmp_path, work)
+    assert stored(tmp_path, "m")[1].replayed == 1
 
 
-def test_a_label_that_is_refused_leaves_the_instance_waiting(tmp_path: Path) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        kept = await send(writer, KEEP, {"x": {"a": "b"}, "keep": True})
-        await send(writer, LEARN, {"x": {"a=b": 1.0}, "y": "up"})
+def test_a_learn_that_is_rejected_for_lack_of_memory_is_not_learned_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OutOfMemoryError("no memory: the instance was not learned")
+
+    async def work(models: Models, model: Model) -> None:
+        await send(model, instance(0))
+        with monkeypatch.context() as patch:
+            patch.setattr(AROW, "learn_one", fail)
+            for _ in range(2):
+                with pytest.raises(RefusedError, match="was not learned"):
+                    await send(model, instance(1))
+            (answer,) = await send_rows(model, [instance(2)])
+            assert answer["status"] == 422
+        await send(model, instance(3))
+
+    run(tmp_path, work)
+    found, recovery = stored(tmp_path, "m")
+    assert (found.learner.steps, recovery.replayed) == (2, 2)
+
+
+def test_a_label_that_is_rejected_leaves_the_instance_waiting(tmp_path: Path) -> None:
+    async def work(models: Models, model: Model) -> None:
+        kept = await send(model, {"x": {"a": "b"}, "keep": True})
+        await send(model, {"x": {"a=b": 1.0}, "y": "up"})
         with pytest.raises(RefusedError, match="'a=b'"):
-            await send(writer, LABEL, {"id": kept["id"], "y": "up"})
-        assert (len(writer.store.state.waiting), writer.store.state.seq) == (1, 2)
+            await send(model, {"id": kept["id"], "y": "up"})
+        assert (len(model.state.waiting), model.state.seq) == (1, 2)
 
-    run(tmp_path, work)
+    state = run(tmp_path, work)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
-def test_ids_are_remembered_in_bounded_memory() -> None:
+def test_ids_are_remembered_in_bounded_memory(tmp_path: Path) -> None:
     state = ModelState("m", learners.make("arow", {}), Limits(ids=3))
+    database = Database.open(tmp_path)
+    state.id = database.add_model("m", state.incarnation, snapshot.split(state.parts())).id
+
+    def learn(given: str) -> dict[str, Any]:
+        body = {"x": {"a": 1.0}, "y": "up", "id": given}
+        return state.apply(body, orjson.dumps(body))
+
     for i in range(4):
-        state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": f"i{i}"})
+        learn(f"i{i}")
+    assert learn("i3") == {"seq": 4, "duplicate": True}
     assert state.learner.steps == 4
-    assert state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": "i3"}) == {"seq": 4, "duplicate": True}
-    assert state.learner.steps == 4
-    assert state.apply(LEARN, {"x": {"a": 1.0}, "y": "up", "id": "i0"}) == {"seq": 6}
+    assert learn("i0") == {"seq": 5}
+    database.commit([state.take_unwritten() or pytest.fail("nothing to write")])
+    assert [row[1] for row in database.ids(state.row)] == ["i2", "i3", "i0"]
+    learn("i1")
+    learn("i2")
+    learn("i3")
+    learn("i0")
+    database.commit([state.take_unwritten() or pytest.fail("nothing to write")])
+    assert [row[1] for row in database.ids(state.row)] == [names[1] for names in state.ids._known]
+    database.close()
+
+
+def test_ids_belong_to_a_key(tmp_path: Path) -> None:
+    """Two devices count 1, 2, 3: neither is a duplicate of the other, and each gets its own label."""
+
+    async def main() -> ModelState:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        model = await models.create("m", "arow", {}, "device")
+        for key, value in (("a", 1.0), ("b", -1.0)):
+            learned = await send(model, {"x": {"f": value}, "y": key, "key": key, "id": 1})
+            assert "duplicate" not in learned
+            assert (await send(model, {"x": {"f": value}, "y": key, "key": key, "id": 1}))["duplicate"]
+            assert "duplicate" not in await send(model, {"x": {"f": value}, "keep": True, "key": key, "id": 2})
+        with pytest.raises(ConflictError, match="the id '2' was given under 2 keys; send the \"key\" as well"):
+            await send(model, {"id": 2, "y": "late"})
+        await send(model, {"id": 2, "key": "b", "y": "late"})
+        assert (model.state.learner.learner("a").steps, model.state.learner.learner("b").steps) == (1, 2)
+        await send(model, {"id": 2, "key": "a", "y": "late"})
+        await model.drain()
+        abandon(models)
+        return model.state
+
+    state = asyncio.run(main())
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
 def test_a_kept_instance_is_learned_when_it_comes_again_with_its_label(tmp_path: Path) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        await send(writer, KEEP, {"x": {"a": 1.0}, "keep": True, "id": "i"})
+    async def work(models: Models, model: Model) -> None:
+        await send(model, {"x": {"a": 1.0}, "keep": True, "id": "i"})
         body = {"x": {"a": 1.0}, "y": "up", "id": "i", "w": 2.0}
-        assert await send(writer, LEARN, body) == {"seq": 2}
-        assert (await send(writer, LEARN, body))["duplicate"]
+        assert await send(model, body) == {"seq": 2}
+        assert (await send(model, body))["duplicate"]
 
     state = run(tmp_path, work)
     plain = learners.make("arow", {})
     plain.learn_one({"a": 1.0}, "up", 2.0)
     assert (learners.digest(state.learner), len(state.waiting)) == (learners.digest(plain), 0)
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
 def test_two_changes_with_one_id_in_one_group_are_learned_once(tmp_path: Path) -> None:
-    async def work(models: Models, writer: Writer) -> None:
+    async def work(models: Models, model: Model) -> None:
         body = {**instance(1), "id": "same"}
-        answers = await asyncio.gather(*(send(writer, LEARN, body) for _ in range(5)))
+        answers = await asyncio.gather(*(send(model, body) for _ in range(5)))
         assert [a["seq"] for a in answers] == [1] * 5
-        assert writer.store.state.learner.steps == 1
+        assert model.state.learner.steps == 1
 
     run(tmp_path, work)
 
 
-def test_nothing_is_applied_or_acknowledged_before_it_is_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_acknowledged_before_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even that an instance is a duplicate, while the first one is on its way to the disk."""
     order: list[str] = []
-    real = os.fdatasync
+    commit = Database.commit
 
-    def synced(fd: int) -> None:
-        real(fd)
-        order.append("synced")
+    def noted(self: Database, *given: Any) -> None:
+        commit(self, *given)
+        order.append("on disk")
 
-    monkeypatch.setattr(os, "fdatasync", synced)
+    monkeypatch.setattr(Database, "commit", noted)
 
-    async def work(models: Models, writer: Writer) -> None:
-        apply = writer.store.state.apply
-        monkeypatch.setattr(writer.store.state, "apply", lambda *a: (order.append("applied"), apply(*a))[1])
+    async def work(models: Models, model: Model) -> None:
         for i in range(3):
-            await send(writer, LEARN, instance(i))
-            order.append("acknowledged")
+            body = {**instance(i), "id": i}
+            first, again = (model.submit(body, orjson.dumps(body)) for _ in range(2))
+            for done in (first, again):
+                await done
+                order.append("acknowledged")
 
     run(tmp_path, work)
-    assert order == ["synced", "applied", "acknowledged"] * 3
+    assert order == ["on disk", "acknowledged", "acknowledged"] * 3
 
 
-def test_a_journal_that_cannot_be_written_stops_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_stops_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reasons: list[str] = []
 
     async def main() -> None:
         models = Models(tmp_path, Policy(), Limits(), reasons.append)
         models.open()
-        writer, other = models.create("m", "arow", {}), models.create("n", "arow", {})
-        await send(writer, LEARN, instance(0))
-        before = learners.digest(writer.store.state.learner)
+        model, other = await models.create("m", "arow", {}), await models.create("n", "arow", {})
+        await send(model, instance(0))
 
-        def full(frame: bytes) -> None:
-            raise JournalError("No space left on device")
+        def full(*_: Any) -> None:
+            raise DiskError("No space left on device")
 
-        monkeypatch.setattr(writer.store.journal, "write", full)
-        failures = await asyncio.gather(*(send(writer, LEARN, instance(i)) for i in range(3)), return_exceptions=True)
+        monkeypatch.setattr(models.database, "commit", full)
+        failures = await asyncio.gather(*(send(model, instance(i)) for i in range(3)), return_exceptions=True)
         assert [type(f) for f in failures] == [StoppedError] * 3
-        assert learners.digest(writer.store.state.learner) == before
-        for w in (writer, other):
+        for one in (model, other):
             with pytest.raises(StoppedError, match="No space left"):
-                await send(w, LEARN, instance(9))
-        os.close(models._lock)
+                await send(one, instance(9))
+        await models.stop()
 
     asyncio.run(main())
     assert reasons == ["No space left on device"]
+    found, recovery = stored(tmp_path, "m")
+    assert (found.learner.steps, recovery.replayed) == (1, 1)
 
 
-def test_a_snapshot_that_cannot_be_written_is_an_event_and_nothing_is_lost(
+def test_a_snapshot_that_cannot_be_made_is_an_event_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, data: bytes) -> Path:
-        raise OSError(28, "No space left on device")
+    def fail(state: ModelState) -> Any:
+        raise OSError(11, "no process can be started")
 
-    monkeypatch.setattr(snapshot, "_is_small", lambda state: True)
     kinds = []
 
-    async def work(models: Models, writer: Writer) -> None:
+    async def work(models: Models, model: Model) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "write_part", full)
-            await mixed_work(models, writer)
-            await writer.drain()
+            patch.setattr(snapshot, "begin", fail)
+            await mixed_work(models, model)
+            await model.drain()
         kinds.extend(event["kind"] for event in models.events.latest)
+        assert model.snapshot_failed is not None
 
     state = run(tmp_path, work, snapshot_every=100)
     assert "snapshot" in kinds
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
 def test_one_process_per_folder(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from varifold.serve.core.models import Models;"
-        "from varifold.serve.core.store import Policy; from varifold.serve.core.state import Limits\n"
+        "import sys, pathlib; from varifold.serve.core.models import Models, Policy;"
+        "from varifold.serve.core.state import Limits\n"
         "try: Models(pathlib.Path(sys.argv[1]), Policy(), Limits(), print)\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
-    models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
-    found = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("StateError")
-    assert "in use by another process" in found.stdout
-    os.close(models._lock)
+
+    async def main() -> str:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        await models.stop()
+        return found
+
+    found = asyncio.run(main())
+    assert found.startswith("StateError")
+    assert "in use by another process" in found
 
 
 def test_restore_replaces_the_learner_durably(tmp_path: Path) -> None:
     other = learners.make("olvf", {})
     other.learn_one({"a": 1.0}, "up")
 
-    async def work(models: Models, writer: Writer) -> None:
-        await mixed_work(models, writer)
-        await send(writer, RESTORE, learners.to_bytes(other))
-        await send(writer, LEARN, instance(3))
+    async def work(models: Models, model: Model) -> None:
+        await mixed_work(models, model)
+        await asyncio.gather(send(model, instance(1)), send(model, learners.to_bytes(other)), send(model, instance(3)))
+        with pytest.raises(RefusedError):
+            await send(model, b"no model file")
 
     state = run(tmp_path, work)
     assert state.learner.steps == 2
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
 @pytest.mark.parametrize("small", [True, False])
 def test_recovery_of_models_by_key(tmp_path: Path, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learners that are on disk while a child process writes the snapshot are in it as they were."""
+    """Learners that are on disk while a child process packs the snapshot are in it as they were."""
     monkeypatch.setattr(snapshot, "_is_small", lambda state: small)
-
-    async def work(models: Models, writer: Writer) -> None:
-        writer.store.state.learner.most = 2
-        for i in range(120):
-            await send(writer, LEARN, {**instance(i), "key": f"d{i % 7}"})
 
     async def main() -> ModelState:
         models = Models(tmp_path, Policy(snapshot_every=50), Limits(), lambda reason: None)
         models.open()
-        writer = models.create("m", "arow", {}, "device")
-        await work(models, writer)
-        await writer.drain()
-        os.close(models._lock)
-        return writer.store.state
+        model = await models.create("m", "arow", {}, "device")
+        model.state.learner.most = 2
+        for i in range(120):
+            await send(model, {**instance(i), "key": f"d{i % 7}"})
+        await model.drain()
+        abandon(models)
+        return model.state
 
     state = asyncio.run(main())
-    store = open_store(tmp_path)
-    assert store.recovery is not None
-    assert store.recovery.snapshot >= 50
-    assert fingerprint(store.state) == fingerprint(state)
+    found, recovery = stored(tmp_path, "m")
+    assert recovery.snapshot >= 50
+    assert fingerprint(found) == fingerprint(state)
 
 
-def test_too_many_pending_changes_are_refused_with_a_time_to_wait(
+def test_too_many_pending_changes_are_rejected_with_a_time_to_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("varifold.serve.core.group_commit.MOST_PENDING", 2)
 
-    async def work(models: Models, writer: Writer) -> None:
-        taken = [send_now(writer, instance(i)) for i in range(2)]
+    async def work(models: Models, model: Model) -> None:
+        accepted = [send_now(model, instance(i)) for i in range(2)]
         with pytest.raises(BusyError, match="2 changes wait for the disk") as error:
-            send_now(writer, instance(2))
+            send_now(model, instance(2))
         response = refusal(error.value, error.value.status)
         assert (response.status, dict(response.headers)[b"retry-after"]) == (429, b"1")
-        await asyncio.gather(*taken)
-        await send_now(writer, instance(2))
+        await asyncio.gather(*accepted)
+        await send_now(model, instance(2))
 
     state = run(tmp_path, work)
     assert state.seq == 3
 
 
-def send_now(writer: Writer, body: Any) -> asyncio.Future[Any]:
-    return writer.submit(LEARN, orjson.dumps(body), body)
+def send_now(model: Model, body: Any) -> asyncio.Future[Any]:
+    return model.submit(body, orjson.dumps(body))
 
 
 @pytest.mark.parametrize("fsync", ["always", "never"])
 def test_other_ways_to_sync_recover_as_well(tmp_path: Path, fsync: str) -> None:
     state = run(tmp_path, mixed_work, fsync=fsync)
-    assert fingerprint(open_store(tmp_path).state) == fingerprint(state)
+    assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
 def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
@@ -386,3 +462,22 @@ def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
     found = learners.answer(label, {"a": 4.0})
     assert set(found["sets"]["0.9"]) == label.predict_set_one({"a": 4.0})
     assert "sets" not in learners.answer(learners.make("arow", {}), {"a": 4.0})
+
+
+def test_events_go_on_after_a_restart(tmp_path: Path) -> None:
+    def numbers(clean: bool) -> list[int]:
+        async def main() -> list[int]:
+            models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+            models.events.add("m", "kind", "text")
+            await models.committer.drain()
+            if clean:
+                await models.stop()
+            else:
+                abandon(models)
+            return [event["number"] for event in models.events.latest]
+
+        return asyncio.run(main())
+
+    assert numbers(True) == [1]
+    assert numbers(False) == [1, 2]
+    assert numbers(True) == [1, 2, 1_003]

@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.serve.following import stored
 from tests.serve.server import Server, instance
 from varifold.serve.core import learners
-from varifold.serve.core.snapshot import unpack
-from varifold.serve.core.state import Limits
-from varifold.serve.core.store import Policy, Store
+from varifold.serve.core.database import Change, Database
+from varifold.serve.core.state import Limits, ModelState
 
 KILLS = int(os.environ.get("VARIFOLD_KILLS", "3"))
 
@@ -102,29 +102,22 @@ def _check_digest(folder: Path, seen: dict[str, Any]) -> bool:
     """
     copy = folder.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(folder / "models" / "m", copy)
-    replay = Store._replay_journals
-    snapshot = max(copy.glob("snapshot-*.state"))
-    if int(snapshot.stem[9:]) > seen["seq"]:
+    shutil.copytree(folder, copy)
+    database = Database(copy)
+    (row,) = database.models()
+    if row.snapshot > seen["seq"]:
+        database.close()
         return False
-    state = unpack(snapshot, Limits())
-    apply = state.apply
-    digests = {state.seq: learners.digest(state.learner)}
-
-    def noted(kind: int, body: Any) -> Any:
-        try:
-            return apply(kind, body)
-        finally:
-            if state.seq == seen["seq"]:
-                digests[state.seq] = learners.digest(state.learner)
-
-    state.apply = noted  # type: ignore[method-assign]
-    replay(copy, state)
-    assert digests[seen["seq"]] == seen["digest"]
+    every = list(database.changes(row))
+    cut = [Change(c.first, c.kind, c.rows[: seen["seq"] + 1 - c.first]) for c in every if c.first <= seen["seq"]]
+    database.changes = lambda row: iter(cut)  # type: ignore[method-assign]
+    state, _ = ModelState.load(database, row, Limits())
+    database.close()
+    assert learners.digest(state.learner) == seen["digest"]
     return True
 
 
-def test_a_clean_stop_leaves_a_snapshot_and_an_empty_journal(make_server: Callable[..., Server]) -> None:
+def test_a_clean_stop_leaves_a_snapshot_and_nothing_to_replay(make_server: Callable[..., Server]) -> None:
     server = make_server().start()
     with server.client() as client:
         client.put("/models/m", json={"method": "arow"})
@@ -132,91 +125,102 @@ def test_a_clean_stop_leaves_a_snapshot_and_an_empty_journal(make_server: Callab
             client.post("/models/m/learn", json=instance(i))
         before = client.get("/models/m").json()
     assert server.stop() == 0
-    store = Store.open(server.folder / "models" / "m", Limits(), Policy())
-    assert store.recovery is not None
-    assert (store.recovery.snapshot, store.recovery.replayed) == (20, 0)
-    assert learners.digest(store.state.learner) == before["digest"]
+    state, recovery = stored(server.folder, "m")
+    assert (recovery.snapshot, recovery.replayed) == (20, 0)
+    assert learners.digest(state.learner) == before["digest"]
 
 
-def _killed(make_server: Callable[..., Server], changes: int = 30) -> Server:
+def _killed(make_server: Callable[..., Server], *names: str, changes: int = 30) -> Server:
     server = make_server().start()
     with server.client() as client:
-        client.put("/models/m", json={"method": "arow"})
-        for i in range(changes):
-            client.post("/models/m/learn", json=instance(i))
+        for name in names:
+            client.put(f"/models/{name}", json={"method": "arow"})
+            for i in range(changes):
+                client.post(f"/models/{name}/learn", json=instance(i))
     server.kill()
     return server
 
 
-def test_a_cut_journal_starts_without_its_torn_tail(make_server: Callable[..., Server]) -> None:
-    server = _killed(make_server)
-    path = max((server.folder / "models" / "m").glob("journal-*.log"))
-    path.write_bytes(path.read_bytes()[:-5])
-    server.start()
-    assert "torn tail cut" in server.log()
-    with server.client() as client:
-        assert client.get("/models/m").json()["seq"] == 29
+def test_a_damaged_log_is_told_and_the_server_does_not_start(make_server: Callable[..., Server]) -> None:
+    server = _killed(make_server, "m")
+    path = server.folder / "state.db-wal"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :])
+    with pytest.raises(AssertionError, match=r"were acknowledged: its write-ahead log .* Restore a backup"):
+        server.start()
+    assert server.process.wait(20) == 1
 
 
-def test_a_flipped_byte_is_told_with_file_and_offset(make_server: Callable[..., Server]) -> None:
-    server = _killed(make_server)
-    path = max((server.folder / "models" / "m").glob("journal-*.log"))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+def test_a_damaged_model_is_rejected_and_the_others_are_served(make_server: Callable[..., Server]) -> None:
+    server = _killed(make_server, "m", "n")
+    database = Database(server.folder)
+    database._db.execute("UPDATE changes SET data = CAST(replace(data, 'up', 'UP') AS BLOB) WHERE model = 1")
+    database.close()
     server.start()
-    said = rf"{re.escape(str(path))} is damaged at offset \d+: .*restore the folder"
-    assert re.search(said, server.log())
+    assert re.search(r"'m' could not be recovered: .*state.db is damaged: change \d+ of the model 'm'", server.log())
     with server.client() as client:
-        refused = client.post("/models/m/learn", json=instance(0))
-        assert refused.status_code == 503
-        assert re.search(rf"models/m/{path.name} is damaged at offset \d+", refused.json()["error"])
+        rejected = client.post("/models/m/learn", json=instance(0))
+        assert rejected.status_code == 503
+        assert re.search(r"could not be recovered: state.db is damaged: change \d+", rejected.json()["error"])
         assert client.get("/readyz").json()["models"].keys() == {"m"}
         assert client.get("/models").json()["unrecovered"].keys() == {"m"}
         assert client.put("/models/m", json={}).status_code == 409
-        assert client.put("/models/other", json={"method": "arow"}).status_code == 201
-        assert client.post("/models/other/learn", json=instance(0)).status_code == 200
+        assert client.post("/models/n/learn", json=instance(0)).status_code == 200
         assert client.delete("/models/m").status_code == 200
         assert client.get("/readyz").status_code == 200
-    assert not path.parent.exists()
 
 
 def test_no_answer_holds_a_path_of_the_machine(make_server: Callable[..., Server]) -> None:
-    """A damaged journal, a folder without a snapshot, one that cannot be read, a snapshot that cannot be written."""
-    server = make_server("--snapshot-every", "20").start()
-    with server.client() as client:
-        for name in ("flipped", "bare", "odd", "whole"):
-            client.put(f"/models/{name}", json={"method": "arow"})
-            for i in range(9):
-                client.post(f"/models/{name}/learn", json=instance(i))
-    server.kill()
-    folder = server.folder / "models"
-    journal = max((folder / "flipped").glob("journal-*.log"))
-    journal.write_bytes(journal.read_bytes()[:200] + b"?" + journal.read_bytes()[201:])
-    for path in (folder / "bare").glob("snapshot-*"):
-        path.unlink()
-    for path in (folder / "odd").glob("snapshot-*"):
-        path.unlink()
-        path.mkdir()
+    """A damaged change, a missing snapshot, a snapshot that is no model file."""
+    server = _killed(make_server, "flipped", "bare", "odd", "sound", changes=9)
+    database = Database(server.folder)
+    for name, statement in (
+        ("flipped", "UPDATE changes SET sum = 1 WHERE model = ?"),
+        ("bare", "DELETE FROM snapshots WHERE model = ?"),
+        ("odd", "UPDATE snapshots SET data = x'00', sum = 3523407757 WHERE part = 1 AND model = ?"),
+    ):
+        (model,) = (row.id for row in database.models() if row.name == name)
+        database._db.execute(statement, (model,))
+    database.close()
     server.start()
     with server.client() as client:
-        for i in range(9, 15):
-            client.post("/models/whole/learn", json=instance(i))
-        shutil.rmtree(folder / "whole")
-        refused = [client.post("/models/whole/learn", json=instance(i)) for i in range(15, 25)]
-        assert "a snapshot could not be written (No such file or directory)" in _events(client)
-        texts = [r.text for r in refused] + [_events(client)]
-        for name in ("flipped", "bare", "odd", "whole"):
+        texts = [_events(client)]
+        for name in ("flipped", "bare", "odd", "sound"):
             for path in ("", "/features", "/report", "/file"):
                 texts.append(client.get(f"/models/{name}{path}").text)
             texts.append(client.post(f"/models/{name}/learn", json=instance(0)).text)
         texts += [client.get(path).text for path in ("/models", "/readyz", "/metrics", "/openapi.json", "/")]
     found = "\n".join(texts)
-    assert "models/flipped/journal-00000001.log is damaged at offset" in found
-    assert "models/bare has no snapshot" in found
-    assert "Is a directory" in found
+    assert "state.db is damaged: change 1 of the model 'flipped'" in found
+    assert "a snapshot of 'bare' is missing" in found
+    assert "'odd' could not be recovered" in found
     assert not [part for part in (str(server.folder), str(Path.home()), sys.prefix) if part in found]
-    assert str(journal) in server.log()
+    assert str(server.folder) in server.log()
+
+
+def test_a_backup_under_load_holds_everything_acknowledged_before_it(
+    make_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = make_server("--snapshot-every", "300").start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        senders = [Sender(server.url, k) for k in range(3)]
+        for sender in senders:
+            sender.start()
+        while sum(len(s.learned) for s in senders) < 300:
+            client.get("/healthz")
+        acknowledged = [set(sender.learned) for sender in senders]
+        command = [sys.executable, "-m", "varifold"]
+        subprocess.run([*command, "backup", str(server.folder), str(tmp_path / "backup.db")], check=True)
+        while any(len(s.learned) < len(a) + 20 for s, a in zip(senders, acknowledged, strict=True)):
+            client.get("/healthz")
+    server.kill()
+    for sender in senders:
+        sender.join()
+    subprocess.run([*command, "restore", str(tmp_path / "backup.db"), str(tmp_path / "new")], check=True)
+    state, _ = stored(tmp_path / "new", "m")
+    for ids in acknowledged:
+        assert all(state.knows(given) for given in ids)
 
 
 def _events(client: httpx.Client) -> str:
@@ -229,7 +233,7 @@ def _events(client: httpx.Client) -> str:
 
 def test_a_full_disk_stops_the_server_and_loses_nothing(make_server: Callable[..., Server]) -> None:
     """A limit on the size of files stands for the full disk: the write fails in the same way."""
-    server = make_server(limit_file_size=48).start()
+    server = make_server(limit_file_size=3_000).start()
     acknowledged = 0
     with server.client() as client:
         client.put("/models/m", json={"method": "arow"})
@@ -240,11 +244,11 @@ def test_a_full_disk_stops_the_server_and_loses_nothing(make_server: Callable[..
                 break
             if found.status_code != 200:
                 assert found.status_code == 503
-                assert "journal cannot be written" in found.json()["error"]
+                assert "state cannot be written" in found.json()["error"]
                 break
             acknowledged = found.json()["seq"]
     assert server.process.wait(20) == 1
-    assert "journal cannot be written (File too large); the server takes no more changes" in server.log()
+    assert "state cannot be written (disk I/O error); the server accepts no more changes" in server.log()
     again = make_server().start()
     with again.client() as client:
         assert client.get("/models/m").json()["seq"] == acknowledged > 100
@@ -252,12 +256,13 @@ def test_a_full_disk_stops_the_server_and_loses_nothing(make_server: Callable[..
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_fsync_comes_before_the_acknowledgement(make_server: Callable[..., Server], tmp_path: Path) -> None:
-    """The system calls of the process: each answer to a learn is written after the journal's fdatasync returned."""
+    """The system calls of the process: each answer to a learn is written after the log's fdatasync returned."""
     trace = tmp_path / "trace"
     server = make_server().start()
     with server.client() as client:
         client.put("/models/m", json={"method": "arow"})
-        command = ["strace", "-f", "-s", "400", "-e", "trace=write,fdatasync,sendto,sendmsg,writev", "-o", str(trace)]
+        calls = "trace=pwrite64,write,fdatasync,fsync,sendto,sendmsg,writev"
+        command = ["strace", "-f", "-s", "400", "-e", calls, "-o", str(trace)]
         with subprocess.Popen([*command, "-p", str(server.process.pid)], stderr=subprocess.PIPE) as tracer:
             assert tracer.stderr is not None
             assert b"attached" in tracer.stderr.readline()
@@ -266,9 +271,9 @@ def test_fsync_comes_before_the_acknowledgement(make_server: Callable[..., Serve
             tracer.terminate()
     order = []
     for line in trace.read_text().splitlines():
-        if "fdatasync" in line and line.rstrip().endswith("= 0"):
+        if "sync" in line and line.rstrip().endswith("= 0"):
             order.append("synced")
-        elif "VfJ" in line:
+        elif "pwrite64" in line and ", 4096, " in line and order[-1:] != ["written"]:
             order.append("written")
         elif '{\\"seq\\":' in line:
             order.append("acknowledged")

@@ -11,14 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.serve.following import answers, ask, follow, line
+from tests.serve.following import answers, ask, follow, line, stored
 from tests.serve.server import instance
 from varifold import AROW, AROWRegressor, PerKey
 from varifold.cli import main
 from varifold.errors import DataError
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.core.store import Policy, Store
 from varifold.serve.follow import Follower
 from varifold.serve.lines import Fields
 
@@ -157,10 +156,9 @@ def test_a_state_goes_on_after_a_stop(tmp_path: Path, sign: int) -> None:
             plain.learn_one(*instance(i).values())
         process.send_signal(sign)
         process.communicate()
-    store = Store.open(tmp_path / "s" / "models" / "follow", Limits(), Policy())
-    assert learners.digest(store.state.learner) == learners.digest(plain)
-    assert store.recovery is not None
-    assert store.recovery.replayed == (80 if sign == signal.SIGKILL else 0)
+    state, recovery = stored(tmp_path / "s", "follow")
+    assert learners.digest(state.learner) == learners.digest(plain)
+    assert recovery.replayed == (80 if sign == signal.SIGKILL else 0)
 
 
 def test_one_learner_per_key() -> None:
@@ -191,10 +189,10 @@ def test_a_signal_while_a_group_is_learned_waits_for_its_end(
 ) -> None:
     learn = ModelState._learn
 
-    def signalled(state: ModelState, body: dict[str, Any]) -> dict[str, Any]:
+    def signalled(state: ModelState, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         if state.seq == 2:
             os.kill(os.getpid(), sign)
-        return learn(state, body)
+        return learn(state, body, text)
 
     monkeypatch.setattr(ModelState, "_learn", signalled)
     (tmp_path / "lines").write_bytes(b"".join(line(i) for i in range(1_500)))
@@ -203,19 +201,17 @@ def test_a_signal_while_a_group_is_learned_waits_for_its_end(
         monkeypatch.setattr(sys, "stdin", source)
         assert main(["follow", *options]) == 0
     assert capfdbinary.readouterr().out.count(b"\n") == 1_000
-    store = Store.open(tmp_path / "s" / "models" / "follow", Limits(), Policy())
-    assert (store.state.seq, store.state.learner.steps) == (1_000, 1_000)
+    state, _ = stored(tmp_path / "s", "follow")
+    assert (state.seq, state.learner.steps) == (1_000, 1_000)
 
 
-def test_a_group_that_is_half_applied_is_replayed_at_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_stored_of_a_group_that_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learn = ModelState._learn
 
-    def interrupted(state: ModelState, body: dict[str, Any]) -> dict[str, Any]:
+    def interrupted(state: ModelState, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         if state.seq == 2:
             raise KeyboardInterrupt
-        return learn(state, body)
+        return learn(state, body, text)
 
     follower = Follower.open(tmp_path, "m", AROW(), Fields("state"), Limits())
     with monkeypatch.context() as patch:
@@ -223,7 +219,7 @@ def test_a_group_that_is_half_applied_is_replayed_at_the_next_start(
         with pytest.raises(KeyboardInterrupt):
             follower.answer([line(i) for i in range(4)])
         follower.close()
-    assert Store.open(tmp_path / "models" / "m", Limits(), Policy()).state.learner.steps == 4
+    assert stored(tmp_path, "m")[0].learner.steps == 0
 
 
 def test_numbers_are_followed_by_a_regressor() -> None:

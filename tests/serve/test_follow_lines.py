@@ -10,13 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.serve.following import answers, ask, follow
+from tests.serve.following import answers, ask, follow, stored
 from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits
-from varifold.serve.core.store import Policy, Store
 from varifold.serve.follow import Follower
 from varifold.serve.lines import Fields
 
@@ -54,10 +53,9 @@ def test_the_first_labels_choose_classifier_or_regressor(
     assert (f"the target is a number (--target-type class takes every number as a class): {method}" in told) == (
         method.endswith("regressor") and "--target-type" not in options
     )
-    store = Store.open(tmp_path / "s" / "models" / "follow", Limits(), Policy())
-    assert store.state.learner._header()["method"] == method
-    assert store.state.learner.steps == len(labels) + 1
-    store.close()
+    state, _ = stored(tmp_path / "s", "follow")
+    assert state.learner._header()["method"] == method
+    assert state.learner.steps == len(labels) + 1
 
 
 def test_a_state_keeps_the_type_of_its_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -201,13 +199,13 @@ def test_hostile_lines_are_answered_one_by_one_and_replayed_to_the_bit(tmp_path:
         lines = [hostile(rng) for _ in range(rng.randrange(1, 40))]
         assert len(follower.answer(lines)) == len(lines)
     assert follower.state.learner.steps > 0
-    assert follower.store is not None
-    follower.store.close()  # as a crash leaves it
-    again = Store.open(tmp_path / "models" / "m", Limits(waiting=50), Policy())
-    assert learners.digest(again.state.learner) == learners.digest(follower.state.learner)
-    held = [{**state.dump(), "monitor": None} for state in (again.state, follower.state)]
-    assert held[0] == held[1]
-    again.close()
+    assert follower.database is not None
+    follower.database.close()  # as a crash leaves it
+    again, recovery = stored(tmp_path, "m")
+    assert recovery.set_aside == []
+    assert learners.digest(again.learner) == learners.digest(follower.state.learner)
+    kept = [(state.row._replace(time=0), state.waiting.dump(), state.ids._known) for state in (again, follower.state)]
+    assert kept[0] == kept[1]
 
 
 def test_lines_are_numbered_as_in_the_file() -> None:

@@ -7,48 +7,49 @@ import gc
 import os
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from tests.serve.following import stored
 from tests.serve.server import instance
 from varifold import AROW, PerKey
 from varifold.cli import main
-from varifold.serve.core import learners, snapshot
-from varifold.serve.core.errors import StoppedError
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
-from varifold.serve.core.models import Models, lock_folder
-from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.core.store import Policy, Store
+from varifold.serve.core import snapshot
+from varifold.serve.core.database import Database
+from varifold.serve.core.errors import DiskError, StoppedError
+from varifold.serve.core.models import Model, Models, Policy, lock_folder
+from varifold.serve.core.state import Limits, ModelState, Recovery
 from varifold.serve.server import _freeze_garbage
 
 PATIENCE = 10.0
 
 
-def run(folder: Path, work: Callable[[Models, Writer], Awaitable[None]], **policy: Any) -> None:
+def run(folder: Path, work: Callable[[Models, Model], Awaitable[None]], **policy: Any) -> None:
     """Work on a model `m`, then stop; a wait that does not end fails the test."""
 
     async def main() -> None:
         models = Models(folder, Policy(**policy), Limits(), lambda reason: None)
         models.open()
-        writer = models["m"] if "m" in models else models.create("m", "arow", {})
+        model = models["m"] if "m" in models else await models.create("m", "arow", {})
         async with asyncio.timeout(PATIENCE):
-            await work(models, writer)
+            await work(models, model)
             await models.stop()
 
     asyncio.run(main())
 
 
-async def send(writer: Writer, kind: int, body: Any) -> Any:
-    return await writer.submit(kind, body if kind == RESTORE else orjson.dumps(body), body)
+async def send(model: Model, body: Any) -> Any:
+    if isinstance(body, bytes):
+        return await model.restore(body)
+    return await model.submit(body, orjson.dumps(body))
 
 
-def reopened(folder: Path) -> Store:
-    return Store.open(folder / "models" / "m", Limits(), Policy())
+def reopened(folder: Path) -> tuple[ModelState, Recovery]:
+    return stored(folder, "m")
 
 
 @pytest.mark.parametrize("error", [OSError(11, "no process can be started"), TypeError("not JSON"), MemoryError()])
@@ -58,35 +59,35 @@ def test_a_snapshot_that_cannot_begin_does_not_hold_up_the_model(
     def fail(*_: Any) -> Any:
         raise error
 
-    async def work(models: Models, writer: Writer) -> None:
+    async def work(models: Models, model: Model) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(snapshot, "begin", fail)
             for i in range(9):
-                await send(writer, LEARN, instance(i))
-                await writer.drain()
+                await send(model, instance(i))
+                await model.drain()
         assert "snapshot" in [event["kind"] for event in models.events.latest]
-        monkeypatch.setattr(snapshot, "pack", fail)
+        monkeypatch.setattr(snapshot, "begin", fail)
 
     run(tmp_path, work, snapshot_every=4)
-    store = reopened(tmp_path)
-    assert store.recovery is not None
-    assert (store.recovery.snapshot, store.state.learner.steps) == (0, 9)
+    state, recovery = reopened(tmp_path)
+    assert (recovery.snapshot, state.learner.steps) == (0, 9)
 
 
 def test_an_error_in_a_snapshot_that_has_begun_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> Path:
+    def fail(*_: Any) -> Iterator[bytes]:
+        yield b"{}"
         raise ValueError("broken")
 
-    async def work(models: Models, writer: Writer) -> None:
+    async def work(models: Models, model: Model) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "begin", lambda *_: fail)
+            patch.setattr(snapshot, "begin", fail)
             for i in range(9):
-                await send(writer, LEARN, instance(i))
-                await writer.drain()
+                await send(model, instance(i))
+                await model.drain()
         assert "snapshot" in [event["kind"] for event in models.events.latest]
 
     run(tmp_path, work, snapshot_every=4)
-    assert reopened(tmp_path).state.learner.steps == 9
+    assert reopened(tmp_path)[0].learner.steps == 9
 
 
 def test_one_model_that_cannot_be_stopped_leaves_the_others_clean(
@@ -97,17 +98,16 @@ def test_one_model_that_cannot_be_stopped_leaves_the_others_clean(
 
     async def main() -> None:
         models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
-        bad, good = models.create("bad", "arow", {}), models.create("m", "arow", {})
-        await send(good, LEARN, instance(0))
+        bad, good = await models.create("bad", "arow", {}), await models.create("m", "arow", {})
+        await send(good, instance(0))
         monkeypatch.setattr(bad, "stop", refuse)
         with pytest.raises(OSError, match="the disk is gone"):
             await models.stop()
         os.close(lock_folder(tmp_path))  # the folder is free again
 
     asyncio.run(main())
-    store = reopened(tmp_path)
-    assert store.recovery is not None
-    assert (store.recovery.snapshot, store.recovery.replayed) == (1, 0)
+    _, recovery = reopened(tmp_path)
+    assert (recovery.snapshot, recovery.replayed) == (1, 0)
 
 
 @pytest.mark.parametrize("label", [b"up", 2**70, ("a", 1), 0.1, True])
@@ -115,101 +115,112 @@ def test_an_answer_of_any_type_of_label_is_in_the_snapshot(tmp_path: Path, label
     other = AROW()
     other.learn_one({"a": 1.0}, label)
 
-    async def work(models: Models, writer: Writer) -> None:
-        await send(writer, RESTORE, other.to_bytes())
-        await send(writer, KEEP, {"x": {"a": 1.0}, "keep": True})
+    async def work(models: Models, model: Model) -> None:
+        await send(model, other.to_bytes())
+        await send(model, {"x": {"a": 1.0}, "keep": True})
 
     run(tmp_path, work)
-    store = reopened(tmp_path)
-    assert store.recovery is not None
-    assert store.recovery.replayed == 0
-    kept = store.state.waiting.get(1)
+    state, recovery = reopened(tmp_path)
+    assert recovery.replayed == 0
+    kept = state.waiting.get(1)
     assert kept is not None
     assert (kept.answer, type(kept.answer)) == (label, type(label))
 
 
-def test_an_answer_before_any_label_is_in_the_snapshot() -> None:
-    state = ModelState("m", learners.make("arow", {}), Limits())
-    state.apply(KEEP, {"x": {"a": 1.0}, "keep": True})
-    found = ModelState.restored(orjson.loads(orjson.dumps(state.dump())), state.learner, Limits())
-    assert found.waiting.get(1) == state.waiting.get(1)
+def test_an_answer_before_any_label_is_stored(tmp_path: Path) -> None:
+    async def work(models: Models, model: Model) -> None:
+        await send(model, {"x": {"a": 1.0}, "keep": True})
+
+    run(tmp_path, work)
+    kept = reopened(tmp_path)[0].waiting.get(1)
+    assert kept is not None
+    assert kept.answer is None
 
 
 @pytest.mark.parametrize("fsync", ["group", "always"])
-def test_changes_that_wait_when_a_model_stops_are_refused(
+def test_a_model_that_fails_accepts_no_more_changes(
     tmp_path: Path, fsync: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        write, started, go_on = writer.store.journal.write, threading.Event(), threading.Event()
+    """What it has learned before is acknowledged and stored; what comes after is rejected."""
 
-        def slow(frame: bytes) -> None:
-            write(frame)
-            started.set()
-            go_on.wait(PATIENCE)
-
+    async def work(models: Models, model: Model) -> None:
         def fail(*_: Any) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(writer.store.journal, "write", slow)
-        monkeypatch.setattr(writer.store.state, "apply", fail)
-        first = asyncio.ensure_future(send(writer, LEARN, instance(0)))
-        await asyncio.to_thread(started.wait, PATIENCE)
-        later = [asyncio.ensure_future(send(writer, LEARN, instance(i))) for i in (1, 2)]
+        first = asyncio.ensure_future(send(model, instance(0)))
         await asyncio.sleep(0)
-        go_on.set()
-        found = await asyncio.gather(first, *later, return_exceptions=True)
-        assert [type(error) for error in found] == [StoppedError] * 3
-        assert "ZeroDivisionError" in str(found[-1])
+        with monkeypatch.context() as patch:
+            patch.setattr(model.state, "apply", fail)
+            for _ in range(2):
+                with pytest.raises(StoppedError, match="ZeroDivisionError"):
+                    await send(model, instance(1))
+        assert await first == {"seq": 1}
+        with pytest.raises(StoppedError, match="ZeroDivisionError"):
+            await send(model, instance(2))
 
     run(tmp_path, work, fsync=fsync)
-    assert reopened(tmp_path).state.seq == 1
+    assert reopened(tmp_path)[0].seq == 1
 
 
-def test_changes_of_the_other_models_are_refused_when_a_journal_fails(tmp_path: Path) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        waits = asyncio.ensure_future(send(writer, LEARN, instance(0)))
-        await asyncio.sleep(0)
-        models._fatal("the disk is full")
-        with pytest.raises(StoppedError, match="the disk is full"):
-            await waits
+def test_changes_on_their_way_are_rejected_when_the_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(models: Models, model: Model) -> None:
+        started, go_on = threading.Event(), threading.Event()
+
+        def fail(*_: Any) -> None:
+            started.set()
+            go_on.wait(PATIENCE)
+            raise DiskError("the disk is full")
+
+        other = await models.create("n", "arow", {})
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "commit", fail)
+            first = asyncio.ensure_future(send(model, instance(0)))
+            await asyncio.to_thread(started.wait, PATIENCE)
+            later = [asyncio.ensure_future(send(each, instance(1))) for each in (model, other)]
+            await asyncio.sleep(0)
+            go_on.set()
+            found = await asyncio.gather(first, *later, return_exceptions=True)
+        assert [str(error) for error in found] == ["the disk is full"] * 3
 
     run(tmp_path, work)
-    assert reopened(tmp_path).state.seq == 0
+    assert reopened(tmp_path)[0].seq == 0
 
 
 @pytest.mark.parametrize("field", ["device", 5])
 def test_a_model_by_key_keeps_instances_whatever_names_its_key(tmp_path: Path, field: str | int) -> None:
-    async def work(models: Models, writer: Writer) -> None:
-        await send(writer, RESTORE, PerKey(AROW(), key=field).to_bytes())
+    async def work(models: Models, model: Model) -> None:
+        await send(model, PerKey(AROW(), key=field).to_bytes())
         for key in ("a", "b"):
-            await send(writer, KEEP, {"x": {"f": 1.0}, "key": key, "keep": True, "id": key})
-        await send(writer, LABEL, {"id": "a", "y": "up"})
+            await send(model, {"x": {"f": 1.0}, "key": key, "keep": True, "id": key})
+        await send(model, {"id": "a", "y": "up"})
 
     run(tmp_path, work)
-    store = reopened(tmp_path)
-    assert store.recovery is not None
-    assert store.recovery.replayed == 0
-    store.state.apply(LABEL, {"id": "b", "y": "down"})
-    assert store.state.learner.keys == ["a", "b"]
-    assert store.state.predict({"x": {"f": 1.0}, "key": "b"})["label"] == "down"
+    state, recovery = reopened(tmp_path)
+    assert recovery.replayed == 0
+    state.apply({"id": "b", "y": "down"}, b"")
+    assert state.learner.keys == ["a", "b"]
+    assert state.predict({"x": {"f": 1.0}, "key": "b"})["label"] == "down"
 
 
 def test_a_model_that_cannot_be_recovered_is_refused_and_the_others_are_served(tmp_path: Path) -> None:
-    async def nothing(models: Models, writer: Writer) -> None:
-        models.create("n", "arow", {})
+    async def nothing(models: Models, model: Model) -> None:
+        await models.create("n", "arow", {})
 
-    async def work(models: Models, writer: Writer) -> None:
-        with pytest.raises(StoppedError, match=r"'n' could not be recovered: .*no snapshot.* or delete it"):
+    async def work(models: Models, model: Model) -> None:
+        with pytest.raises(StoppedError, match=r"not be recovered: .*a snapshot of 'n' is missing.* or delete it"):
             models["n"]
-        await send(writer, LEARN, instance(0))
+        await send(model, instance(0))
         await models.delete("n")
         assert "n" not in models
 
     run(tmp_path, nothing)
-    for path in (tmp_path / "models" / "n").glob("snapshot-*"):
-        path.unlink()
+    database = Database(tmp_path)
+    database._db.execute("DELETE FROM snapshots WHERE model = (SELECT id FROM models WHERE name = 'n')")
+    database.close()
     run(tmp_path, work)
-    assert not (tmp_path / "models" / "n").exists()
+    database = Database(tmp_path)
+    assert [row.name for row in database.models()] == ["m"]
+    database.close()
 
 
 @pytest.mark.parametrize(

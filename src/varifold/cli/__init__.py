@@ -20,7 +20,21 @@ if TYPE_CHECKING:
     import argparse
     from types import ModuleType
 
-COMMANDS = ["run", "models", "scenarios", "inspect", "explain", "predict", "serve", "follow", "data", "bench", "demo"]
+COMMANDS = [
+    "run",
+    "models",
+    "scenarios",
+    "inspect",
+    "explain",
+    "predict",
+    "serve",
+    "backup",
+    "restore",
+    "follow",
+    "data",
+    "bench",
+    "demo",
+]
 """Modules of this package, in the order in which --help shows them."""
 
 USAGE, DATA = 2, 1

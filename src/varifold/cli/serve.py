@@ -20,7 +20,8 @@ def add_parser(subparsers: Any) -> None:
         "The dashboard is at /, the description of all routes at /openapi.json.",
         allow_abbrev=False,
     )
-    parser.add_argument("--dir", required=True, type=Path, metavar="DIR", help="folder of the state; made if missing")
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="folder of the state; made if missing")
+    parser.add_argument("--check", type=Path, metavar="DIR", help="test the state in a folder, without serving it")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on, 0 for any (default 8080)")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="lines `read TOKEN` and `write TOKEN`")
@@ -103,15 +104,19 @@ def _add_mqtt(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until stopped."""
+    """Serve until stopped, or test a folder."""
+    if (args.dir is None) == (args.check is None):
+        raise ParameterError("give --dir, the folder of the state, or --check, the folder to test")
+    if args.check is not None:
+        return _check(args.check)
     if not 0 <= args.port <= 65_535:
         raise ParameterError(f"--port {args.port} is not between 0 and 65535")
     if not args.max_wait > 0:
         raise ParameterError(f"--max-wait {args.max_wait} is not a number of hours above 0")
     from varifold.serve import server
     from varifold.serve.alerts import AlertRules
+    from varifold.serve.core.models import Policy
     from varifold.serve.core.state import Limits
-    from varifold.serve.core.store import Policy
     from varifold.serve.http.app import BodyLimits
 
     above, by_model = args.alert_error
@@ -128,6 +133,17 @@ def run(args: argparse.Namespace) -> int:
             topics=_topics(args),
         )
     )
+
+
+def _check(folder: Path) -> int:
+    """Print what is in a folder; exit with 1 if anything is wrong with it."""
+    from varifold.serve.core.check import check_folder
+    from varifold.serve.core.state import Limits
+
+    lines, sound = check_folder(folder, Limits())
+    for line in lines:
+        print(line)
+    return 0 if sound else 1
 
 
 def _topics(args: argparse.Namespace) -> Any:

@@ -57,7 +57,7 @@ class Alerts:
         self.models = models
         self.rules = rules
         self.undelivered = 0
-        self._known = {writer.store.state.name: _Known(writer.store.state.monitor) for writer in models}
+        self._known = {model.state.name: _Known(model.state.monitor) for model in models}
         self._deliveries: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -69,8 +69,8 @@ class Alerts:
     def check(self) -> None:
         """Compare every model with what was known of it a second ago."""
         present = set()
-        for writer in self.models:
-            state = writer.store.state
+        for model in self.models:
+            state = model.state
             present.add(state.name)
             known = self._known.get(state.name)
             if known is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,16 +12,16 @@ from typing import Any
 from varifold.base.json_text import write_json
 from varifold.base.learner import is_regressor
 from varifold.errors import DataError, ParameterError, VarifoldError
-from varifold.serve.core import bodies
+from varifold.serve.core import snapshot
+from varifold.serve.core.database import Database
 from varifold.serve.core.errors import ConflictError, RefusedError
-from varifold.serve.core.journal import ROWS, Record
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.core.store import Policy, Store
 from varifold.serve.lines import Fields, parse
 from varifold.streams.readers.targets import FIRST_ROWS, look_measured, many_labels_remedy, too_many_labels
 
 _CHUNK = 1 << 20
+_SNAPSHOT_EVERY = 100_000
 _MOST_LINES = 1_000
 _MOST_FIELDS = 1_000
 
@@ -43,10 +44,16 @@ class Follower:
     """
 
     def __init__(
-        self, state: ModelState, store: Store | None, fields: Fields, regressor: Callable[[], Any] | None = None
+        self,
+        state: ModelState,
+        database: Database | None,
+        fields: Fields,
+        regressor: Callable[[], Any] | None = None,
+        replayed: int = 0,
     ) -> None:
         self.state = state
-        self.store = store
+        self.database = database
+        self.replayed = replayed
         self.how = fields
         self._regressor = regressor
         self._first_labels: list[Any] | None = None if regressor is None else []
@@ -56,7 +63,7 @@ class Follower:
         self.labelled = 0
         self.fields: set[str] = set()
         """Fields of the first lines, to find what a misspelled target may have meant."""
-        self._whole = True  # whether everything in the journal is applied
+        self._complete = True  # whether every group was applied to its end
 
     @classmethod
     def open(
@@ -76,17 +83,20 @@ class Follower:
         if folder is None:
             return cls(ModelState(name, learner, limits), None, fields, regressor)
         lock_folder(folder)
-        place = folder / "models" / name
-        if place.is_dir():
-            store = Store.open(place, limits, Policy())
-            held = store.state.learner
-            _check_same(folder, held, learner, fields.target)
-            if held.steps or is_regressor(held):
-                regressor = None
-        else:
+        database = Database.open(folder)
+        row = next((row for row in database.models() if row.name == name), None)
+        if row is None:
             learner.reading = {**learner.reading, **fields.noted()}
-            store = Store.create(place, ModelState(name, learner, limits), Policy())
-        return cls(store.state, store, fields, regressor)
+            state = ModelState(name, learner, limits)
+            state.id = database.add_model(name, state.incarnation, snapshot.split(state.parts())).id
+            return cls(state, database, fields, regressor)
+        state, recovery = ModelState.load(database, row, limits)
+        _check_same(folder, state.learner, learner, fields.target)
+        if recovery.set_aside:
+            database.set_aside(row.id, recovery.set_aside)
+        if state.learner.steps or is_regressor(state.learner):
+            regressor = None
+        return cls(state, database, fields, regressor, recovery.replayed)
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
         """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
@@ -98,8 +108,6 @@ class Follower:
         labels = [line.row["y"] for line in read if "y" in line.row]
         self._choose(labels)
         self._check_many(labels)
-        for line in read:
-            self._check(line)
         done = iter(self._applied([line.row for line in read if line.error is None]))
         found = [self._answered(line, next(done) if line.error is None else {}) for line in read]
         self.refused += sum("error" in answer for answer in found)
@@ -120,18 +128,10 @@ class Follower:
             line.error = str(error)
         return line
 
-    def _check(self, line: _Line) -> None:
-        """Note why the learner refuses a row that changes something."""
-        try:
-            if line.error is None and bodies.changes(line.row):
-                self.state.check(line.row)
-        except VarifoldError as error:
-            line.error = str(error)
-
     def _answered(self, line: _Line, found: dict[str, Any]) -> dict[str, Any]:
         """The answer to a line: what became of its row, with its id and key, or why it is refused."""
         if "x" not in line.row and found.get("status") == ConflictError.status:
-            found = {"seq": self.state.seq_of(str(line.row["id"])), "duplicate": True}
+            found = {"seq": self.state.seq_of(str(line.row["id"]), line.row.get("key")), "duplicate": True}
         error = line.error if line.error is not None else found.get("error")
         if error is not None:
             return {"error": error, "line": line.number, **line.names}
@@ -146,8 +146,7 @@ class Follower:
             learner = make()
             learner.reading = {**self.state.learner.reading, "target_type": "number"}
             self.state.learner = learner
-            if self.store is not None:
-                self.store.snapshot_now()
+            self._snapshot()
 
     def _check_many(self, labels: list[Any]) -> None:
         """Raise DataError where most of the first labels are different, before memory is taken for each."""
@@ -161,31 +160,40 @@ class Follower:
             self._first_labels = None
 
     def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        changed = [write_json(row) for row in rows if bodies.changes(row)]
-        if self.store is None:
-            found: list[dict[str, Any]] = self.state.apply(ROWS, rows)
-        elif changed:
-            record = Record(ROWS, b"\n".join(changed), len(changed))
-            self._whole = False
-            self.store.journal.write(self.store.frame([record]))
-            self.store.committed()
-            found = self.store.apply(ROWS, rows, len(record.payload))
-            self._whole = True
-            if self.store.due:
-                self.store.snapshot_now()
-        else:
-            found = self.state.apply(ROWS, rows)
+        """Apply the rows of a group; what they change is on disk when this returns."""
+        self._complete = False
+        self.state.tick(int(time.time() * 1000))
+        found = self.state.apply_rows((row, write_json(row)) for row in rows)
+        if self.database is not None:
+            written = self.state.take_unwritten()
+            if written is not None:
+                self.database.commit([written])
+            if self.state.seq - self.state.snapshot >= _SNAPSHOT_EVERY:
+                self._snapshot()
+        self._complete = True
         return found
+
+    def _snapshot(self) -> None:
+        """Store the state as it is, so that nothing before it is replayed."""
+        if self.database is None:
+            return
+        for number, data in enumerate(snapshot.split(self.state.parts())):
+            self.database.add_part(self.state.id, self.state.seq, number, data)
+        self.database.finish_snapshot(self.state.id, self.state.seq)
+        self.state.snapshot = self.state.seq
+        while self.database.prune(unfinished=True):
+            pass
 
     def close(self) -> None:
         """Leave a snapshot, so that the next start has nothing to replay.
 
-        After an error within a group only the journal has all of it: it stays, and is replayed.
+        Of a group that was interrupted nothing was answered, and nothing is stored.
         """
-        if self.store is not None:
-            if self._whole:
-                self.store.snapshot_now()
-            self.store.close()
+        if self.database is None:
+            return
+        if self._complete and self.state.snapshot < self.state.seq:
+            self._snapshot()
+        self.database.close(clean=self._complete)
 
 
 def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:

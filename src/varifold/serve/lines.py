@@ -72,7 +72,8 @@ class Fields:
         more = self._id(x)
         x = self._features(x)
         if y is not None and more and x.keys() <= {self.key}:
-            return {"y": y, **more}
+            key = None if self.key is None else x.get(self.key)
+            return {"y": y, **more, **({} if key is None else {"key": key})}
         if self.key is not None and x.get(self.key) is None:
             raise DataError(f"no key in field {self.key!r}, and there is one learner per key{nearest(self.key, x)}")
         if y is None:

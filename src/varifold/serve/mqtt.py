@@ -12,13 +12,12 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from varifold.base.json_text import write_json
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import BusyError, NotFoundError, RefusedError, StoppedError
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import KEEP, LABEL
-from varifold.serve.core.models import Models
-from varifold.serve.extra import aiomqtt, orjson
+from varifold.serve.core.models import Model, Models
+from varifold.serve.extra import aiomqtt
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _WINDOW = 256
@@ -79,7 +78,7 @@ class Bridge:
         """Until cancelled."""
         topics = self.topics
         if topics.model not in self.models:
-            self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
+            await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
         while True:
             try:
                 await self._connected()
@@ -117,38 +116,38 @@ class Bridge:
     async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
         """Queue the change of a message, in the order in which messages come; or why it is refused."""
         try:
-            writer = self.models[self.topics.model]
-            kind, body = self._change(writer, message)
+            model = self.models[self.topics.model]
+            body = self._change(model, message)
         except VarifoldError as error:
             return error
         while True:
             try:
-                return writer.submit(kind, orjson.dumps(body), body)
+                return model.submit(body, write_json(body))
             except BusyError:
                 await asyncio.sleep(0.01)
             except VarifoldError as error:
                 return error
 
-    def _change(self, writer: Writer, message: aiomqtt.Message) -> tuple[int, dict[str, Any]]:
+    def _change(self, model: Model, message: aiomqtt.Message) -> dict[str, Any]:
         found = bodies.parse(bytes(message.payload))
         given = found.pop("id", None)
         if self._is_reading(message):
             key = key_in(self.topics.readings, message.topic.value)
             body: dict[str, Any] = {"x": found, "keep": True}
             if given is not None:
-                body["id"] = _own(key, given)
+                body["id"] = given
             if key is not None:
                 body["key"] = key
             bodies.check_instance(body)
-            return KEEP, body
+            return body
         if given is None:
             raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
         found = {name: found[name] for name in ("y", "w") if name in found}
         bodies.check_label(found)
-        state = writer.store.state
-        ours = str(given).startswith(f"{state.name}.{state.incarnation}.")
         key = key_in(self.topics.labels or "", message.topic.value)
-        return LABEL, {"id": str(given) if ours else _own(key, given), **found}
+        if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
+            return {"id": given, **found}
+        return {"id": given, "key": key, **found}
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
         return message.topic.matches(self.topics.readings)
@@ -172,11 +171,9 @@ class Bridge:
         client._client.ack(message.mid, message.qos)
 
     async def _answer(self, client: aiomqtt.Client, message: aiomqtt.Message, found: dict[str, Any]) -> None:
-        given = orjson.loads(bytes(message.payload)).get("id")
         key = key_in(self.topics.readings, message.topic.value)
-        answer = {**found, "id": found["id"] if given is None else given}
         target = str(self.topics.answers).replace("{key}", key or "")
-        await client.publish(target, orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS, default=str), qos=1)
+        await client.publish(target, write_json(found), qos=1)
 
     def _model_stopped(self) -> bool:
         """Whether the model is there but takes no changes; one that was deleted refuses them for good."""
@@ -197,8 +194,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _own(key: str | None, given: Any) -> str:
-    """Ids are the devices' own: two devices may use the same."""
-    return str(given) if key is None else f"{key}/{given}"

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from varifold.serve.core.group_commit import Writer
+from varifold.serve.core.models import Model
 
 _LONGEST = 120
 """Points of an expert's history that are sent."""
@@ -19,19 +19,19 @@ class Reports:
         self._made: dict[str, tuple[float, dict[str, Any]]] = {}
         self._counts: dict[str, tuple[float, int, int]] = {}
 
-    def of(self, writer: Writer) -> dict[str, Any]:
+    def of(self, model: Model) -> dict[str, Any]:
         """The report, if need be the one of a moment ago."""
-        name, now = writer.store.state.name, time.monotonic()
+        name, now = model.state.name, time.monotonic()
         made = self._made.get(name)
         if made is not None and now - made[0] < 0.9:
             return made[1]
-        report = {**_facts(writer), "throughput": self._throughput(writer, now)}
+        report = {**_facts(model), "throughput": self._throughput(model, now)}
         self._made[name] = (now, report)
         return report
 
-    def _throughput(self, writer: Writer, now: float) -> dict[str, float | None]:
-        monitor = writer.store.state.monitor
-        name = writer.store.state.name
+    def _throughput(self, model: Model, now: float) -> dict[str, float | None]:
+        monitor = model.state.monitor
+        name = model.state.name
         before = self._counts.get(name)
         self._counts[name] = (now, monitor.instances, monitor.labels)
         if before is None or now - before[0] > 60:
@@ -43,8 +43,8 @@ class Reports:
         }
 
 
-def _facts(writer: Writer) -> dict[str, Any]:
-    state = writer.store.state
+def _facts(model: Model) -> dict[str, Any]:
+    state = model.state
     monitor = state.monitor
     return {
         "name": state.name,
@@ -63,7 +63,7 @@ def _facts(writer: Writer) -> dict[str, Any]:
         "label_rate": {"recent": monitor.label_rate, "usual": monitor.usual_label_rate},
         "features": monitor.features(),
         "experts": _experts(state.learner),
-        "stopped": writer.stopped,
+        "stopped": model.stopped,
     }
 
 

@@ -17,9 +17,8 @@ from types import FrameType
 
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
-from varifold.serve.core.models import Models
+from varifold.serve.core.models import Models, Policy
 from varifold.serve.core.state import Limits
-from varifold.serve.core.store import Policy
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.tokens import Tokens
@@ -182,13 +181,17 @@ def _say_recovered(models: Models) -> None:
     for name, error in models.damaged.items():
         shown = error if isinstance(error, VarifoldError) else repr(error)
         print(f"varifold serve: the model {name!r} could not be recovered: {shown}", file=sys.stderr, flush=True)
-    for writer in models:
-        found = writer.store.recovery
-        if found is not None and (found.replayed or found.cut):
-            torn = f", {found.cut:,} bytes of a torn tail cut" if found.cut else ""
+    for model in models:
+        found = model.recovery
+        if found is None:
+            continue
+        if found.replayed:
             print(
-                f"varifold serve: {writer.store.state.name}: {found.replayed:,} changes replayed after the snapshot at "
-                f"{found.snapshot:,} in {found.seconds:.1f} s{torn}",
+                f"varifold serve: {model.name}: {found.replayed:,} changes replayed after the snapshot at "
+                f"{found.snapshot:,} in {found.seconds:.1f} s",
                 file=sys.stderr,
                 flush=True,
             )
+        for one in found.set_aside:
+            text = f"change {one.seq:,} could not be learned again and is set aside: {one.reason}"
+            print(f"varifold serve: {model.name}: {text}", file=sys.stderr, flush=True)

@@ -56,7 +56,7 @@ class BusyError(RequestError):
 
 
 class StoppedError(RequestError):
-    """The server takes no changes: the journal cannot be written, or the server is stopping."""
+    """The server accepts no changes: the state cannot be written, or the server is stopping."""
 
     status = 503
 
@@ -74,11 +74,11 @@ def reason_of(error: BaseException, folder: Path) -> str:
 
 
 class StateError(VarifoldError, RuntimeError):
-    """The state on disk is damaged, belongs to another build, or is in use by another process."""
+    """The state on disk is damaged, of a later version, or in use by another process."""
 
 
-class JournalError(VarifoldError, OSError):
-    """The journal cannot be written; nothing that was not acknowledged is in memory."""
+class DiskError(VarifoldError, OSError):
+    """The state cannot be written; what was acknowledged is on disk."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -1,247 +1,145 @@
-"""Group commit: changes that arrive while the disk is busy are written together, then applied and acknowledged."""
+"""Group commit: what models change while the disk is busy is written in one transaction, and then acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
-import traceback
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor
-from pathlib import Path
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from varifold.errors import VarifoldError
-from varifold.serve.core import snapshot
-from varifold.serve.core.errors import (
-    BusyError,
-    JournalError,
-    RefusedError,
-    RequestError,
-    StoppedError,
-    reason_of,
-)
-from varifold.serve.core.journal import RESTORE, ROWS, Record
-from varifold.serve.core.store import Store
+from varifold.serve.core.database import Database, Written
+from varifold.serve.core.errors import BusyError, StoppedError
+from varifold.serve.core.state import ModelState
 
 MOST_PENDING = 4_096
 MOST_PENDING_BYTES = 64 << 20
 
 
-class _Pending(NamedTuple):
-    record: Record
-    body: Any
-    done: asyncio.Future[Any]
+class Committer:
+    """Writes the changes of all models of a folder; on the event loop, with one thread for the disk.
 
-
-class Writer:
-    """The one writer of a model, on the event loop: journal first, then memory, then the acknowledgement.
-
-    ``on_fatal`` is called once when the journal cannot be written; from then on every change is refused.
+    A model applies a change and hands over its answer with `answer`; the future has it once the transaction that holds
+    the change is on disk. ``on_fatal`` is called once if the disk fails; from then on every change is rejected.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        disk: Executor,
-        on_fatal: Callable[[str], None],
-        on_event: Callable[[str, str], None] = lambda kind, text: None,
-    ) -> None:
-        self.store = store
-        self.stopped: str | None = None
+    def __init__(self, database: Database, on_fatal: Callable[[str], None], *, one_by_one: bool = False) -> None:
+        self.database = database
         self.commits = 0
-        self.snapshots = 0
-        self.snapshot_pauses: deque[float] = deque(maxlen=1_000)
-        """Seconds that the latest snapshots held up the writer."""
-        self._disk = disk
+        self.stopped: str | None = None
+        self.disk = ThreadPoolExecutor(1, thread_name_prefix="database")
+        """The one thread that uses the database: whatever is given to it runs in order."""
+        self.packing = ThreadPoolExecutor(2, thread_name_prefix="snapshot")
+        """For snapshots that are packed by a child process: these threads wait for it."""
         self._on_fatal = on_fatal
-        self._on_event = on_event
+        self._one_by_one = one_by_one
         self._loop = asyncio.get_running_loop()
-        self._pending: list[_Pending] = []
+        self._waiting: list[tuple[asyncio.Future[Any], Any]] = []
+        self._groups: list[tuple[list[Written], list[tuple[asyncio.Future[Any], Any]]]] = []
+        self._changed: dict[str, ModelState] = {}
+        self._events: list[dict[str, Any]] = []
         self._bytes = 0
         self._busy = False
-        self._snapshotting: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
-    # ------------------------------------------------------------------ changes
-
-    def submit(self, kind: int, payload: bytes, body: Any, rows: int = 1) -> asyncio.Future[Any]:
-        """Queue a change; the future has its answer once it is on disk and applied.
-
-        What the learner would refuse is refused here, and never journaled; rows come checked (`ModelState.check`).
-        """
+    def check(self) -> None:
+        """Reject a change if too many wait for the disk, or if nothing can be written any more."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
-        if kind not in (ROWS, RESTORE):
-            self.store.state.check(body)
-        if len(self._pending) >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
-            raise BusyError(f"{len(self._pending):,} changes wait for the disk; try again in a second")
+        pending = len(self._waiting) + len(self._groups)
+        if pending >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
+            raise BusyError(f"{pending:,} changes wait for the disk; try again in a second")
+
+    def answer(self, state: ModelState, answer: Any, size: int = 0) -> asyncio.Future[Any]:
+        """Return a future that has the answer once everything that the model has applied is on disk."""
         done: asyncio.Future[Any] = self._loop.create_future()
-        self._pending.append(_Pending(Record(kind, payload, rows), body, done))
-        self._bytes += len(payload)
-        if not self._busy:
+        self._waiting.append((done, answer))
+        self._changed[state.name] = state
+        self._bytes += size
+        if self._one_by_one:
+            self._cut()
+        self._wake()
+        return done
+
+    def add_event(self, event: dict[str, Any]) -> None:
+        """Write an event with the next transaction."""
+        self._events.append(event)
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._busy and self.stopped is None:
             self._busy = True
             self._idle.clear()
             self._loop.call_soon(self._start)
-        return done
+
+    def _cut(self) -> None:
+        """Close the group: what is changed from now on goes to the next transaction."""
+        written = [one for state in self._changed.values() if (one := state.take_unwritten()) is not None]
+        if written or self._waiting:
+            self._groups.append((written, self._waiting))
+        self._waiting, self._changed, self._bytes = [], {}, 0
 
     def _start(self) -> None:
-        """Write what is pending: all of it, or one record where every change has an fsync of its own."""
-        if self.stopped is not None:
-            self._after()
+        """Write a group: everything that came while the one before was written."""
+        if not self._groups:
+            self._cut()
+        if self.stopped is not None or not (self._groups or self._events):
+            self._rest()
             return
-        if self.store.policy.fsync == "always":
-            group, self._pending = self._pending[:1], self._pending[1:]
-        else:
-            group, self._pending = self._pending, []
-        self._bytes = sum(len(p.record.payload) for p in self._pending)
-        frame = self.store.frame([p.record for p in group])
-        if not self.store.policy.syncs:
-            try:
-                self.store.journal.write(frame)
-            except JournalError as error:
-                self._fail(group, str(error))
-                self._after()
-                return
-            self._written(group)
+        written, waiting = self._groups.pop(0) if self._groups else ([], [])
+        events, self._events = self._events, []
+        if not written and not events:
+            self._written(waiting)
             return
-        written = self._loop.run_in_executor(self._disk, self.store.journal.write, frame)
-        written.add_done_callback(lambda future: self._synced(group, future))
+        done = self._loop.run_in_executor(self.disk, self.database.commit, written, events)
+        done.add_done_callback(lambda future: self._finished(waiting, future))
 
-    def _synced(self, group: list[_Pending], future: asyncio.Future[None]) -> None:
+    def _finished(self, waiting: list[tuple[asyncio.Future[Any], Any]], future: asyncio.Future[None]) -> None:
         error = future.exception()
-        if error is not None:
-            self._fail(group, str(error))
-            self._after()
-        else:
-            self._written(group)
-
-    def _written(self, group: list[_Pending]) -> None:
-        """The group is on disk: apply it in order and answer."""
-        self.commits += 1
-        self.store.committed()
-        for record, body, done in group:
-            if self.stopped is not None:
-                _refuse(done, StoppedError(self.stopped))
-                continue
-            try:
-                result = self.store.apply(record.kind, body, len(record.payload))
-            except VarifoldError as error:
-                _refuse(done, error)
-            except Exception as error:  # noqa: BLE001 - a fault of the learner must not be hidden: the model stops
-                traceback.print_exception(error, file=sys.stderr)
-                kind = type(error).__name__
-                self._stop(f"the model failed at change {self.store.state.seq:,} ({kind}); it takes no more changes")
-                _refuse(done, StoppedError(str(self.stopped)))
-            else:
-                if not done.done():
-                    done.set_result(result)
-        self._after()
-
-    def _after(self) -> None:
-        """Go on with what is pending; a model that has stopped refuses it."""
-        if self._snapshotting is None and self.stopped is None:
-            if self.store.due:
-                self._begin_snapshot()
-            elif self.store.nearly_due:
-                self._snapshotting = self._loop.create_task(self._prepare())
-        if self._pending and self.stopped is None:
-            self._loop.call_soon(self._start)
+        if error is None:
+            self.commits += 1
+            self._written(waiting)
             return
-        for pending in self._pending:
-            _refuse(pending.done, StoppedError(str(self.stopped)))
-        self._pending, self._bytes = [], 0
+        self._groups.insert(0, ([], waiting))
+        self.fail(str(error))
+        self._rest()
+
+    def _written(self, waiting: list[tuple[asyncio.Future[Any], Any]]) -> None:
+        for done, answer in waiting:
+            if not done.done():
+                done.set_result(answer)
+        self._start()
+
+    def _rest(self) -> None:
+        """Nothing is left to write; if the disk has failed, whatever waits is rejected."""
         self._busy = False
         self._idle.set()
-
-    def _fail(self, group: list[_Pending], reason: str) -> None:
-        """The journal cannot be written: refuse everything from now on, and say so."""
-        self._stop(reason)
-        for pending in group:
-            _refuse(pending.done, StoppedError(reason))
-        self._on_fatal(reason)
-
-    def _stop(self, reason: str) -> None:
-        self.stopped = reason
-        self.store.failed = reason
-        self._on_event("stopped", reason)
-
-    # ------------------------------------------------------------------ snapshots
-
-    def _begin_snapshot(self) -> None:
-        """Between two groups: the state is that of one sequence number, and only this moment stops the writer."""
-        started = time.perf_counter()
-        try:
-            path = self.store.rotate()
-            write = self._loop.run_in_executor(None, snapshot.begin(self.store.state, path))
-        except JournalError as error:
-            self._fail([], str(error))
+        if self.stopped is None:
             return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the model goes on
-            self._no_snapshot(error)
-            return
-        self.snapshot_pauses.append(time.perf_counter() - started)
-        finishing = self._finish_snapshot(write, path, self.store.journal.path.name)
-        self._snapshotting = self._loop.create_task(finishing)
+        self._cut()
+        for _, waiting in self._groups:
+            for done, _ in waiting:
+                if not done.done():
+                    done.set_exception(StoppedError(self.stopped))
+        self._groups = []
 
-    async def _finish_snapshot(self, write: asyncio.Future[Path], path: Path, first_kept: str) -> None:
-        try:
-            part = await write
-            await self._loop.run_in_executor(None, self.store.finish, part, path, first_kept)
-            self.snapshots += 1
-        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the model goes on
-            self._no_snapshot(error)
-        finally:
-            self._snapshotting = None
+    def fail(self, reason: str) -> None:
+        """The disk failed: write nothing more, and say so. The state in memory may be ahead of the disk."""
+        if self.stopped is None:
+            self.stopped = reason
+            self._on_fatal(reason)
 
-    def _no_snapshot(self, error: Exception) -> None:
-        reason = self._logged(error)
-        self._on_event("snapshot", f"a snapshot could not be written ({reason}); the journal is kept and grows")
-
-    def _logged(self, error: Exception) -> str:
-        """What an event may say of an error; all of it goes to the log."""
-        name = self.store.state.name
-        print(f"varifold serve: no snapshot of {name!r}: {error!r}", file=sys.stderr, flush=True)
-        return reason_of(error, self.store.folder)
-
-    async def _prepare(self) -> None:
-        """Make the next journal ready before it is needed."""
-        try:
-            await self._loop.run_in_executor(None, self.store.prepare)
-        except JournalError as error:
-            self._fail([], str(error))
-        finally:
-            self._snapshotting = None
-
-    # ------------------------------------------------------------------ stopping
+    async def drain_group(self) -> None:
+        """Wait until everything that is applied now is on disk; what is applied meanwhile is not waited for."""
+        if self._busy:
+            done: asyncio.Future[Any] = self._loop.create_future()
+            self._waiting.append((done, None))
+            await done
 
     async def drain(self) -> None:
-        """Wait until everything submitted is answered and no snapshot is under way."""
+        """Wait until everything that was applied is on disk."""
         await self._idle.wait()
-        if self._snapshotting is not None:
-            await self._snapshotting
 
-    async def stop(self, *, clean: bool = True) -> None:
-        """Take no more changes, finish those taken, and leave a snapshot that makes the journal empty."""
-        if self.stopped is None:
-            await self._idle.wait()
-            self.stopped = "the server is stopping; send the change again when it is back"
-            await self.drain()
-            if clean:
-                await self._leave_snapshot()
-        else:
-            await self.drain()
-        self.store.close()
-
-    async def _leave_snapshot(self) -> None:
-        try:
-            await self._loop.run_in_executor(self._disk, self.store.snapshot_now)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the journal holds the changes and the stop goes on
-            self._on_event("snapshot", f"no snapshot at the stop ({self._logged(error)}); the journal holds everything")
-
-
-def _refuse(done: asyncio.Future[Any], error: VarifoldError) -> None:
-    if not done.done():
-        done.set_exception(error if isinstance(error, RequestError) else RefusedError(str(error)))
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function of the database in its thread."""
+        return await self._loop.run_in_executor(self.disk, function, *arguments)

@@ -6,36 +6,55 @@ import asyncio
 import fcntl
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from varifold.base.atomic import sync_folder
 from varifold.base.nearest import nearest
-from varifold.serve.core import learners
+from varifold.errors import VarifoldError
+from varifold.serve.core import learners, snapshot
+from varifold.serve.core.database import Database, ModelRow
 from varifold.serve.core.errors import (
     ConflictError,
-    JournalError,
+    DiskError,
     NotFoundError,
     RefusedError,
+    RequestError,
     StateError,
     StoppedError,
     reason_of,
 )
 from varifold.serve.core.events import Events
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.core.store import Policy, Store
+from varifold.serve.core.group_commit import Committer
+from varifold.serve.core.state import Limits, ModelState, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_THREADS = 8
+_PARSING = 6e-9
+"""Seconds per byte that reading a change again takes, besides learning it."""
 MOST_MODELS = 1_000
 
 
+@dataclass(frozen=True)
+class Policy:
+    """How durable changes are, and when a snapshot is due."""
+
+    fsync: str = "group"
+    snapshot_every: int = 100_000
+    replay_seconds: float = 2.0
+
+    @property
+    def syncs(self) -> bool:
+        """Whether a change is on disk before it is acknowledged."""
+        return self.fsync != "never"
+
+
 def check_name(name: str) -> None:
-    """Refuse a name that could not be that of a folder and a part of a path."""
+    """Reject a name that could not be a part of a path."""
     if not _NAME.fullmatch(name):
         raise RefusedError(
             f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
@@ -44,7 +63,7 @@ def check_name(name: str) -> None:
 
 def lock_folder(folder: Path) -> int:
     """Hold a folder of models for this process; the lock ends with the file descriptor or the process."""
-    (folder / "models").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,127 +73,302 @@ def lock_folder(folder: Path) -> int:
     return fd
 
 
+class Model:
+    """A model that is served: its state, and the way of its changes to the disk."""
+
+    def __init__(
+        self,
+        state: ModelState,
+        committer: Committer,
+        policy: Policy,
+        events: Events,
+        recovery: Recovery | None = None,
+    ) -> None:
+        self.state = state
+        self.recovery = recovery
+        self.snapshots = 0
+        self.snapshot_failed: str | None = None
+        self.snapshot_pauses: deque[float] = deque(maxlen=1_000)
+        """Seconds that the latest snapshots held up the model."""
+        self.row_seconds = 1e-4
+        """Running mean of the time to apply a row."""
+        self._committer = committer
+        self._policy = policy
+        self._events = events
+        self._stopped: str | None = None
+        self._since = state.snapshot
+        self._replay = 0.0 if recovery is None else recovery.seconds
+        self._snapshotting: asyncio.Task[None] | None = None
+        if recovery is not None and recovery.set_aside:
+            self._replay = float("inf")  # a snapshot leaves the changes behind that were set aside
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.state.name
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the model accepts no changes; None if it does."""
+        return self._stopped or self._committer.stopped
+
+    # ------------------------------------------------------------------ changes
+
+    def submit(self, body: dict[str, Any], text: bytes) -> asyncio.Future[Any]:
+        """Apply a change; the future has its answer once it is on disk. What the learner rejects is raised here."""
+        return self._apply(1, len(text), self.state.apply, body, text)
+
+    def submit_rows(self, rows: list[tuple[dict[str, Any], bytes]], size: int) -> asyncio.Future[Any]:
+        """Apply rows; the future has an answer or an error for each once they are on disk."""
+        return self._apply(len(rows), size, self.state.apply_rows, rows)
+
+    def restore(self, data: bytes) -> asyncio.Future[Any]:
+        """Replace the learner by the one in a model file."""
+        return self._apply(1, len(data), self.state.restore, data)
+
+    def _apply(self, rows: int, size: int, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        if self._stopped is not None:
+            raise StoppedError(self._stopped)
+        self._committer.check()
+        self.state.tick(int(time.time() * 1000))
+        started = time.perf_counter()
+        try:
+            answer = function(*arguments)
+        except RequestError:
+            raise
+        except VarifoldError as error:
+            raise RefusedError(str(error)) from error
+        except Exception as error:
+            traceback.print_exception(error, file=sys.stderr)
+            self.stop_changes(
+                f"the model failed after change {self.state.seq:,} ({type(error).__name__}); it accepts no more changes"
+            )
+            raise StoppedError(str(self._stopped)) from error
+        seconds = time.perf_counter() - started
+        self._replay += seconds + _PARSING * size
+        self.row_seconds += 0.1 * (seconds / max(1, rows) - self.row_seconds)
+        done = self._committer.answer(self.state, answer, size)
+        if self._snapshotting is None and self._due():
+            self._snapshotting = asyncio.get_running_loop().create_task(self._snapshot())
+        return done
+
+    def stop_changes(self, reason: str) -> None:
+        """Accept no more changes."""
+        self._stopped = reason
+        self._events.add(self.name, "stopped", reason)
+
+    # ------------------------------------------------------------------ snapshots
+
+    def _due(self) -> bool:
+        """Whether a snapshot should be made: many changes, or a long replay, since the last one."""
+        return self.state.seq - self._since >= self._policy.snapshot_every or self._replay > self._policy.replay_seconds
+
+    async def _snapshot(self) -> None:
+        """Store the state as it is now; only packing it, or forking, holds up the model."""
+        try:
+            started = time.perf_counter()
+            self._since, self._replay = self.state.seq, 0.0
+            seq, parts = self.state.seq, snapshot.begin(self.state)
+            self.snapshot_pauses.append(time.perf_counter() - started)
+            await self._committer.drain_group()
+            await self._store(seq, parts)
+        except DiskError as error:
+            self._committer.fail(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the changes are on disk and the model goes on
+            print(f"varifold serve: no snapshot of {self.name!r}: {error!r}", file=sys.stderr, flush=True)
+            reason = reason_of(error, self._committer.database.folder)
+            self.snapshot_failed = f"a snapshot could not be written ({reason}); the changes are kept and grow"
+            self._events.add(self.name, "snapshot", self.snapshot_failed)
+        else:
+            self.snapshots += 1
+            self.snapshot_failed = None
+        finally:
+            self._snapshotting = None
+
+    async def _store(self, seq: int, parts: Iterator[bytes]) -> None:
+        """Write the parts of a snapshot between the transactions of other changes, then remove what it replaces."""
+        database, loop, number = self._committer.database, asyncio.get_running_loop(), 0
+        while (data := await loop.run_in_executor(self._committer.packing, next, parts, None)) is not None:
+            await self._committer.run(database.add_part, self.state.id, seq, number, data)
+            number += 1
+        await self._committer.run(database.finish_snapshot, self.state.id, seq)
+        self.state.snapshot = seq
+        while await self._committer.run(database.prune):
+            pass
+
+    # ------------------------------------------------------------------ stopping
+
+    async def drain(self) -> None:
+        """Wait until everything that was applied is on disk and no snapshot is under way."""
+        await self._committer.drain()
+        if self._snapshotting is not None:
+            await self._snapshotting
+
+    async def stop(self, *, clean: bool = True) -> None:
+        """Accept no more changes, finish those accepted, and leave a snapshot, so that nothing has to be replayed."""
+        failed = self.stopped is not None
+        if not failed:
+            self._stopped = "the server is stopping; send the change again when it is back"
+        await self.drain()
+        if clean and not failed and self._since < self.state.seq:
+            await self._snapshot()
+
+
 class Models:
     """Every model of a server; `open` recovers them, `stop` leaves them clean.
 
-    A model that cannot be recovered is refused with the reason, in `unrecovered`; the others are served.
-    If a journal cannot be written, ``on_fatal`` is called with the reason; whoever runs the server ends it then.
+    A model that cannot be recovered is rejected with the reason, in `unrecovered`; the others are served. If the disk
+    fails, ``on_fatal`` is called with the reason; whoever runs the server ends it then.
     """
 
     def __init__(self, folder: Path, policy: Policy, limits: Limits, on_fatal: Callable[[str], None]) -> None:
         self.folder = folder.absolute()
         self.policy = policy
         self.limits = limits
-        self.stopped: str | None = None
         self._on_fatal = on_fatal
-        self._disk = ThreadPoolExecutor(_THREADS, thread_name_prefix="journal")
         self.unrecovered: dict[str, str] = {}
         self.damaged: dict[str, Exception] = {}
-        """The whole errors of those models, for the log of the server."""
-        self._writers: dict[str, Writer] = {}
-        self._leaving: set[str] = set()
+        """The errors of those models, for the log of the server."""
+        self._models: dict[str, Model] = {}
+        self._ids: dict[str, int] = {}
+        self._making: set[str] = set()
         self._lock = lock_folder(self.folder)
-        self.events = Events(self.folder / "events")
+        try:
+            self.database = Database.open(self.folder, sync=policy.syncs)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self.committer = Committer(self.database, self._fatal, one_by_one=policy.fsync == "always")
+        self.events = Events(self.database.events(), clean=self.database.clean, store=self.committer.add_event)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no model accepts changes; None if they do."""
+        return self.committer.stopped
 
     def open(self) -> None:
         """Recover every model of the folder; call it on the running event loop."""
-        for place in sorted((self.folder / "models").iterdir()):
-            if place.suffix in (".part", ".deleted"):
-                shutil.rmtree(place)
-            elif place.is_dir():
-                self._recover(place)
+        while self.database.prune(unfinished=True):
+            pass
+        for row in self.database.models():
+            self._ids[row.name] = row.id
+            self._recover(row)
 
-    def _recover(self, place: Path) -> None:
+    def _recover(self, row: ModelRow) -> None:
+        started = time.perf_counter()
         try:
-            self._add(Store.open(place, self.limits, self.policy))
-        except JournalError:  # nothing can be written here: no model would do better
+            state, recovery = ModelState.load(self.database, row, self.limits)
+            recovery.seconds = time.perf_counter() - started
+            if recovery.set_aside:
+                self.database.set_aside(row.id, recovery.set_aside)
+        except DiskError:  # nothing can be written here: no model would do better
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one model, the others are served
-            self.damaged[place.name] = error
+            self.damaged[row.name] = error
             reason = (
-                f"the model {place.name!r} could not be recovered: {reason_of(error, self.folder)}. Mend it and start "
+                f"the model {row.name!r} could not be recovered: {reason_of(error, self.folder)}. Repair it and start "
                 "again, or delete it"
             )
-            self.unrecovered[place.name] = reason
-            self.events.add(place.name, "stopped", reason)
+            self.unrecovered[row.name] = reason
+            self.events.add(row.name, "stopped", reason)
+            return
+        self._add(state, recovery)
+        for one in recovery.set_aside[:1]:
+            n = len(recovery.set_aside)
+            text = f"{n:,} change{'s' * (n > 1)} could not be learned again and {'are' if n > 1 else 'is'} set aside"
+            self.events.add(row.name, "set-aside", f"{text}; the first is change {one.seq:,}: {one.reason}")
 
-    def _add(self, store: Store) -> Writer:
-        name = store.state.name
-
-        def on_event(kind: str, text: str) -> None:
-            self.events.add(name, kind, text)
-
-        writer = Writer(store, self._disk, self._fatal, on_event)
-        self._writers[name] = writer
-        return writer
+    def _add(self, state: ModelState, recovery: Recovery | None = None) -> Model:
+        model = Model(state, self.committer, self.policy, self.events, recovery)
+        self._models[state.name] = model
+        self._ids[state.name] = state.id
+        return model
 
     def _fatal(self, reason: str) -> None:
-        """One journal cannot be written: no model takes changes any more."""
-        if self.stopped is None:
-            self.stopped = reason
-            for writer in self._writers.values():
-                writer.stopped = writer.stopped or reason
-            self._on_fatal(reason)
+        """Tell of a disk that failed: no model accepts changes any more."""
+        for name in self._models:
+            self.events.add(name, "stopped", reason)
+        self._on_fatal(reason)
 
     # ------------------------------------------------------------------ names
 
-    def __iter__(self) -> Iterator[Writer]:
-        return iter(list(self._writers.values()))
+    def __iter__(self) -> Iterator[Model]:
+        return iter(list(self._models.values()))
 
     def __len__(self) -> int:
-        return len(self._writers)
+        return len(self._models)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._writers or name in self.unrecovered
+        return name in self._models or name in self.unrecovered
 
-    def __getitem__(self, name: str) -> Writer:
-        found = self._writers.get(name)
+    def __getitem__(self, name: str) -> Model:
+        model = self._models.get(name)
         if name in self.unrecovered:
             raise StoppedError(self.unrecovered[name])
-        if found is None:
-            raise NotFoundError(f"there is no model {name!r}{nearest(name, sorted(self._writers))}")
-        return found
+        if model is None:
+            raise NotFoundError(f"there is no model {name!r}{nearest(name, sorted(self._models))}")
+        return model
 
-    def create(self, name: str, method: str, params: Mapping[str, Any], key: str | None = None) -> Writer:
-        """A new model, on disk when this returns."""
+    async def create(self, name: str, method: str, params: Mapping[str, Any], key: str | None = None) -> Model:
+        """Make a new model; it is on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         check_name(name)
-        if name in self:
+        if name in self or name in self._making:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
-        if len(self._writers) >= MOST_MODELS:
+        if len(self._models) >= MOST_MODELS:
             raise RefusedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        learner = learners.make(method, params, key)
-        return self._add(
-            Store.create(self.folder / "models" / name, ModelState(name, learner, self.limits), self.policy)
-        )
+        state = ModelState(name, learners.make(method, params, key), self.limits)
+        parts = list(snapshot.split(state.parts()))
+        self._making.add(name)
+        try:
+            state.id = (await self._written(self.database.add_model, name, state.incarnation, parts)).id
+        finally:
+            self._making.discard(name)
+        return self._add(state)
 
     async def delete(self, name: str) -> None:
         """Remove a model for good."""
-        writer = None if name in self.unrecovered else self[name]
+        model = None if name in self.unrecovered else self[name]
         if self.stopped is not None:
             raise StoppedError(self.stopped)
-        if name in self._leaving:
+        if name in self._making:
             raise NotFoundError(f"the model {name!r} is being deleted")
-        self._leaving.add(name)
-        if writer is not None:
-            await writer.stop(clean=False)
-        place = self.folder / "models" / name
-        gone = place.with_suffix(".deleted")
-        shutil.rmtree(gone, ignore_errors=True)
-        place.rename(gone)
-        self._writers.pop(name, None)
-        self.unrecovered.pop(name, None)
-        self._leaving.discard(name)
-        sync_folder(place.parent)
-        shutil.rmtree(gone)
+        self._making.add(name)
+        try:
+            if model is not None:
+                await model.stop(clean=False)
+            await self._written(self.database.remove_model, self._ids.pop(name))
+        finally:
+            self._making.discard(name)
+            self._models.pop(name, None)
+            self.unrecovered.pop(name, None)
+        while await self._written(self.database.prune):
+            pass
+
+    async def _written(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function that writes to the database; if the disk fails, nothing is accepted any more."""
+        try:
+            return await self.committer.run(function, *arguments)
+        except DiskError as error:
+            self.committer.fail(str(error))
+            raise StoppedError(str(error)) from error
 
     async def stop(self) -> None:
-        """Finish what was taken, and leave snapshots; an error in one model does not keep the others from it."""
-        ended = await asyncio.gather(*(writer.stop() for writer in self), return_exceptions=True)
-        self._disk.shutdown()
-        self.events.close()
-        os.close(self._lock)
-        for error in ended:
-            if error is not None:
-                raise error
+        """Finish what was accepted, and leave snapshots; an error in one model does not keep the others from it."""
+        errors = await asyncio.gather(*(model.stop() for model in self), return_exceptions=True)
+        await self.committer.drain()
+        failed = self.stopped is not None
+        self.committer.disk.shutdown()
+        self.committer.packing.shutdown()
+        try:
+            self.database.close(clean=not failed)
+        finally:
+            os.close(self._lock)
+        _raise_first(errors)
+
+
+def _raise_first(errors: Iterable[BaseException | None]) -> None:
+    for error in errors:
+        if error is not None:
+            raise error

@@ -1,28 +1,30 @@
-"""The state of one model, and the one function that changes it.
+"""The state of one model, and the functions that change it.
 
-Every change is a record that is applied in the order of the journal: while serving, once the record is on disk, and at
-recovery, when it is read again. Whatever a record leads to, a refusal included, depends on the state and the record
-alone, so that both ways end in the same state, equal to the bit.
+A change is applied first and written then: what the learner rejects is never written. Nobody is told of a change before
+the transaction that holds it is on disk. At recovery the changes since the last snapshot are learned again, by whatever
+version of the library is installed; within one build the learner is then equal to the bit.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
+from varifold.base.files import pack_label, unpack_label
+from varifold.base.json_text import read_json, write_json
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
-from varifold.serve.core.bodies import changes, parse
+from varifold.serve.core.bodies import parse
+from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
-from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE, ROWS, Record
 from varifold.serve.core.monitor import Monitor
-from varifold.serve.extra import orjson
 
 SCORE_EVERY = 8
-"""Of the instances that are learned without a prediction before, one in so many is predicted first to be scored."""
+"""Of the instances that are learned without a prediction before, every 8th is predicted first, to measure the error."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,87 @@ class Limits:
     ids: int = 100_000
 
 
+class Ids:
+    """Ids that clients chose, each under a key; the oldest are forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._known: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
+        self._keys: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, key: str, given: str) -> tuple[int, int] | None:
+        """Return the sequence number of an id, and the number of its waiting instance or 0."""
+        return self._known.get((key, given))
+
+    def keys_of(self, given: str) -> list[str]:
+        """Return the keys under which an id is known."""
+        return self._keys.get(given, [])
+
+    def add(self, key: str, given: str, seq: int, number: int) -> tuple[str, str] | None:
+        """Remember an id; return the one that is forgotten for it."""
+        self._known[key, given] = (seq, number)
+        self._keys.setdefault(given, []).append(key)
+        if len(self._known) <= self.most:
+            return None
+        oldest, _ = self._known.popitem(last=False)
+        keys = self._keys[oldest[1]]
+        keys.remove(oldest[0])
+        if not keys:
+            del self._keys[oldest[1]]
+        return oldest
+
+
+@dataclass
+class Unwritten:
+    """What a model changed since its last transaction."""
+
+    changes: list[Change] = field(default_factory=list)
+    kept: dict[int, Waiting] = field(default_factory=dict)
+    labelled: list[int] = field(default_factory=list)
+    ids: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    forgotten: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def add(self, seq: int, text: bytes) -> None:
+        """Add a row of JSON; a line feed can only be white space in it."""
+        if b"\n" in text:
+            text = text.replace(b"\n", b" ")
+        if self.changes and self.changes[-1].kind == ROWS:
+            self.changes[-1].rows.append(text)
+        else:
+            self.changes.append(Change(seq, ROWS, [text]))
+
+    def take_label(self, number: int) -> None:
+        """An instance that waited has its label."""
+        if self.kept.pop(number, None) is None:
+            self.labelled.append(number)
+
+    def remember(self, key: str, given: str, seq: int, number: int, forgotten: tuple[str, str] | None) -> None:
+        """An id is new, and another may be forgotten."""
+        self.forgotten.pop((key, given), None)
+        self.ids[key, given] = (seq, number)
+        if forgotten is not None:
+            self.ids.pop(forgotten, None)
+            self.forgotten[forgotten] = None
+
+
+@dataclass
+class Recovery:
+    """What happened when a model was loaded."""
+
+    snapshot: int
+    replayed: int
+    seconds: float = 0.0
+    set_aside: list[SetAside] = field(default_factory=list)
+
+
 class ModelState:
-    """Learner, waiting instances, ids seen and what the monitor has counted, at one sequence number."""
+    """Learner, waiting instances, known ids and the monitor's counts, at one sequence number."""
 
     def __init__(self, name: str, learner: Any, limits: Limits, incarnation: str | None = None) -> None:
+        self.id = 0
         self.name = name
         self.learner = learner
         self.limits = limits
@@ -45,173 +124,135 @@ class ModelState:
         self.seq = 0
         self.time = 0
         self.learned = 0
+        self.snapshot = 0
         self.waiting = LabelQueue(limits.waiting, limits.waiting_ms)
+        self.ids = Ids(limits.ids)
         self.monitor = Monitor()
         self.last: learners.Instance | None = None
-        self._ids: OrderedDict[str, list[int]] = (
-            OrderedDict()
-        )  # id of the client -> sequence number, number of the waiting instance or 0
+        self._unwritten = Unwritten()
 
     # ------------------------------------------------------------------ changes
 
-    def check(self, body: dict[str, Any]) -> None:
-        """Refuse a change that the learner would refuse, before it is journaled; nothing changes.
+    def apply(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
+        """Predict, learn or keep what a row holds; return what the client is told. An error leaves the state as it was.
 
-        Only a change that is under way at the same time can make one refused later, when it is applied.
+        `text` is the row as JSON; it is learned from again at recovery.
         """
-        x, y, given = body.get("x"), body.get("y"), body.get("id")
-        try:
-            kept = None if given is None else self._waiting_under(str(given))
-            if kept is not None:
-                learners.check(self.learner, self._kept_features(kept.x), y)
-            elif x is not None and (given is None or str(given) not in self._ids):
-                learners.check(self.learner, self.features_of(body), y)
-        except RequestError:
-            raise
-        except VarifoldError as error:
-            raise RefusedError(str(error)) from error
-
-    def _waiting_under(self, given: str) -> Waiting | None:
-        """The instance that waits under an id, if one does."""
-        try:
-            return self.waiting.get(self.number_of(given))
-        except RequestError:
-            return None
-
-    def apply(self, kind: int, body: Any) -> Any:
-        """Apply one record; the answer, or an error of ours with the state unchanged.
-
-        Only the sequence number goes on, and instances that waited too long are dropped.
-        """
-        if kind == ROWS:
-            return self._rows(body)
-        self.seq += 1
-        if kind == LEARN:
-            return self._learn(body)
-        if kind == KEEP:
-            return self._keep(body)
-        if kind == LABEL:
+        if "x" not in body:
             return self._label(body)
-        if kind == RESTORE:
-            self.learner = learners.from_bytes(body)
-            return {"seq": self.seq, "steps": self.learner.steps}
-        raise ValueError(f"there is no kind {kind} of record")
+        if "y" in body:
+            return self._learn(body, text)
+        return self._keep(body, text) if body.get("keep") else self.predict(body)
 
-    def replay(self, record: Record) -> None:
-        """Apply a record of the journal; what was refused then is refused again."""
-        body: Any = record.payload
-        if record.kind == ROWS:
-            body = [parse(line) for line in record.payload.split(b"\n")]
-        elif record.kind != RESTORE:
-            body = parse(record.payload)
+    def apply_rows(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
+        """Apply rows one after the other; a row that is rejected gets its error, the others are applied."""
+        return [self._apply_row(body, text) for body, text in rows]
+
+    def _apply_row(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         try:
-            self.apply(record.kind, body)
-        except VarifoldError:
-            return
-
-    def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Apply the rows of a batch."""
-        return [self._row(row) for row in rows]
-
-    def _row(self, body: dict[str, Any]) -> dict[str, Any]:
-        """One row of a batch: an error becomes its answer, the other rows go on. Plain predictions take no number."""
-        if changes(body):
-            self.seq += 1
-        try:
-            if "x" not in body:
-                return self._label(body)
-            if "y" in body:
-                return self._learn(body)
-            return self._keep(body) if body.get("keep") else self.predict(body)
+            return self.apply(body, text)
         except VarifoldError as error:
-            return _refusal(error)
+            return {"error": str(error), "status": getattr(error, "status", 422)}
 
-    def _learn(self, body: dict[str, Any]) -> dict[str, Any]:
+    def restore(self, data: bytes) -> dict[str, Any]:
+        """Replace the learner by the one in a model file."""
+        self.learner = learners.from_bytes(data)
+        self.seq += 1
+        self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
+        return {"seq": self.seq, "steps": self.learner.steps}
+
+    def tick(self, milliseconds: int) -> None:
+        """Set the time of the changes that follow; it never runs backwards."""
+        self.time = max(self.time, milliseconds)
+
+    def _learn(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         given = body.get("id")
-        if given is not None and (known := self._ids.get(str(given))) is not None:
-            return self._learn_again(known, body)
-        x, y = self.features_of(body), body["y"]
-        result: dict[str, Any] = {"seq": self.seq}
-        scored = None
-        if body.get("predict"):
-            result = {**learners.answer(self.learner, x), "seq": self.seq}
-            scored = result["label"]
-            self.last = x
-        elif self.seq % SCORE_EVERY == 0:
-            scored = learners.predict(self.learner, x)
-        learners.learn(self.learner, x, y, body.get("w", 1.0))
-        if given is not None:
-            self._remember(str(given), 0)
-        self._saw(x)
-        self._count_label(scored, y)
+        if given is None:
+            result = self._train(body)
+        else:
+            key, name = self._key_of(body), str(given)
+            known = self.ids.get(key, name)
+            if known is not None:
+                return self._learn_again(known, body)
+            result = self._train(body)
+            self._remember(key, name, 0)
+        self._unwritten.add(self.seq, text)
         return result
 
-    def _learn_again(self, known: list[int], body: dict[str, Any]) -> dict[str, Any]:
-        """A labelled instance whose id is known: the label of one that waits, or a duplicate."""
+    def _train(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Learn the instance of a body, and count it. One that waited brings the prediction that it was given."""
+        x, y = self.features_of(body), body["y"]
+        seq, late = self.seq + 1, "predicted" in body
+        result: dict[str, Any] = {}
+        scored = unpack_label(body["predicted"]) if late else None
+        if body.get("predict"):
+            result = learners.answer(self.learner, x)
+            scored = scored if late else result["label"]
+            self.last = x
+        elif not late and seq % SCORE_EVERY == 0:
+            scored = self.learner.predict_one(x)
+        self.learner.learn_one(x, y, body.get("w", 1.0))
+        self.seq = result["seq"] = seq
+        if not late:
+            self._saw(x)
+        self.learned += 1
+        self.monitor.labelled()
+        if scored is not None:
+            self.monitor.scored(learners.loss(scored, y))
+        return result
+
+    def _learn_again(self, known: tuple[int, int], body: dict[str, Any]) -> dict[str, Any]:
+        """Handle a labelled instance whose id is known: the label of one that waits, or a duplicate."""
         self.waiting.expire(self.time)
         seq, number = known
         fate = self.waiting.fate(number)
         if fate == "waiting":
             return self._learn_kept(number, body)
         if fate == "expired":
-            raise self.why_not(number, body["id"])
+            raise self.missing_error(number, body["id"])
         return {"seq": seq, "duplicate": True}
 
-    def _keep(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _keep(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         given = body.get("id")
-        known = self._ids.get(str(given)) if given is not None else None
-        result = self._answered(body)
-        if known is not None:
-            result["id"] = given
-            result["duplicate"] = True
-            return result
-        number = self.waiting.add(Waiting(self.time, _stored(body), result["label"]))
+        key, name = ("", "") if given is None else (self._key_of(body), str(given))
+        result = self.predict(body)
+        if given is not None and self.ids.get(key, name) is not None:
+            return {**result, "id": given, "duplicate": True}
+        self.seq += 1
+        instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
+        kept = Waiting(self.time, write_json(instance), result["label"])
+        number = self.waiting.add(kept)
+        self._unwritten.kept[number] = kept
         if given is not None:
-            self._remember(str(given), number)
-        result["id"] = self._public(number) if given is None else given
-        return result
+            self._remember(key, name, number)
+        self._unwritten.add(self.seq, text)
+        return {**result, "seq": self.seq, "id": self._public(number) if given is None else given}
 
     def _label(self, body: dict[str, Any]) -> dict[str, Any]:
         self.waiting.expire(self.time)
-        number = self.number_of(str(body["id"]))
+        number = self.number_of(str(body["id"]), body.get("key"))
         if self.waiting.get(number) is None:
-            raise self.why_not(number, body["id"])
+            raise self.missing_error(number, body["id"])
         return self._learn_kept(number, body)
 
     def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
-        """Learn a waiting instance, as it was when it was kept, with the label of the body."""
-        instance = self.waiting[number]
-        x = self._kept_features(instance.x)
-        result: dict[str, Any] = {"seq": self.seq}
-        if body.get("predict"):
-            result = {**learners.answer(self.learner, x), "seq": self.seq}
-        learners.learn(self.learner, x, body["y"], body.get("w", 1.0))
+        """Learn an instance that waits, as it was when it was kept, with the label of the body."""
+        kept = self.waiting[number]
+        row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.answer)}
+        result = self._train({**row, "predict": body.get("predict")})
         self.waiting.remove(number)
-        self._count_label(instance.answer, body["y"])
+        self._unwritten.take_label(number)
+        self._unwritten.add(self.seq, write_json(row))
         return result
 
-    def _count_label(self, given: Any, y: Any) -> None:
-        self.learned += 1
-        self.monitor.labelled()
-        if given is not None:
-            self.monitor.scored(learners.loss(given, y))
+    def _remember(self, key: str, given: str, number: int) -> None:
+        forgotten = self.ids.add(key, given, self.seq, number)
+        self._unwritten.remember(key, given, self.seq, number, forgotten)
 
-    def _remember(self, given: str, number: int) -> None:
-        self._ids[given] = [self.seq, number]
-        if len(self._ids) > self.limits.ids:
-            self._ids.popitem(last=False)
-
-    def tick(self, milliseconds: int) -> None:
-        """The time of the changes that follow; it never runs backwards."""
-        self.time = max(self.time, milliseconds)
-
-    # ------------------------------------------------------------------ questions
+    # ------------------------------------------------------------------ predictions
 
     def predict(self, body: dict[str, Any]) -> dict[str, Any]:
-        """An answer that is not kept; changes nothing but what the monitor has counted."""
-        return self._answered(body)
-
-    def _answered(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Predict an instance; nothing changes but the monitor's counts."""
         x = self.features_of(body)
         result = {**learners.answer(self.learner, x), "seq": self.seq}
         self.last = x
@@ -220,49 +261,53 @@ class ModelState:
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
         """Return the instance of a body; a key goes into the field that a learner by key reads."""
-        found: learners.Instance = body["x"]
+        x: learners.Instance = body["x"]
         key = body.get("key")
         field = getattr(self.learner, "key", None)
         if key is None:
-            if field is not None and found.get(field) is None:
+            if field is not None and x.get(field) is None:
                 raise RefusedError(
-                    f'the model {self.name!r} has one learner per {field!r}: the request needs "key", beside "x"'
+                    f'the model {self.name!r} has one learner per {field!r}: the request needs "key", next to "x"'
                 )
-            return found
+            return x
         if field is None:
             raise RefusedError(
-                f"the model {self.name!r} has no learners by key; leave out the key or make one with key"
+                f"the model {self.name!r} has no learners by key; leave out the key or make a model with key"
             )
-        return {**found, field: key}
-
-    def _kept_features(self, stored: bytes) -> learners.Instance:
-        """The instance that _stored() gave; with a key it is an array of both."""
-        if not stored.startswith(b"["):
-            return self.features_of({"x": orjson.loads(stored)})
-        x, key = orjson.loads(stored)
-        return self.features_of({"x": x, "key": key})
+        return {**x, field: key}
 
     def _saw(self, x: learners.Instance) -> None:
-        """Count an instance. The monitor is kept as JSON, so the name of a learner's key is counted as text."""
+        """Count an instance. The monitor is stored as JSON, so the name of a learner's key is counted as text."""
         field = getattr(self.learner, "key", None)
         if field is not None and not isinstance(field, str) and field in x:
             x = {str(name): value for name, value in x.items()}
         self.monitor.saw(x)
 
+    # ------------------------------------------------------------------ ids
+
+    def _key_of(self, body: dict[str, Any]) -> str:
+        """Return the key of a body as JSON, empty for none: ids belong to a key."""
+        field = getattr(self.learner, "key", None)
+        key = body.get("key")
+        if key is None and field is not None:
+            key = body["x"].get(field)
+        return "" if key is None else write_json(key).decode()
+
     def _public(self, number: int) -> str:
         return f"{self.name}.{self.incarnation}.{number}"
 
     def knows(self, given: str) -> bool:
-        """Whether a client gave an instance this id."""
-        return given in self._ids
+        """Return whether a client gave an instance this id, under any key."""
+        return bool(self.ids.keys_of(given))
 
-    def seq_of(self, given: str) -> int | None:
-        """The change with which an id of a client's came; None for an id that is not held."""
-        return self._ids[given][0] if given in self._ids else None
+    def seq_of(self, given: str, key: Any = None) -> int | None:
+        """Return the change with which an id of a client's came; None for an unknown id."""
+        known = self._find(given, key)
+        return None if known is None else known[0]
 
-    def number_of(self, given: str) -> int:
-        """The waiting instance that an id means: one of ours, or one that the client chose."""
-        known = self._ids.get(given)
+    def number_of(self, given: str, key: Any = None) -> int:
+        """Return the number of the waiting instance that an id means: one of ours, or one that the client chose."""
+        known = self._find(given, key)
         if known is not None and known[1]:
             return known[1]
         name, _, rest = given.rpartition(f".{self.incarnation}.")
@@ -272,8 +317,17 @@ class ModelState:
             raise ConflictError(f"the instance {given!r} was learned with its label")
         raise NotFoundError(f"no instance with the id {given!r} waits for a label")
 
-    def why_not(self, number: int, given: Any) -> RequestError:
-        """Why an instance does not wait."""
+    def _find(self, given: str, key: Any) -> tuple[int, int] | None:
+        """Look an id up under its key; without a key it must be known under one only."""
+        if key is not None:
+            return self.ids.get(write_json(key).decode(), given)
+        keys = self.ids.keys_of(given)
+        if len(keys) > 1:
+            raise ConflictError(f'the id {given!r} was given under {len(keys):,} keys; send the "key" as well')
+        return self.ids.get(keys[0], given) if keys else None
+
+    def missing_error(self, number: int, given: Any) -> RequestError:
+        """Return the error that says why an instance does not wait."""
         fate = self.waiting.fate(number)
         if fate == "labelled":
             return ConflictError(f"the instance {given!r} has its label already")
@@ -284,44 +338,78 @@ class ModelState:
             )
         return NotFoundError(f"no instance with the id {given!r} waits for a label")
 
-    # ------------------------------------------------------------------ keeping
+    # ------------------------------------------------------------------ storing
 
     @property
     def items(self) -> int:
-        """Waiting instances and ids held."""
-        return len(self.waiting) + len(self._ids)
+        """Count the waiting instances and the known ids."""
+        return len(self.waiting) + len(self.ids)
 
-    def dump(self) -> dict[str, Any]:
-        """Everything but the learner, as JSON."""
-        return {
-            "name": self.name,
-            "incarnation": self.incarnation,
-            "seq": self.seq,
-            "time": self.time,
-            "learned": self.learned,
-            "waiting": self.waiting.dump(),
-            "ids": [[given, *known] for given, known in self._ids.items()],
-            "monitor": self.monitor.dump(),
-        }
+    @property
+    def row(self) -> ModelRow:
+        """Return the model's row in the database."""
+        queue = self.waiting
+        return ModelRow(
+            self.id, self.name, self.incarnation, self.seq, self.time, self.learned, queue.last, queue.expired_to,
+            queue.expired, self.snapshot,
+        )  # fmt: skip
+
+    def take_unwritten(self) -> Written | None:
+        """Return what was changed since the last call, for the next transaction; None for nothing."""
+        new = self._unwritten
+        if not new.changes:
+            return None
+        self._unwritten = Unwritten()
+        kept = [
+            (number, one.time, one.x.decode(), write_json(_packed(one.answer)).decode())
+            for number, one in new.kept.items()
+            if number > self.waiting.expired_to
+        ]
+        ids = [(*names, *known) for names, known in new.ids.items()]
+        return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten))
+
+    def parts(self) -> list[bytes]:
+        """Return the content of a snapshot: JSON with the monitor's counts, then the learner."""
+        return [write_json({"monitor": self.monitor.dump()}), learners.to_bytes(self.learner)]
 
     @classmethod
-    def restored(cls, found: dict[str, Any], learner: Any, limits: Limits) -> ModelState:
-        """What dump() gave, with its learner."""
-        state = cls(found["name"], learner, limits, found["incarnation"])
-        state.seq, state.time, state.learned = found["seq"], found["time"], found["learned"]
-        state.waiting.fill(found["waiting"])
-        state.monitor.fill(found["monitor"])
-        state._ids = OrderedDict((given, [seq, number]) for given, seq, number in found["ids"])
-        return state
+    def load(cls, database: Database, row: ModelRow, limits: Limits) -> tuple[ModelState, Recovery]:
+        """Return a model as it was after its last transaction.
+
+        A change that fails is set aside with its reason; the others are learned.
+        """
+        head, *parts = database.snapshot(row)
+        state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation)
+        state.monitor.fill(read_json(head)["monitor"])
+        state.id, state.seq, state.snapshot = row.id, row.snapshot, row.snapshot
+        recovery = Recovery(row.snapshot, row.seq - row.snapshot)
+        for change in database.changes(row):
+            for offset, data in enumerate(change.rows):
+                state.seq = change.first + offset - 1
+                try:
+                    state._replay(change.kind, data)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are served
+                    reason = str(error) if isinstance(error, VarifoldError) else repr(error)
+                    recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
+        state.seq, state.time, state.learned = row.seq, row.time, row.learned
+        held = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
+        state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "held": held})
+        for key, given, seq, number in database.ids(row):
+            state.ids.add(key, given, seq, number)
+        return state, recovery
+
+    def _replay(self, kind: int, data: bytes) -> None:
+        """Learn a change of the store again."""
+        if kind == RESTORE:
+            self.learner = learners.from_bytes(data)
+            return
+        body = parse(data)
+        if "y" in body:
+            self._train(body)
+        else:
+            self._saw(self.features_of(body))
 
 
-def _refusal(error: VarifoldError) -> dict[str, Any]:
-    """The answer to a row that was refused."""
-    return {"error": str(error), "status": getattr(error, "status", 422)}
-
-
-def _stored(body: dict[str, Any]) -> bytes:
-    """The instance of a body as JSON; a key stands beside it, because the name of its field may be a number."""
-    x, key = body["x"], body.get("key")
-    text = orjson.dumps(x)
-    return text if key is None else b"[%b,%b]" % (text, orjson.dumps(key))
+def _packed(prediction: Any) -> Any:
+    """Return a prediction as JSON that keeps its type; None before any label is known."""
+    return None if prediction is None else pack_label(prediction)

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.models import Models
+from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
 from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, refusal
 from varifold.serve.http.metrics import Metrics
@@ -114,9 +113,9 @@ class App:
         self.reports = Reports()
         self.stopping = asyncio.Event()
 
-    def report(self, writer: Writer) -> dict[str, Any]:
+    def report(self, model: Model) -> dict[str, Any]:
         """What the dashboard shows of a model."""
-        return self.reports.of(writer)
+        return self.reports.of(model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI's entry."""
@@ -174,9 +173,9 @@ class App:
             )
             return
         try:
-            writer = self.models[parts[2]]
+            model = self.models[parts[2]]
         except RequestError as error:
             reason = "no such model" if isinstance(error, NotFoundError) else "the model could not be recovered"
             await send({"type": "websocket.close", "code": 1008, "reason": reason})
             return
-        await rows.stream(writer, receive, send, self.limits.body)
+        await rows.stream(model, receive, send, self.limits.body)

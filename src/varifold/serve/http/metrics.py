@@ -12,7 +12,7 @@ from varifold.serve.extra import prometheus_client
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from varifold.serve.core.group_commit import Writer
+    from varifold.serve.core.models import Model
     from varifold.serve.http.app import App
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -63,6 +63,7 @@ class Metrics:
         yield requests
         yield self._histogram()
         yield from _model_metrics(self._app)
+        yield from _store_metrics(self._app)
         events = _family("Counter", "varifold_events", "Events and alerts", labels=["model", "kind"])
         for (model, kind), n in sorted(self._app.models.events.counts.items()):
             events.add_metric([model, kind], n)
@@ -79,44 +80,52 @@ class Metrics:
         return durations
 
 
-def _last_pause(writer: Writer) -> float:
-    return writer.snapshot_pauses[-1] if writer.snapshot_pauses else 0.0
+def _last_pause(model: Model) -> float:
+    return model.snapshot_pauses[-1] if model.snapshot_pauses else 0.0
 
 
-def _pause_p99(writer: Writer) -> float:
+def _pause_p99(model: Model) -> float:
     """The 99th percentile of the latest pauses; 0 before the first snapshot."""
-    pauses = sorted(writer.snapshot_pauses)
+    pauses = sorted(model.snapshot_pauses)
     return pauses[min(len(pauses) - 1, int(0.99 * len(pauses)))] if pauses else 0.0
 
 
-_GAUGES: dict[str, tuple[str, Callable[[Writer], float]]] = {
-    "seq": ("Number of the last change", lambda w: w.store.state.seq),
-    "steps": ("Instances learned", lambda w: w.store.state.learner.steps),
-    "waiting": ("Instances that wait for a label", lambda w: len(w.store.state.waiting)),
-    "expired": ("Instances dropped without a label", lambda w: w.store.state.waiting.expired),
-    "error_recent": ("Mean loss of about the last 50 labelled answers", lambda w: w.store.state.monitor.error.recent),
-    "error_usual": ("Mean loss of about the last 1,000", lambda w: w.store.state.monitor.error.usual),
-    "label_rate": ("Labels per instance, recently", lambda w: w.store.state.monitor.label_rate),
-    "commits": ("Group commits since the start", lambda w: w.commits),
-    "snapshots": ("Snapshots since the start", lambda w: w.snapshots),
-    "snapshot_pause_seconds": ("How long the last snapshot held up the writer", _last_pause),
+_GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
+    "seq": ("Number of the last change", lambda m: m.state.seq),
+    "steps": ("Instances learned", lambda m: m.state.learner.steps),
+    "waiting": ("Instances that wait for a label", lambda m: len(m.state.waiting)),
+    "expired": ("Instances dropped without a label", lambda m: m.state.waiting.expired),
+    "error_recent": ("Mean loss of about the last 50 labelled answers", lambda m: m.state.monitor.error.recent),
+    "error_usual": ("Mean loss of about the last 1,000", lambda m: m.state.monitor.error.usual),
+    "label_rate": ("Labels per instance, recently", lambda m: m.state.monitor.label_rate),
+    "snapshots": ("Snapshots since the start", lambda m: m.snapshots),
+    "snapshot_pause_seconds": ("How long the last snapshot held up the model", _last_pause),
     "snapshot_pause_p99_seconds": ("The 99th percentile of that over 1,000 snapshots", _pause_p99),
-    "journal_bytes": ("Size of the present journal", lambda w: w.store.journal.size),
-    "stopped": ("1 when the model takes no changes", lambda w: float(w.stopped is not None)),
+    "stopped": ("1 when the model takes no changes", lambda m: float(m.stopped is not None)),
 }
 
 
+def _store_metrics(app: App) -> Iterator[Metric]:
+    for name, text, value in (
+        ("commits", "Transactions since the start", app.models.committer.commits),
+        ("bytes", "Size of the database", app.models.database.size),
+    ):
+        gauge = _family("Gauge", f"varifold_store_{name}", text, labels=[])
+        gauge.add_metric([], value)
+        yield gauge
+
+
 def _model_metrics(app: App) -> Iterator[Metric]:
-    writers: list[Writer] = list(app.models)
+    models: list[Model] = list(app.models)
     for name, (text, value) in _GAUGES.items():
         gauge = _family("Gauge", f"varifold_model_{name}", text, labels=["model"])
-        for writer in writers:
-            gauge.add_metric([writer.store.state.name], value(writer))
+        for model in models:
+            gauge.add_metric([model.state.name], value(model))
         yield gauge
     presence = _family("Gauge", "varifold_features", "Features by presence", labels=["model", "presence"])
-    for writer in writers:
-        monitor = writer.store.state.monitor
+    for model in models:
+        monitor = model.state.monitor
         counts = Counter(monitor.presence(name) for name in monitor.names())
         for kind in ("here", "new", "silent", "gone"):
-            presence.add_metric([writer.store.state.name, kind], counts[kind])
+            presence.add_metric([model.state.name, kind], counts[kind])
     yield presence

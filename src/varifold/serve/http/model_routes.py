@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve.core import bodies, learners
-from varifold.serve.core.errors import ConflictError, ExpiredError, ForbiddenError, NotFoundError, RefusedError
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import KEEP, LABEL, LEARN, RESTORE
+from varifold.serve.core.errors import (
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    NotFoundError,
+    RefusedError,
+    RequestError,
+    StoppedError,
+)
+from varifold.serve.core.models import Model
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, answer, encode
 from varifold.serve.http.tokens import WRITE
@@ -28,12 +34,14 @@ async def predict(app: App, request: Request) -> Response:
     data = await request.body(app.limits.body)
     body = bodies.parse(data)
     bodies.check_instance(body)
-    writer = app.models[request.argument]
-    if body.get("keep"):
-        if request.held < WRITE:
-            raise ForbiddenError("this token may read, not write: keep changes the state")
-        return Response(encode(await writer.submit(KEEP, data, body)))
-    return Response(encode(writer.store.state.predict(body)))
+    model = app.models[request.argument]
+    if not body.get("keep"):
+        return Response(encode(model.state.predict(body)))
+    if request.held < WRITE:
+        raise ForbiddenError("this token may read, not write: keep changes the state")
+    if "y" in body:
+        raise RefusedError("an instance that is kept has no label yet: leave out y, or send it to learn")
+    return Response(encode(await model.submit(body, data)))
 
 
 async def learn(app: App, request: Request) -> Response:
@@ -42,7 +50,7 @@ async def learn(app: App, request: Request) -> Response:
     body = bodies.parse(data)
     bodies.check_instance(body)
     bodies.check_label(body)
-    return Response(encode(await app.models[request.argument].submit(LEARN, data, body)))
+    return Response(encode(await app.models[request.argument].submit(body, data)))
 
 
 async def label(app: App, request: Request) -> Response:
@@ -55,21 +63,21 @@ async def label(app: App, request: Request) -> Response:
     return await _labelled(_model_of(app, given), {**body, "id": given})
 
 
-def _model_of(app: App, given: str) -> Writer:
+def _model_of(app: App, given: str) -> Model:
     """The model in which an instance was kept under an id, of the client's or of ours."""
-    known = [writer for writer in app.models if writer.store.state.knows(given)]
+    known = [model for model in app.models if model.state.knows(given)]
     if len(known) == 1:
         return known[0]
     if known:
-        routes = ", ".join(f"/models/{writer.store.state.name}/labels" for writer in known[:_MOST_SHOWN])
+        routes = ", ".join(f"/models/{model.state.name}/labels" for model in known[:_MOST_SHOWN])
         raise ConflictError(f"the id {given[:80]!r} was given in {len(known):,} models; name the model: {routes}")
     found = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
     if found is None or found[1] not in app.models:
         raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
-    writer = app.models[found[1]]
-    if found[2] != writer.store.state.incarnation:
+    model = app.models[found[1]]
+    if found[2] != model.state.incarnation:
         raise ExpiredError(f"the instance {given!r} belongs to a model that was deleted")
-    return writer
+    return model
 
 
 async def model_label(app: App, request: Request) -> Response:
@@ -81,28 +89,33 @@ async def model_label(app: App, request: Request) -> Response:
     return await _labelled(app.models[request.argument], body)
 
 
-async def _labelled(writer: Writer, body: dict[str, Any]) -> Response:
-    state = writer.store.state
-    body = {name: body[name] for name in ("id", "y", "w") if name in body}
-    number = state.number_of(str(body["id"]))
-    if state.waiting.get(number, int(time.time() * 1000)) is None:
-        raise state.why_not(number, body["id"])
-    return Response(encode(await writer.submit(LABEL, encode(body), body)))
+async def _labelled(model: Model, body: dict[str, Any]) -> Response:
+    body = {name: body[name] for name in ("id", "y", "w", "key") if name in body}
+    return Response(encode(await model.submit(body, b"")))
 
 
-async def batch(app: App, request: Request) -> Response:
-    """Rows in, answers out, one per line."""
-    writer = app.models[request.argument]
+async def batch(app: App, request: Request) -> None:
+    """Rows in, answers out, one per line; they are sent as they reach the disk."""
+    model = app.models[request.argument]
+    if model.stopped is not None:
+        raise StoppedError(model.stopped)
     data = await request.body(app.limits.batch)
-    return Response(await rows.answer_rows(writer, data), kind=NDJSON)
+    await request.send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", NDJSON)]})
+    try:
+        async for lines in rows.answer_rows(model, data):
+            await request.send({"type": "http.response.body", "body": lines, "more_body": True})
+    except RequestError as error:  # the disk failed meanwhile
+        line = encode({"error": str(error), "status": error.status}) + b"\n"
+        await request.send({"type": "http.response.body", "body": line, "more_body": True})
+    await request.send({"type": "http.response.body", "body": b""})
 
 
 # ---------------------------------------------------------------------- making and looking
 
 
-def summary(writer: Writer) -> dict[str, Any]:
+def summary(model: Model) -> dict[str, Any]:
     """A model in a line."""
-    state = writer.store.state
+    state = model.state
     learner = state.learner
     inner = learner.model if isinstance(learner, KeyedLearner) else learner
     return {
@@ -112,28 +125,32 @@ def summary(writer: Writer) -> dict[str, Any]:
         "steps": learner.steps,
         "seq": state.seq,
         "waiting": len(state.waiting),
-        "stopped": writer.stopped,
+        "stopped": model.stopped,
     }
 
 
 async def list_models(app: App, request: Request) -> Response:
     """All models, and why some could not be recovered."""
-    return answer({"models": [summary(writer) for writer in app.models], "unrecovered": app.models.unrecovered})
+    found = answer({"models": [summary(model) for model in app.models], "unrecovered": app.models.unrecovered})
+    await app.models.committer.drain_group()  # nothing is shown that is not on disk
+    return found
 
 
 async def show(app: App, request: Request) -> Response:
     """One model, with its parameters, labels and the digest of its state."""
-    writer = app.models[request.argument]
-    learner = writer.store.state.learner
-    return answer(
+    model = app.models[request.argument]
+    learner = model.state.learner
+    found = answer(
         {
-            **summary(writer),
+            **summary(model),
             "params": learner._header()["params"],
             "task": "regression" if is_regressor(learner) else "classification",
             "labels": getattr(learner, "classes", []),
             "digest": learners.digest(learner),
         }
     )
+    await app.models.committer.drain_group()  # nothing is shown that is not on disk
+    return found
 
 
 async def create(app: App, request: Request) -> Response:
@@ -144,7 +161,7 @@ async def create(app: App, request: Request) -> Response:
     unknown = body.keys() - {"method", "params", "key"}
     if unknown or not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
         raise RefusedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
-    return answer(summary(app.models.create(request.argument, method, params, key)), 201)
+    return answer(summary(await app.models.create(request.argument, method, params, key)), 201)
 
 
 async def delete(app: App, request: Request) -> Response:
@@ -157,7 +174,7 @@ async def explain(app: App, request: Request) -> Response:
     """What each feature adds to the answer; without an instance, to the last answer given."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
-    state = app.models[request.argument].store.state
+    state = app.models[request.argument].state
     wanted = body.pop("label", None)
     if "x" not in body:
         if state.last is None:
@@ -176,7 +193,7 @@ async def explain(app: App, request: Request) -> Response:
 
 async def features(app: App, request: Request) -> Response:
     """Every feature the learner knows, and which are here, silent, new or gone."""
-    state = app.models[request.argument].store.state
+    state = app.models[request.argument].state
     learner: Any = state.learner
     if isinstance(learner, KeyedLearner):
         given = request.query("key")
@@ -205,16 +222,15 @@ async def report(app: App, request: Request) -> Response:
 
 async def file(app: App, request: Request) -> Response:
     """The model file, as `learner.save` writes it."""
-    state = app.models[request.argument].store.state
+    state = app.models[request.argument].state
     name = f'attachment; filename="{state.name}-{state.seq}.varifold"'.encode()
-    return Response(
-        learners.to_bytes(state.learner), kind=b"application/octet-stream", headers=[(b"content-disposition", name)]
-    )
+    data = learners.to_bytes(state.learner)
+    await app.models.committer.drain_group()  # nothing is given out that is not on disk
+    return Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
 
 
 async def restore(app: App, request: Request) -> Response:
     """Replace the learner by the one in a model file."""
-    writer = app.models[request.argument]
+    model = app.models[request.argument]
     data = await request.body(app.limits.file)
-    learners.from_bytes(data)
-    return Response(encode(await writer.submit(RESTORE, data, data)))
+    return Response(encode(await model.restore(data)))

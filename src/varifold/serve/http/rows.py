@@ -3,101 +3,101 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any
 
 from varifold.errors import VarifoldError
-from varifold.serve.core.bodies import changes, read_row
+from varifold.serve.core.bodies import read_row
 from varifold.serve.core.errors import BusyError, RequestError
-from varifold.serve.core.group_commit import Writer
-from varifold.serve.core.journal import ROWS
-from varifold.serve.core.state import ModelState
+from varifold.serve.core.models import Model
 from varifold.serve.http.messages import Receive, Send, encode
 
 _CHUNK_SECONDS = 0.005
-"""How long the rows of a chunk may keep others waiting."""
+"""How long the rows of a chunk may keep other requests waiting."""
 _PARSING = 3e-6
 _FEWEST, _MOST = 16, 1_000
 _CHUNKS = 3
+_MOST_REJECTED = 1_000
+"""Rejected rows after which the rest of a batch is not read."""
 _WINDOW = 512
 """Messages of a web socket that may be under way."""
 
 
-async def answer_rows(writer: Writer, body: bytes) -> bytes:
-    """One line of JSON per line: answers, or errors for the rows that were refused.
+async def answer_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
+    """Yield one line of JSON per row, as chunks of rows reach the disk: answers, or errors for rejected rows.
 
-    Rows go to the writer in chunks, a few of them under way at a time: one is parsed while another is synced.
+    A few chunks are under way at a time: one is applied while another is written.
     """
-    lines = [line for line in body.split(b"\n") if line.strip()]
+    lines = io.BytesIO(body)  # reads one line at a time: a list of two-byte rows would take fifty times the body
     under_way: deque[_Chunk] = deque()
-    out: list[bytes] = []
-    at = 0
-    while at < len(lines):
-        size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (writer.store.row_seconds + _PARSING))))
-        under_way.append(await _Chunk(writer.store.state, lines[at : at + size]).submitted(writer))
-        at += size
-        if len(under_way) >= _CHUNKS:
-            out.extend(await under_way.popleft().answers())
-        await asyncio.sleep(0)
-    for chunk in under_way:
-        out.extend(await chunk.answers())
-    return b"\n".join(out) + b"\n" if out else b""
+    rejected, more = 0, True
+    while under_way or more:
+        if more and len(under_way) < _CHUNKS and rejected < _MOST_REJECTED:
+            size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (model.row_seconds + _PARSING))))
+            chunk = _Chunk(lines, size)
+            more = chunk.rows == size
+            if chunk.rows:
+                await chunk.submit(model)
+                under_way.append(chunk)
+            await asyncio.sleep(0)
+            continue
+        if not under_way:
+            break
+        chunk = under_way.popleft()
+        yield await chunk.answers()
+        rejected += chunk.rejected
+    if more and lines.read(1):
+        text = f"{rejected:,} rows were rejected; the rest of the batch was not read"
+        yield encode({"error": text, "status": 422}) + b"\n"
 
 
 class _Chunk:
     """Some rows of a batch on their way."""
 
-    def __init__(self, state: ModelState, lines: list[bytes]) -> None:
-        self.rows = len(lines)
-        self.bodies: list[dict[str, Any]] = []
-        self.changes: list[bytes] = []
-        self.refused: dict[int, bytes] = {}
-        self.done: asyncio.Future[Any] | None = None
-        self.predicted: list[dict[str, Any]] = []
-        for i, line in enumerate(lines):
-            try:
-                body = read_row(line)
-                changing = changes(body)
-                if changing:
-                    state.check(body)
-            except RequestError as error:
-                self.refused[i] = encode({"error": str(error).replace("the body", "the row"), "status": error.status})
+    def __init__(self, lines: io.BytesIO, most: int) -> None:
+        self.rows = 0
+        self.rejected = 0
+        self._errors: dict[int, bytes] = {}
+        self._applied: list[tuple[dict[str, Any], bytes]] = []
+        self._bytes = 0
+        self._done: asyncio.Future[Any]
+        while self.rows < most and (line := lines.readline()):
+            text = line.strip()
+            if not text:
                 continue
-            self.bodies.append(body)
-            if changing:
-                self.changes.append(line.strip())
-
-    async def submitted(self, writer: Writer) -> _Chunk:
-        """Hand the rows to the writer; it waits for a busy one, as the client has sent everything already."""
-        if not self.changes:
-            self.predicted = [predicted(writer, body) for body in self.bodies]
-            return self
-        while self.done is None:
             try:
-                self.done = writer.submit(ROWS, b"\n".join(self.changes), self.bodies, len(self.changes))
+                self._applied.append((read_row(text), text))
+                self._bytes += len(text)
+            except RequestError as error:
+                said = str(error).replace("the body", "the row")
+                self._errors[self.rows] = encode({"error": said, "status": error.status})
+            self.rows += 1
+
+    async def submit(self, model: Model) -> None:
+        """Apply the rows; while too much waits for the disk, wait: the client has sent everything already."""
+        while True:
+            try:
+                self._done = model.submit_rows(self._applied, self._bytes)
+                return
             except BusyError:
                 await asyncio.sleep(0.01)
-        return self
 
-    async def answers(self) -> list[bytes]:
-        """One line per row, once what they change is on disk."""
-        found = self.predicted if self.done is None else await self.done
-        if not self.refused:
-            return [encode(one) for one in found]
-        rest = iter(found)
-        return [self.refused[i] if i in self.refused else encode(next(rest)) for i in range(self.rows)]
+    async def answers(self) -> bytes:
+        """Return one line per row, once what they change is on disk."""
+        found = iter(await self._done)
+        out = [self._errors[i] if i in self._errors else self._line(next(found)) for i in range(self.rows)]
+        self.rejected += len(self._errors)
+        return b"\n".join(out) + b"\n"
 
-
-def predicted(writer: Writer, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a row that changes nothing."""
-    try:
-        return writer.store.state.predict(body)
-    except VarifoldError as error:
-        return {"error": str(error), "status": getattr(error, "status", 422)}
+    def _line(self, answer: dict[str, Any]) -> bytes:
+        self.rejected += "error" in answer
+        return encode(answer)
 
 
-async def stream(writer: Writer, receive: Receive, send: Send, most: int) -> None:
-    """A web socket: each message is a row, and its answer comes back in the same order."""
+async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
+    """Serve a web socket: each message is a row, and its answer comes back in the same order."""
     await send({"type": "websocket.accept"})
     window: asyncio.Queue[asyncio.Future[Any] | bytes | None] = asyncio.Queue(_WINDOW)
     sender = asyncio.get_running_loop().create_task(_send_answers(window, send))
@@ -105,34 +105,28 @@ async def stream(writer: Writer, receive: Receive, send: Send, most: int) -> Non
         while (message := await receive())["type"] == "websocket.receive":
             text = message.get("text")
             data = text.encode("utf-8", "replace") if text is not None else message["bytes"]
-            await window.put(_start(writer, data, most))
+            await window.put(_start(model, data, most))
     finally:
         await window.put(None)
         await sender
 
 
-def _start(writer: Writer, data: bytes, most: int) -> asyncio.Future[Any] | bytes:
+def _start(model: Model, data: bytes, most: int) -> asyncio.Future[Any] | bytes:
     try:
         if len(data) > most:
-            raise RequestError(f"the message has {len(data):,} bytes; at most {most:,} are taken")
-        if b"\n" in data:
-            data = data.replace(b"\n", b" ")  # as the journal has it
-        body = read_row(data)
-        if changes(body):
-            writer.store.state.check(body)
-            return writer.submit(ROWS, data, [body])
+            raise RequestError(f"the message has {len(data):,} bytes; at most {most:,} are accepted")
+        return model.submit(read_row(data), data)
     except RequestError as error:
         return encode({"error": str(error), "status": error.status})
-    return encode(predicted(writer, body))
 
 
 async def _send_answers(window: asyncio.Queue[asyncio.Future[Any] | bytes | None], send: Send) -> None:
     while (found := await window.get()) is not None:
         if not isinstance(found, bytes):
             try:
-                found = encode((await found)[0])
-            except RequestError as error:
-                found = encode({"error": str(error), "status": error.status})
+                found = encode(await found)
+            except VarifoldError as error:
+                found = encode({"error": str(error), "status": getattr(error, "status", 422)})
         try:
             await send({"type": "websocket.send", "text": found.decode()})
         except OSError:

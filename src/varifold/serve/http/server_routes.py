@@ -29,7 +29,7 @@ async def healthz(app: App, request: Request) -> Response:
 
 async def readyz(app: App, request: Request) -> Response:
     """Every model takes changes."""
-    stopped = {w.store.state.name: w.stopped for w in app.models if w.stopped is not None} | app.models.unrecovered
+    stopped = {m.state.name: m.stopped for m in app.models if m.stopped is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
         return answer({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
     return answer({"status": "ready"})

@@ -1,0 +1,31 @@
+"""``varifold backup``: copy the state of a server or of ``follow --state``, also while it runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "backup",
+        help="copy the state of a server to a file",
+        description="Copy the state of `varifold serve` or `follow --state` to one file, also while it runs. The copy "
+        "holds everything that was acknowledged before it began; `varifold restore` makes a folder of it.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("state", type=Path, metavar="STATE", help="folder of the state")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file to write; replaced once the copy is complete")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy, and say what."""
+    from varifold.serve.core.database import backup
+
+    models = backup(args.state, args.file)
+    size = args.file.stat().st_size
+    print(f"varifold: {models:,} model{'s' * (models != 1)}, {size:,} bytes in {args.file}", file=sys.stderr)
+    return 0

@@ -1,0 +1,30 @@
+"""``varifold restore``: make a state folder from a backup."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "restore",
+        help="make the state of a server from a backup",
+        description="Make a folder for `varifold serve --dir` or `follow --state` from a file that `varifold backup` "
+        "wrote. A folder that holds a state already is left alone.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="file that `varifold backup` wrote")
+    parser.add_argument("state", type=Path, metavar="STATE", help="folder to make")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Restore, and say what."""
+    from varifold.serve.core.database import restore
+
+    models = restore(args.file, args.state)
+    print(f"varifold: {models:,} model{'s' * (models != 1)} in {args.state}", file=sys.stderr)
+    return 0
