@@ -14,6 +14,7 @@ import pytest
 
 from tests.serve.conftest import browser
 from tests.serve.server import Server
+from varifold.serve.core.database import Database
 
 GROUPS = {"pressure": 4, "flow": 3, "vibration": 4}
 
@@ -140,8 +141,9 @@ def test_a_model_that_could_not_be_recovered_has_a_card(make_server: Callable[..
             client.put(f"/models/{name}", json={"method": "arow"})
         send(client, 0, 50)
     server.stop()
-    for path in (server.folder / "models" / "lost").glob("snapshot-*"):
-        path.unlink()
+    database = Database(server.folder)
+    database._db.execute("DELETE FROM snapshots WHERE model = (SELECT id FROM models WHERE name = 'lost')")
+    database.close()
     server.start()
     page = chromium.new_page(viewport={"width": 390, "height": 800})
     page.goto(server.url)
@@ -150,7 +152,7 @@ def test_a_model_that_could_not_be_recovered_has_a_card(make_server: Callable[..
     page.wait_for_selector("#numbers dd", timeout=10_000)
     page.click("#models button[data-model=lost]")
     page.wait_for_selector("#model[data-lost]", timeout=10_000)
-    assert "has no snapshot" in page.inner_text("#stopped")
+    assert "a snapshot of 'lost' is missing" in page.inner_text("#stopped")
     assert not page.is_visible("#numbers")
     page.click("#models button[data-model=plant]")
     page.wait_for_selector("#model:not([data-lost])", timeout=10_000)

@@ -55,6 +55,9 @@ def _add_durability(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-batch", type=positive, default=64 << 20, metavar="BYTES", help="of a batch (default 64 MiB)"
     )
+    group.add_argument(
+        "--max-connections", type=positive, metavar="N", help="at a time (default 4096, or fewer by the file limit)"
+    )
 
 
 def _add_alerts(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
             bodies=BodyLimits(args.max_body, args.max_batch),
             alerts=AlertRules(above, by_model, webhook=args.alert_webhook, command=args.alert_command),
             topics=_topics(args),
+            connections=args.max_connections,
         )
     )
 

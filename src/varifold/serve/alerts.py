@@ -6,20 +6,25 @@ They are events (and so metrics), and go to a webhook or a command if one is giv
 from __future__ import annotations
 
 import asyncio
-import subprocess
+import contextlib
+import os
+import signal
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from varifold.base.json_text import write_json
 from varifold.base.learner import is_regressor
 from varifold.serve.core.models import Models
 from varifold.serve.core.monitor import Monitor
 from varifold.serve.core.state import ModelState
-from varifold.serve.extra import httpx, orjson
+from varifold.serve.extra import httpx
 
 _PATIENCE = 10.0
 _MOST_NAMES = 8
+_MOST_DELIVERIES = 32
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,16 @@ class Alerts:
         self._deliveries: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            self.check()
-            await asyncio.sleep(1.0)
+        """Check once a second, until cancelled; deliveries that are under way end then."""
+        try:
+            while True:
+                self.check()
+                await asyncio.sleep(1.0)
+        finally:
+            deliveries = list(self._deliveries)
+            for task in deliveries:
+                task.cancel()
+            await asyncio.gather(*deliveries, return_exceptions=True)
 
     def check(self) -> None:
         """Compare every model with what was known of it a second ago."""
@@ -123,29 +134,46 @@ class Alerts:
 
     def _tell(self, model: str, kind: str, text: str, **more: Any) -> None:
         event = self.models.events.add(model, kind, text, **more)
-        for deliver in (self._post, self._execute):
-            task = asyncio.get_running_loop().create_task(deliver(event))
+        for target, deliver in ((self.rules.webhook, self._post), (self.rules.command, self._execute)):
+            if target is None:
+                continue
+            if len(self._deliveries) >= _MOST_DELIVERIES:
+                self._failed("its target", RuntimeError(f"{_MOST_DELIVERIES} alerts are being delivered already"))
+                continue
+            task = asyncio.get_running_loop().create_task(deliver(target, event))
             self._deliveries.add(task)
             task.add_done_callback(self._deliveries.discard)
 
-    async def _post(self, event: dict[str, Any]) -> None:
-        if self.rules.webhook is None:
-            return
+    async def _post(self, url: str, event: dict[str, Any]) -> None:
         try:
             async with httpx.AsyncClient(timeout=_PATIENCE) as client:
-                (await client.post(self.rules.webhook, json=event)).raise_for_status()
+                (await client.post(url, json=event)).raise_for_status()
         except httpx.HTTPError as error:
             self._failed("the webhook", error)
 
-    async def _execute(self, event: dict[str, Any]) -> None:
-        if self.rules.command is None:
+    async def _execute(self, command: str, event: dict[str, Any]) -> None:
+        """Run the command; it is killed with everything it started if it takes too long or the server stops."""
+        try:
+            with tempfile.TemporaryFile() as file:
+                file.write(write_json(event))
+                file.seek(0)
+                process = await asyncio.create_subprocess_shell(command, stdin=file, start_new_session=True)
+        except OSError as error:
+            self._failed("the command", error)
             return
         try:
-            await asyncio.to_thread(
-                subprocess.run, self.rules.command, shell=True, input=orjson.dumps(event), timeout=_PATIENCE, check=True
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            self._failed("the command", error)
+            async with asyncio.timeout(_PATIENCE):
+                await process.wait()
+        except TimeoutError:
+            self._failed("the command", TimeoutError(f"it took more than {_PATIENCE:g} s and was killed"))
+            return
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if process.returncode:
+            self._failed("the command", RuntimeError(f"it ended with {process.returncode}"))
 
     def _failed(self, what: str, error: Exception) -> None:
         self.undelivered += 1

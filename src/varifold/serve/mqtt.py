@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +121,9 @@ class Bridge:
             body = self._change(model, message)
         except VarifoldError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - no message may end the server, which would get it again
+            traceback.print_exc(file=sys.stderr)
+            return RefusedError(f"unexpected {type(error).__name__}")
         while True:
             try:
                 return model.submit(body, write_json(body))

@@ -9,6 +9,7 @@ import gc
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from varifold.serve.core.models import Models, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
+from varifold.serve.http.protocol import make_protocol, most_connections, watch
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.mqtt import Bridge, Topics
 
@@ -41,6 +43,8 @@ class Settings:
     bodies: BodyLimits = field(default_factory=BodyLimits)
     alerts: AlertRules = field(default_factory=AlertRules)
     topics: Topics | None = None
+    connections: int | None = None
+    """Most connections; None: as many as there are file descriptors for."""
 
     @property
     def local(self) -> bool:
@@ -72,13 +76,14 @@ class _Process:
         settings = self.settings
         listening = _bound(settings.host, settings.port)
         models = Models(settings.folder, settings.policy, settings.limits, self._fatal)
+        tempfile.tempdir = str(models.folder)  # learners by key that are not in memory stay in the server's own folder
         models.open()
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
         config = uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            http="httptools",
+            http=make_protocol(most_connections(settings.connections)),
             ws="websockets-sansio",
             ws_max_size=settings.bodies.body + 1024,
             ws_per_message_deflate=False,
@@ -106,7 +111,11 @@ class _Process:
 
     def _beside(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(Alerts(models, self.settings.alerts).run(), name="the check for alerts")]
+        assert self.server is not None
+        tasks = [
+            loop.create_task(Alerts(models, self.settings.alerts).run(), name="the check for alerts"),
+            loop.create_task(watch(self.server.server_state.connections), name="the watch over connections"),
+        ]
         if self.settings.topics is not None:
             tasks.append(loop.create_task(Bridge(models, self.settings.topics).run(), name="the MQTT bridge"))
         for task in tasks:

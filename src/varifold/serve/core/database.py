@@ -131,6 +131,7 @@ class Database:
             try:
                 self._db.execute("PRAGMA trusted_schema = OFF")
                 self._db.execute("PRAGMA cell_size_check = ON")
+                self._db.execute("PRAGMA temp_store = MEMORY")
                 if not read_only:
                     self._db.execute("PRAGMA journal_mode = WAL")
                     self._db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'OFF'}")
@@ -363,9 +364,7 @@ class Database:
 
     def _check(self, sound: bool, what: str) -> None:
         if not sound:
-            raise StateError(
-                f"{self.path} is damaged: {what} is missing or does not match its checksum. Restore a backup"
-            )
+            raise StateError(f"{self.path} is damaged: {what} is missing or does not match its checksum")
 
     # ------------------------------------------------------------------ closing
 

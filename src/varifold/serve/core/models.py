@@ -266,8 +266,8 @@ class Models:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one model, the others are served
             self.damaged[row.name] = error
             reason = (
-                f"the model {row.name!r} could not be recovered: {reason_of(error, self.folder)}. Repair it and start "
-                "again, or delete it"
+                f"the model {row.name!r} could not be recovered: {reason_of(error, self.folder)}. Restore a backup, "
+                "or delete it"
             )
             self.unrecovered[row.name] = reason
             self.events.add(row.name, "stopped", reason)

@@ -28,8 +28,9 @@ async def healthz(app: App, request: Request) -> Response:
 
 
 async def readyz(app: App, request: Request) -> Response:
-    """Every model takes changes."""
-    stopped = {m.state.name: m.stopped for m in app.models if m.stopped is not None} | app.models.unrecovered
+    """Every model accepts changes, and snapshots of it can be made."""
+    reasons = {m.name: m.stopped or m.snapshot_failed for m in app.models}
+    stopped = {name: reason for name, reason in reasons.items() if reason is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
         return answer({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
     return answer({"status": "ready"})
