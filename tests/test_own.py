@@ -120,7 +120,7 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     table = find_table("mine.toml")
     assert (table.name, table.title, table.repeats) == ("mine", "mine", 2)
     assert main(["bench", "run", "mine.toml", "--store", "s.sqlite", "--html", "page.html"]) == 0
-    assert "4 cells" in capsys.readouterr().err
+    assert "2 cells" in capsys.readouterr().err
     Path("wrong.toml").write_text("[[setting]]\ntitle = 'no name'")
     with pytest.raises(DataError, match=r"wrong.toml is no table: \[\[setting\]\] number 1 has no name; docs/own.md"):
         find_table("wrong.toml")

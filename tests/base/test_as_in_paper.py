@@ -6,6 +6,7 @@ import varifold
 from varifold.base.nested import make_learner
 from varifold.base.spec import parse_model
 from varifold.errors import ParameterError
+from varifold.linear._majority_bias import MajorityBias
 
 NO_PAPER = {
     "additive",
@@ -45,6 +46,10 @@ def test_the_pure_method_adds_nothing():
         learner.learn_one({"a": 2.0}, "x")
         learner.learn_one({"a": -1.0}, "y")
         assert set(learner.margins_one({"a": 0.0}).values()) == {0.0}, "nothing leans to the commoner class"
+    for name in ("ocds", "fobos", "ftrladp", "arow"):
+        learner = varifold.models[name].as_in_paper(fit_intercept=True)
+        assert learner.majority_bias is False
+        assert not isinstance(learner._engine.model, MajorityBias)
     assert varifold.OLVF.as_in_paper().variant == "printed"
     assert varifold.OVFM.as_in_paper().presence is False
     assert varifold.OVFIV.as_in_paper().bias is False
@@ -52,7 +57,8 @@ def test_the_pure_method_adds_nothing():
 
 def test_parameters_come_after_the_word():
     spec = parse_model("olvf:paper,C=0.5,scale=minmax")
-    assert dict(spec.params) == {"variant": "printed", "scale": "minmax", "fit_intercept": False, "C": 0.5}
+    ours_left_out = {"fit_intercept": False, "majority_bias": False}
+    assert dict(spec.params) == {"variant": "printed", "scale": "minmax", "C": 0.5, **ours_left_out}
     assert varifold.OLVF.as_in_paper(C=0.5).C == 0.5
     within = make_learner("olids:paper,C=0.5")
     assert (within.C, within.fit_intercept) == (0.5, False)

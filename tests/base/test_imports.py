@@ -19,7 +19,6 @@ from varifold import OVFIV, PerKey, cli
 from varifold.base import files
 from varifold.base.nested import make_learner
 from varifold.base.spec import MOST_NESTED, parse_model, parse_value
-from varifold.ensemble import per_key
 from varifold.errors import ModelFileError, ParameterError, VarifoldError
 from varifold.serve.core import learners
 from varifold.sklearn import VarifoldClassifier
@@ -91,10 +90,10 @@ def test_no_specification_from_data_imports(text: str, imported: Callable[[], bo
     for value in [text, *within(text)]:
         data = crafted(OVFIV(), base=value)
         path.write_bytes(data)
-        for read in (varifold.from_bytes, OVFIV.from_bytes, per_key.from_bytes, learners.from_bytes):
+        for read in (varifold.from_bytes, OVFIV.from_bytes, learners.from_bytes):
             with pytest.raises(VarifoldError):
                 read(data)
-        for load in (varifold.load, OVFIV.load, per_key.load):
+        for load in (varifold.load, OVFIV.load):
             with pytest.raises(ModelFileError):
                 load(path)
         assert cli.main(["inspect", str(path)]) != 0

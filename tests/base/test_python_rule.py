@@ -16,7 +16,7 @@ from river import base as river_base
 import varifold
 from varifold import OVFIV, PythonRule
 from varifold.cli import main
-from varifold.errors import BusyLearnerError, DataError, ModelFileError
+from varifold.errors import BusyLearnerError, DataError, ModelFileError, ParameterError
 
 
 class Perceptron(PythonRule):
@@ -263,8 +263,11 @@ def test_a_rule_that_calls_itself_is_refused() -> None:
 
 
 def test_what_a_rule_must_write_is_named() -> None:
-    with pytest.raises(NotImplementedError, match=r"Empty must define start\(\)"):
+    with pytest.raises(ParameterError, match=r"Empty is a PythonRule without start\(\) and learn\(\) and scores\(\)"):
         type("Empty", (PythonRule,), {})()
+    half = {"start": lambda self: None, "scores": lambda self, x: {}}
+    with pytest.raises(ParameterError, match=r"Half is a PythonRule without learn\(\); define"):
+        type("Half", (PythonRule,), half)()
 
 
 def test_inside_another_learner() -> None:

@@ -13,6 +13,7 @@ from varifold.base.spec import parse_model
 from varifold.bench import find_table, plan, tables
 from varifold.bench.crowd import crowd, made
 from varifold.bench.published import read_published
+from varifold.bench.tables import table_from
 from varifold.bench.work import spec_of
 from varifold.errors import UnknownNameError
 from varifold.streams.scenarios.registry import SCENARIOS
@@ -90,6 +91,40 @@ def test_as_paper_is_told_not_to_scale_again():
     cells = [c for c in plan([find_table("olvf-2")], 1) if c.data == "german" and c.scenario == "vfs:0.25"]
     told = {(c.scale, spec_of(c)().scale, spec_of(c)().fit_intercept) for c in cells if c.model.startswith("olvf")}
     assert told == {("zscore", "none", False), ("none", "standard", True)}
+
+
+def test_as_paper_with_an_intercept_has_no_majority_bias():
+    cells = [c for c in plan([find_table("ovfm-2")], 1) if c.data == "diabetes"]
+    told = {(c.model, spec_of(c)().majority_bias) for c in cells if c.model == "ocds" and c.overrides}
+    assert told == {("ocds", False)}
+
+
+def test_ovfm_on_latent_values_alone_is_run_as_the_paper_runs_ovfm():
+    table = find_table("ovfm-2")
+    slots = {(s.setting.name, s.data.name, s.column): s for s in table.slots(1) if s.method == "OVFM"}
+    for (setting, data, column), slot in slots.items():
+        if column == "OVFM-L" and slot.cells:
+            ((cell,),) = slot.cells.values()
+            ((other,),) = slots[setting, data, "paper"].cells.values()
+            assert (cell.scenario, cell.scale, cell.overrides) == (other.scenario, other.scale, other.overrides)
+            ours, theirs = spec_of(cell)()._get_params(), spec_of(other)()._get_params()
+            assert ours == {**theirs, "latent_only": True}
+    assert ("capricious", "diabetes", "OVFM-L") in slots
+
+
+def test_a_table_without_printed_numbers_has_no_column_as_paper():
+    raw = {
+        "title": "",
+        "paper": "",
+        "caption": "",
+        "repeats": 1,
+        "setting": [{"name": "half", "scenario": "vfs:0.5"}],
+        "data": [{"name": "wbc"}],
+    }
+    plain = table_from("mine", {**raw, "method": [{"name": "arow", "default": "arow"}]})
+    assert [slot.column for slot in plain.slots(1)] == ["default"]
+    both = table_from("mine", {**raw, "method": [{"name": "arow", "default": "arow", "paper": "arow:r=1"}]})
+    assert [slot.column for slot in both.slots(1)] == ["paper", "default"]
 
 
 def test_repeats_are_capped_where_the_table_says_so():

@@ -19,7 +19,6 @@ import pytest
 import varifold
 from varifold import AROW, PerKey
 from varifold.cli import main
-from varifold.ensemble import per_key
 
 
 def write(path: Path, n: int, *, start: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
@@ -174,7 +173,7 @@ def test_one_learner_per_key(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     expected = PerKey(AROW(), key="device")
     for row in rows:
         expected.learn_one(features(row), row["state"])
-    found = per_key.load(tmp_path / "model")
+    found = varifold.load(tmp_path / "model")
     assert (found.keys, found.steps) == (expected.keys, 300)
     capsys.readouterr()
     assert main(["predict", str(tmp_path / "model"), str(tmp_path / "train.csv"), "--format", "jsonl"]) == 0

@@ -77,3 +77,19 @@ def test_confidences_of_reviews_grow(drawn):
     assert olvf[-1] < olsf[-1]
     assert loss[-1] < loss[0]
     assert right.lines[2].get_ydata()[-1] > 0.6
+
+
+def test_the_picture_of_reviews_shows_the_mean_of_its_streams(drawn, monkeypatch):
+    from varifold.report.papers import olvf
+
+    seeds = []
+
+    def watched(cell):
+        seeds.append(cell.seed)
+        share = np.full(1000, 0.1 * (1 + cell.seed))
+        return {"wrong": share, "losses": share, "confidences": np.column_stack([share, share])}
+
+    monkeypatch.setattr(olvf, "_watched", watched)
+    figures("olvf")[0].draw("unused.png", 3)
+    assert sorted(seeds) == [0, 0, 1, 1, 2, 2]
+    assert drawn[0].axes[0].lines[0].get_ydata()[-1] == pytest.approx(0.2)

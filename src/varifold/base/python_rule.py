@@ -10,7 +10,7 @@ import numpy as np
 
 from varifold._engine.python_rule import RuleModel
 from varifold.base.declared import DeclaredClassifier
-from varifold.errors import DataError, ModelFileError
+from varifold.errors import DataError, ModelFileError, ParameterError
 
 Name = str | int
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -78,6 +78,12 @@ class PythonRule(DeclaredClassifier):
         dataclass(eq=False, repr=False)(cls)
 
     def __post_init__(self) -> None:
+        missing = [
+            name for name in ("start", "learn", "scores") if getattr(type(self), name) is getattr(PythonRule, name)
+        ]
+        if missing:
+            names = " and ".join(f"{name}()" for name in missing)
+            raise ParameterError(f"{type(self).__name__} is a PythonRule without {names}; define what PythonRule names")
         super().__post_init__()
         self.start()
 
@@ -85,21 +91,21 @@ class PythonRule(DeclaredClassifier):
 
     def start(self) -> None:
         """Set the attributes that hold what is learned, as they are before the first instance."""
-        raise NotImplementedError(f"{type(self).__name__} must define start()")
+        raise NotImplementedError
 
     def learn(self, x: dict[Name, float], y: Any, w: float) -> None:
         """Learn an instance of label y with weight w > 0.
 
         x holds the scaled values of the features present, by name; names that are new are among them.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define learn()")
+        raise NotImplementedError
 
     def scores(self, x: dict[Name, float]) -> dict[Any, float]:
         """Score by label; the largest is the answer, and the probabilities are their softmax. Must change nothing.
 
         x is as in `learn`, without unknown features. Scores are finite; a label that is not named has score 0.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define scores()")
+        raise NotImplementedError
 
     def forget(self, name: Name) -> None:
         """A feature is evicted (`max_features`): drop what is held for it. By default nothing is done."""

@@ -256,7 +256,9 @@ class Table:
         codes = self.codes if data.codes is None else data.codes
         intercept = self.intercept if method.intercept is None else method.intercept
         steps = [s for s in (codes, scale, *positive) if s and s != "none"]
-        return "+".join(steps) or "none", f"scale=none,fit_intercept={intercept}"
+        # without intercept there is no majority bias to turn off
+        pure = f"scale=none,fit_intercept={intercept}" + (",majority_bias=False" if intercept else "")
+        return "+".join(steps) or "none", pure
 
 
 def _filled(text: str, data: Data) -> str:

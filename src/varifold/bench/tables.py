@@ -60,6 +60,8 @@ def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Ta
     """A table from the content of its TOML file; printed numbers are in the package, or in a folder."""
     raw = dict(raw)
     printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
+    as_paper = ("paper", "grid", "grids", "by_data", "gap", "gaps")
+    is_of_paper = bool(printed) or any(key in method for method in raw.get("method", ()) for key in as_paper)
     metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed))) or ("cer",)
     return Table(
         name=name,
@@ -70,7 +72,7 @@ def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Ta
         published=printed,
         notes=tuple(raw.pop("notes", ())),
         also=(*raw.pop("also", ()), *raw.get("also_as", {})),
-        shown=tuple(raw.pop("columns", COLUMNS)),
+        shown=tuple(raw.pop("columns", COLUMNS if is_of_paper else ("default",))),
         variants=tuple(map(_variant, raw.pop("variant", ()))),
         doubts=tuple(Remark(**doubt) for doubt in raw.pop("doubt", ())),
         reasons=tuple(Remark(**reason) for reason in raw.pop("reason", ())),

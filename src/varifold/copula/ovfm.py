@@ -37,7 +37,8 @@ class OVFM(CopulaParameters, DeclaredClassifier):
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
         Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
-        (with one step size per feature), or ``"sgd"`` as in the paper's text (step 1/√t).
+        (with one step size per feature), or ``"sgd"`` as in the paper's text: steps of 1/√t on the logistic
+        loss in bits, log2(1 + e^-yf), which are steps of 1.44/√t on that in nats.
     r
         See `AROW`.
     decay, kappa, LP

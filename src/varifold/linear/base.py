@@ -31,7 +31,7 @@ class LinearClassifier(DeclaredClassifier):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {"majority_bias": Boolean()}
-    _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
+    _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False, "majority_bias": False}
 
     majority_bias: bool = True
 

@@ -37,6 +37,11 @@ def _watched(cell: Any) -> dict[str, Any]:
     return {"wrong": wrong, "losses": losses, "confidences": np.array(confidences)}
 
 
+def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Average what several streams show, instance by instance."""
+    return {name: np.mean([run[name] for run in runs], axis=0) for name in runs[0]}
+
+
 def _so_far(values: Any) -> Any:
     return np.cumsum(values) / np.arange(1, len(values) + 1)
 
@@ -46,8 +51,10 @@ def draw_confidences(path: str, repeats: int) -> None:
     table = find_table("olvf-5")
     setting = next(s for s in table.settings if s.name == "real VFS")
     data = next(d for d in table.data if d.name == "imdb")
-    ours, other = (cells_of(table, setting, data, m.name, "paper", 1)[0] for m in reversed(table.methods))
-    olvf, olsf = _watched(ours), _watched(other)
+    olvf, olsf = (
+        _mean([_watched(cell) for cell in cells_of(table, setting, data, m.name, "paper", repeats)])
+        for m in reversed(table.methods)
+    )
     plt = pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.2), gridspec_kw={"wspace": 0.5})
     n = len(olvf["wrong"])

@@ -139,9 +139,9 @@ def draw_errors(path: str, repeats: int) -> None:
     panels = {}
     for data in [d for d in table.data if d.name in SETS]:
         lines = {}
-        for name, column in (("FOBOS", "paper"), ("OCDS", "paper"), ("OVFM", "paper"), ("OVFM-L", "default")):
+        for name, column in (("FOBOS", "paper"), ("OCDS", "paper"), ("OVFM", "paper"), ("OVFM", "OVFM-L")):
             cells = cells_of(table, setting, data, name, column, repeats)
-            lines[name] = mean_curve([run_cell(cell) for cell in cells], "cer")
+            lines[name if column == "paper" else column] = mean_curve([run_cell(cell) for cell in cells], "cer")
         panels[data.name] = lines
     write(curve_panels(panels, "error so far", f"OVFM: error on capricious streams, {repeats} each"), path)
 
