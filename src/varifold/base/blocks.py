@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from varifold._engine.assemble import assemble
 from varifold._engine.block import Block, checked_targets, checked_weights
 from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
+from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 if TYPE_CHECKING:
@@ -177,12 +178,9 @@ def _from_sparse(
     vocabulary: Vocabulary,
     labels: Labels,
 ) -> Block:
-    X = X.tocsr()
+    X = checked_csr(X)
     if X.dtype.kind not in _NUMBERS:
         raise FeatureValueError(f"the sparse matrix holds {X.dtype}; pass one of numbers")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
     ids = np.array([vocabulary.add(name) for name in _column_names(names, X.shape[1])], dtype=np.int32)
     values = np.asarray(X.data, dtype=np.float64)
     present = ~np.isnan(values)

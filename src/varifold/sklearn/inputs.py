@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from varifold.base.frames import is_frame
+from varifold.base.sparse import checked_csr
 from varifold.errors import DataError
 from varifold.sklearn.extra import check_array
 
@@ -34,6 +35,7 @@ def named_columns(X: Any, estimator: Any, *, omitted: str, known: Names | None) 
         return X, None
     if is_frame(X):
         return X, _frame_columns(X)
+    X = checked_csr(X) if hasattr(X, "tocsr") else X  # before scikit-learn passes it to compiled code
     X = check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite="allow-nan", estimator=estimator)
     if hasattr(X, "tocsr") and omitted == "zero":
         X = X.toarray()

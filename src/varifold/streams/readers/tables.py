@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 
 from varifold.base.blocks import to_block
+from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import SAMPLE, Context
@@ -146,7 +147,7 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
 
 def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
     """Read a SciPy sparse matrix or a 2-D array and its labels; the features are the column numbers."""
-    table = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
+    table = checked_csr(matrix) if hasattr(matrix, "tocsr") else matrix
     if target is not None and (isinstance(target, str | bytes) or not isinstance(target, Iterable)):
         raise DataError(f"the target of a matrix is a sequence of labels, one per row, not {target!r}")
     if len(table.shape) != 2:
