@@ -54,6 +54,12 @@ def outcomes(name: str, cer=lambda cell: 0.1, repeats: int = 2) -> dict[Cell, Ou
     return {c: outcome(cer(c)) for s in slots for cells in s.cells.values() for c in cells if c.model != "auto"}
 
 
+@pytest.fixture(scope="module")
+def all_filled():
+    """Every table, filled with two repeats of the same outcome."""
+    return [fill(table, outcomes(name), repeats=2) for name, table in tables().items()]
+
+
 def test_marks_at_the_precision_of_print():
     table = fill(find_table("olvf-2"), outcomes("olvf-2", lambda c: 0.30 + 0.01 * c.seed))
     setting, data = next(table.table.places())
@@ -183,9 +189,8 @@ class Checker(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_and_needs_nothing_else():
-    filled = [fill(table, outcomes(name, repeats=2), repeats=2) for name, table in tables().items()]
-    text = page(filled)
+def test_the_page_is_whole_and_needs_nothing_else(all_filled):
+    text = page(all_filled)
     assert not re.search(r"https?://|@import|url\(", text)
     assert "<script" not in text
     checker = Checker()
@@ -233,10 +238,9 @@ def test_the_best_of_a_study_is_marked_unless_it_ties(gap: float, marked: bool):
     assert signs == {"olvf": "▸" if marked else "", "arow": ""}
 
 
-def test_markdown_tables_have_equal_columns():
-    filled = [fill(table, outcomes(name, repeats=2), repeats=2) for name, table in tables().items()]
+def test_markdown_tables_have_equal_columns(all_filled):
     width = None
-    for line in markdown(filled).splitlines():
+    for line in markdown(all_filled).splitlines():
         if line.startswith("|"):
             cells = len(re.findall(r"(?<!\\)\|", line))
             assert width in (None, cells), line

@@ -14,7 +14,7 @@ import pytest
 from varifold.bench.cell import TIMES
 from varifold.bench.store import ResultStore
 
-REPEATS = 10
+REPEATS = 6
 MODELS = "olvf,arow:covariance=full,gated:Gated"
 CELLS = 3 * REPEATS
 ARGUMENTS = ["--data", "synthetic", "--models", MODELS, "--scenario", "vfs:0.5"]
@@ -75,12 +75,18 @@ def content(path: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
+def finished(tmp_path_factory):
+    """A folder with the store of a run that was not interrupted."""
+    folder = tmp_path_factory.mktemp("finished")
     assert start(folder).wait() == 0
-    found = content(folder / "store.sqlite")
-    assert len(found) == CELLS + 1
-    return found
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(finished):
+    rows = content(finished / "store.sqlite")
+    assert len(rows) == CELLS + 1
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -108,11 +114,10 @@ def test_killed_and_started_again(tmp_path, whole, kill, more):
     assert content(path) == whole
 
 
-def test_nothing_is_run_twice(tmp_path):
-    path = tmp_path / "store.sqlite"
-    assert start(tmp_path).wait() == 0
+def test_nothing_is_run_twice(finished):
+    path = finished / "store.sqlite"
     with ResultStore(path) as store:
         first = store.outcomes(None)
-    assert start(tmp_path).wait() == 0
+    assert start(finished).wait() == 0
     with ResultStore(path) as store:
         assert store.outcomes(None) == first, "times would differ"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,17 +52,21 @@ class Number:
     cells: tuple[Cell, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     wanted: int = 0
+    means: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """Means computed so far, by metric: a page needs each a hundred times."""
 
     def values(self, metric: str) -> Floats:
         """The metric in every repeat."""
         return np.array([o.value(metric) for o in self.outcomes], dtype=np.float64)
 
     def mean(self, metric: str) -> float:
-        """Mean over the repeats (of seconds the median); NaN without any."""
-        values = self.values(metric)
-        if not len(values):
+        """Return the mean over the repeats (of seconds the median); NaN without any."""
+        if not self.outcomes:
             return math.nan
-        return float(np.median(values) if metric == "seconds" else values.mean())
+        if metric not in self.means:
+            values = self.values(metric)
+            self.means[metric] = float(np.median(values) if metric == "seconds" else values.mean())
+        return self.means[metric]
 
     def std(self, metric: str) -> float:
         """Sample standard deviation; NaN for a single repeat."""
@@ -152,13 +157,20 @@ def fill(
     places = {(setting.name, data.name) for setting, data in table.places()}
     printed = {(p.setting, p.data, p.method, p.metric): p for p in table.published if (p.setting, p.data) in places}
     filled = Filled(table, printed=printed)
+    missing = cache(missing_model)  # many cells, few models
     for slot in table.slots(repeats):
         key = (slot.setting.name, slot.data.name, slot.method, slot.column)
-        filled.numbers[key] = _number(slot, outcomes, failures or {}, table.metrics[0])
+        filled.numbers[key] = _number(slot, outcomes, failures or {}, table.metrics[0], missing)
     return filled
 
 
-def _number(slot: Slot, outcomes: dict[Cell, Outcome], failures: dict[Cell, str], metric: str) -> Number:
+def _number(
+    slot: Slot,
+    outcomes: dict[Cell, Outcome],
+    failures: dict[Cell, str],
+    metric: str,
+    missing: Callable[[str], str],
+) -> Number:
     if slot.gap:
         return Number(gap=slot.gap)
     found = []
@@ -167,7 +179,7 @@ def _number(slot: Slot, outcomes: dict[Cell, Outcome], failures: dict[Cell, str]
         if there:
             found.append(Number("", text, len(slot.cells), tuple(there), tuple(outcomes[c] for c in there), len(cells)))
     if not found:
-        return Number(gap=_reason(slot, failures))
+        return Number(gap=_reason(slot, failures, missing))
     most = max(len(n.outcomes) for n in found)
     complete = [n for n in found if len(n.outcomes) == most]
     if metric == "seconds":
@@ -176,14 +188,14 @@ def _number(slot: Slot, outcomes: dict[Cell, Outcome], failures: dict[Cell, str]
     return min(complete, key=lambda n: sign * n.mean(metric))
 
 
-def _reason(slot: Slot, failures: dict[Cell, str]) -> str:
+def _reason(slot: Slot, failures: dict[Cell, str], missing: Callable[[str], str]) -> str:
     for cells in slot.cells.values():
         for cell in cells:
             if cell in failures:
                 return failures[cell]
-            missing = missing_model(cell.model)
-            if missing:
-                return missing
+            reason = missing(cell.model)
+            if reason:
+                return reason
     return "not run yet"
 
 

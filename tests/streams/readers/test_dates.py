@@ -224,10 +224,10 @@ def test_nine_cells_in_ten_make_a_column_of_dates(others: int, refused: bool, fi
         assert sum(map(len, read(path, target="y").blocks())) == 20
 
 
-NUMBERS = st.from_regex(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", fullmatch=True)
+NUMBERS = st.from_regex(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", alphabet="+-.eE0123456789", fullmatch=True)
 
 
-@given(st.one_of(st.integers().map(str), st.floats().map(str), NUMBERS.filter(str.isascii)))
+@given(st.one_of(st.integers().map(str), st.floats().map(str), NUMBERS))
 def test_no_number_looks_like_a_date(text: str) -> None:
     assert parse_number(text) is not None
     assert not looks_like_time(text)

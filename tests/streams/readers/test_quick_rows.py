@@ -1,5 +1,7 @@
 """Rows that are read in one pass without Python against the same rows read record by record."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,33 +12,49 @@ from varifold.streams import read
 from varifold.streams.readers._csv import CATEGORY, IGNORED, NUMERIC, TARGET, WEIGHT, Delimited
 
 ROLES = [NUMERIC, CATEGORY, NUMERIC, IGNORED, WEIGHT, TARGET]
-NUMBERS = st.from_regex(r"-?([0-9]{1,21}([.][0-9]{0,21})?|[.][0-9]{1,21})(e-?[0-9]{1,3})?", fullmatch=True)
-ODD = st.sampled_from(
-    [
-        "",
-        " 1",
-        "1 ",
-        "+1",
-        "-",
-        ".",
-        "-.",
-        "1e400",
-        '"1"',
-        '"a ',
-        '"a "',
-        "a ",
-        "NA",
-        "nan",
-        "inf",
-        "-0.0",
-        "0",
-        "é",
-        "a\rb",
-    ]
-)
-TEXTS = st.sampled_from(["a", "b", "NA", "sixteen bytes it", "more than sixteen bytes", "N", "a", "a", "b"])
-CELLS = st.one_of(NUMBERS, NUMBERS, NUMBERS, TEXTS, ODD)
-ROWS = st.lists(st.lists(CELLS, min_size=5, max_size=7), min_size=1, max_size=12)
+ODD = [
+    "",
+    " 1",
+    "1 ",
+    "+1",
+    "-",
+    ".",
+    "-.",
+    "1e400",
+    '"1"',
+    '"a ',
+    '"a "',
+    "a ",
+    "NA",
+    "nan",
+    "inf",
+    "-0.0",
+    "0",
+    "é",
+    "a\rb",
+]
+TEXTS = ["a", "b", "NA", "sixteen bytes it", "more than sixteen bytes", "N", "a", "a", "b"]
+SEEDS = st.integers(0, 2**64 - 1)
+"""Tables are drawn from a seed: hypothesis takes a hundred times as long to draw their digits one by one."""
+
+
+def number(draw):
+    """Draw a number as text: up to 21 digits on either side of the point, sometimes an exponent."""
+
+    def digits(least, most=21):
+        return "".join(draw.choices("0123456789", k=draw.randint(least, most)))
+
+    text = draw.choice([lambda: digits(1), lambda: f"{digits(1)}.{digits(0)}", lambda: f".{digits(1)}"])()
+    exponent = draw.choice(["", "", f"e{digits(1, 3)}", f"e-{digits(1, 3)}"])
+    return draw.choice(["", "-"]) + text + exponent
+
+
+def table(seed):
+    """Draw rows of five to seven cells: numbers, levels and what a reader must look at twice."""
+    draw = random.Random(seed)
+    cells = [lambda: number(draw), lambda: number(draw), lambda: number(draw)]
+    cells += [lambda: draw.choice(TEXTS), lambda: draw.choice(ODD)]
+    return [[draw.choice(cells)() for _ in range(draw.randint(5, 7))] for _ in range(draw.randint(1, 12))]
 
 
 def read_in(pieces, absent=("", "NA", "nan"), decimal=".", unlabelled=False):
@@ -62,7 +80,7 @@ def read_in(pieces, absent=("", "NA", "nan"), decimal=".", unlabelled=False):
 
 
 @settings(max_examples=400, deadline=None)
-@given(ROWS, st.sampled_from(["\n", "\r\n"]), st.booleans())
+@given(SEEDS.map(table), st.sampled_from(["\n", "\r\n"]), st.booleans())
 @example([["1.5", "a", "-2", "x", "1", "yes"]] * 12, "\n", False)
 def test_one_piece_gives_what_single_lines_give(rows, end, unlabelled):
     # the texts and labels that are plain come first, so that later rows find them
@@ -72,8 +90,10 @@ def test_one_piece_gives_what_single_lines_give(rows, end, unlabelled):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(NUMBERS, min_size=20, max_size=20))
-def test_numbers_are_those_of_float(texts):
+@given(SEEDS)
+def test_numbers_are_those_of_float(seed):
+    draw = random.Random(seed)
+    texts = [number(draw) for _ in range(20)]
     rows = "".join(f"0,a,{text},,1,a\n" for text in ["0", *texts, *["0"] * 5])
     arrays, _, labels, problems, _, _ = read_in([rows.encode()], absent=("",))
     assert labels == ["a"]
