@@ -12,7 +12,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from varifold._numeric.memory cimport allocate, allocate_aligned, resize, resize_zeroed
 
@@ -61,6 +61,11 @@ cdef void transpose(const uint8_t* a, Py_ssize_t side, uint8_t* b, Py_ssize_t ot
     for i in range(rows):
         for j in range(columns):
             memcpy(b + (j * other + i) * size, a + (i * side + j) * size, size)
+
+
+cdef inline bint all_zero(const char* block, Py_ssize_t bytes) noexcept nogil:
+    """Return whether all bytes are zero."""
+    return bytes == 0 or (block[0] == 0 and memcmp(block, block + 1, bytes - 1) == 0)
 
 
 cdef inline Py_ssize_t whole_lines(Py_ssize_t problems) noexcept nogil:
@@ -271,6 +276,7 @@ cdef class State:
         cdef Array* a
         cdef Py_ssize_t row, rows, per, n_crossed = 0
         cdef void** fresh
+        cdef char* source
         for i in range(self.count):
             if self.array[i].axis == axis:
                 self.extend(&self.array[i], new)
@@ -292,7 +298,9 @@ cdef class State:
                     raise MemoryError
                 self.fill_first(a, fresh[i], 0, a.slots * new * a.width)
                 for row in range(rows):
-                    memcpy(<char*> fresh[i] + row * new * per, <char*> a.block[0] + row * old * per, old * per)
+                    source = <char*> a.block[0] + row * old * per
+                    if a.first != 0.0 or not all_zero(source, old * per):    # rows not in use take no memory
+                        memcpy(<char*> fresh[i] + row * new * per, source, old * per)
             for i in range(self.count):
                 if fresh[i] != NULL:
                     free(self.array[i].block[0])

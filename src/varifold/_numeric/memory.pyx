@@ -1,7 +1,9 @@
 """Memory that is never lost: a failed request leaves the old block where it was."""
 
-from libc.stdlib cimport calloc, realloc
-from libc.string cimport memset
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
+
+cdef size_t JUMP = 1 << 20    # bytes from which a block is made anew
 
 cdef extern from *:
     """
@@ -18,8 +20,15 @@ cdef extern from *:
         void *block = NULL;
         if (posix_memalign(&block, bytes < 2 * page ? line : page, bytes ? bytes : 1))
             return NULL;
-        if (bytes >= 2 * page)
+        if (bytes >= 2 * page) {
+            /* Discarded pages read as zeros, and take no memory before they are written to. */
+            const size_t whole = bytes / page * page;
             madvise(block, bytes, MADV_HUGEPAGE);
+            if (madvise(block, whole, MADV_DONTNEED) == 0) {
+                memset((char *) block + whole, 0, bytes - whole);
+                return block;
+            }
+        }
         return memset(block, 0, bytes);
     #else
         return calloc(1, bytes ? bytes : 1);
@@ -71,7 +80,21 @@ cdef int resize(void** block, size_t bytes) noexcept nogil:
 
 
 cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept nogil:
-    """As resize(), with what comes after the first `old_bytes` set to zero."""
+    """As resize(), with what comes after the first `old_bytes` set to zero.
+
+    A block that becomes much larger at once, as when a file is loaded, is made anew: large blocks from calloc() take no
+    memory before they are written to, so that capacity which a file asks for and never fills costs nothing.
+    """
+    cdef void* fresh
+    if bytes >= JUMP and bytes // 4 >= old_bytes:
+        fresh = allocate(bytes)
+        if fresh == NULL:
+            return -1
+        if old_bytes:
+            memcpy(fresh, block[0], old_bytes)
+        free(block[0])
+        block[0] = fresh
+        return 0
     if resize(block, bytes) < 0:
         return -1
     if bytes > old_bytes:

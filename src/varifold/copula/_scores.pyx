@@ -74,22 +74,21 @@ cdef class Scores(ActiveSet):
         return 0
 
     cdef int make_room(self, Py_ssize_t room) except -1:
-        """Reserve memory for this many nodes; new ones are uncorrelated. `self.room` changes last."""
+        """Reserve memory for this many nodes. `self.room` changes last."""
         cdef Py_ssize_t i
         for i in range(self.cached):
             self.inverse[i].version = 0    # rows are contiguous, not a stride apart, so growth moves them
         self.squares.reserve_problems(room)
         self.stride = self.squares.problems
         self.squares.reserve_slots(room)
-        for i in range(self.room, room):
-            self.sigma[i * self.stride + i] = 1.0
         self.marginals.grow(room)
         self.reserve_nodes(room)
         self.tick += 1
         return 0
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil:
-        """Start with an empty window; that of an indicator holds a zero per earlier observation of its column."""
+        """Start uncorrelated, with an empty window; that of an indicator has a zero per observation of its column."""
+        self.sigma[node * self.stride + node] = 1.0    # here and not for all of the capacity, which may never be used
         self.marginals.clear(node)
         if self.space.kind[slot] & INDICATOR:
             self.marginals.start_at_zero(node, self.frequency(slot))
