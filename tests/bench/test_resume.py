@@ -14,7 +14,7 @@ import pytest
 from varifold.bench.cell import TIMES
 from varifold.bench.store import ResultStore
 
-REPEATS = 6
+REPEATS = 10
 MODELS = "olvf,arow:covariance=full,gated:Gated"
 CELLS = 3 * REPEATS
 ARGUMENTS = ["--data", "synthetic", "--models", MODELS, "--scenario", "vfs:0.5"]

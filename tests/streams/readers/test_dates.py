@@ -224,7 +224,9 @@ def test_nine_cells_in_ten_make_a_column_of_dates(others: int, refused: bool, fi
         assert sum(map(len, read(path, target="y").blocks())) == 20
 
 
-NUMBERS = st.from_regex(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", alphabet="+-.eE0123456789", fullmatch=True)
+NUMBERS = st.from_regex(
+    r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", alphabet="+-.eE0123456789", fullmatch=True
+)
 
 
 @given(st.one_of(st.integers().map(str), st.floats().map(str), NUMBERS))
