@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +16,7 @@ import pytest
 
 import varifold
 from varifold.checks.material import state
-from varifold.errors import DataError, ModelFileError, ParameterError, UnknownNameError
+from varifold.errors import DataError, ModelFileError, ParameterError, UnknownNameError, VarifoldError
 
 ONE: dict[str, Any] = {
     "dicts": [{"a": 1.0}],
@@ -160,3 +162,12 @@ def test_a_path_of_another_type(path: Any, tmp_path: Path) -> None:
         varifold.load(path)
     with pytest.raises(ModelFileError, match="the path of a model file is a str or a Path"):
         varifold.OLVF().save(path)
+
+
+@pytest.mark.parametrize("name", varifold.models)
+def test_no_whole_number_overflows_compiled_code(name: str) -> None:
+    cls = varifold.models[name]
+    for parameter in inspect.signature(cls).parameters:
+        for value in (2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**400):
+            with contextlib.suppress(VarifoldError):  # any other error fails the test
+                cls(**{parameter: value})

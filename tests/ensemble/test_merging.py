@@ -315,3 +315,9 @@ def test_parts_of_different_size_count_by_their_squares() -> None:
     number = 40**2 / (30**2 + 10**2)
     expected = (30 * margins[0] + 10 * margins[1]) / 40 * number**-HINGE
     assert varifold.merge(parts).margins_one({"f": 0.0})["yes"] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("given", [5, None, varifold.AROW])
+def test_only_learners_are_merged(given: Any) -> None:
+    with pytest.raises(ParameterError, match="merge takes a list of learners"):
+        varifold.merge(given)

@@ -63,6 +63,8 @@ def merge(learners: Iterable[T]) -> T:
     (100, 'exact')
 
     """
+    if not isinstance(learners, Iterable):
+        raise ParameterError(f"merge takes a list of learners. Got {learners!r} instead.")
     parts: list[Any] = list(learners)
     if not parts:
         raise ParameterError("merge takes at least one learner. Got none.")

@@ -131,7 +131,7 @@ class ORF3V(UnscaledClassifier):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "J": Integer(1, 1000),
         "K": Integer(1, 1000),
-        "grace": Integer(1),
+        "grace": Integer(1, 2**31 - 1),
         "r": Integer(1),
         "growth": Real(0),
         "alpha": Real(0, open_low=True),
