@@ -55,27 +55,28 @@ def row_of(x: dict[str, Any], slot_of: Callable[[str], int]) -> Row:
 def follow(model: Any, oracle: Any, rows: Labelled, tolerance: float = 1e-9) -> None:
     """Learn the rows with both and compare them at every step; an oracle may have no scores (None) for a row."""
     slot_of = model._engine.space.id_of
+    places: dict[str, tuple[int, int | None, str]] = {}
     for t, (x, y, w) in enumerate(rows):
         if t:
-            row = row_of({n: v for n, v in x.items() if known(model, n, v)}, slot_of)
+            row = row_of({n: v for n, v in x.items() if name_of(n, v) in places}, slot_of)
             expected = oracle.scores(row)
             if expected is not None:
                 found = [model.predict_one(x)] if is_regressor(model) else list(model.margins_one(x).values())
                 assert found == pytest.approx(expected, rel=tolerance, abs=tolerance), t
-        before = {name: place_of(model, name) for name in model.features}
         model.learn_one(x, y, w)
-        evicted = before.keys() - model.features.keys()
-        for name in evicted:
-            key, level, column = before[name]
+        features = model.features
+        evicted = {name: places.pop(name) for name in places.keys() - features.keys()}
+        for key, level, column in evicted.values():
             oracle.forget(key, level)
-            if not any(other == column or other.startswith(f"{column}=") for other in before.keys() - evicted):
+            if not any(other == column or other.startswith(f"{column}=") for other in places):
                 oracle.forget(key | 1, None)  # the column is no more
-        learned = {n: v for n, v in x.items() if known(model, n, v)}
-        oracle.learn(row_of(learned, slot_of), y, w)
+        places |= {name: place_of(model, name) for name in features.keys() - places.keys()}
+        oracle.learn(row_of({n: v for n, v in x.items() if name_of(n, v) in places}, slot_of), y, w)
 
 
-def known(model: Any, name: str, value: Any) -> bool:
-    return (f"{name}={value}" if isinstance(value, str) else name) in model.features
+def name_of(name: str, value: Any) -> str:
+    """Return the feature that a value is of: itself, or the level of a string."""
+    return f"{name}={value}" if isinstance(value, str) else name
 
 
 def place_of(model: Any, name: Any) -> tuple[int, int | None, str]:
