@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from varifold._engine.names.vocabulary import Labels
 
 import varifold
 from varifold import Block, Vocabulary, to_block
-from varifold._engine.vocabulary import Labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 
@@ -128,7 +128,7 @@ def test_ids_that_are_not_there(i: int) -> None:
         with pytest.raises(IndexError):
             learner._engine.role(i)
     with pytest.raises(IndexError):
-        learner._engine.labels_of(np.array([10**6], dtype=np.int32))
+        learner._engine.target.labels_of(np.array([10**6], dtype=np.int32))
     with pytest.raises(IndexError):
         learner._engine.explain_one({"a": 1.0}, 10**6)
 

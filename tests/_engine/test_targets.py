@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from varifold._engine.data.block import Block, concatenate
+from varifold._engine.engine import Engine
+from varifold._engine.targets.real_target import RealTarget
 
 import varifold
 from varifold import AROWRegressor, to_block
-from varifold._engine.block import Block, concatenate
-from varifold._engine.regress import RegressionEngine
 from varifold.base.blocks import with_numbers
 from varifold.errors import DataError, ModelFileError, TargetError
 
@@ -135,7 +136,7 @@ def test_a_schedule_learns_no_missing_number() -> None:
 
 def test_the_engine_takes_models_of_regression_only() -> None:
     with pytest.raises(TypeError, match="RegressionModel"):
-        RegressionEngine(varifold.AROW()._model())
+        Engine(varifold.AROW()._model(), RealTarget())
 
 
 def test_a_file_of_the_other_task_is_refused(tmp_path: Any) -> None:

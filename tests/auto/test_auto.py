@@ -5,17 +5,17 @@ import pickle
 import numpy as np
 import pytest
 import river.base
-
-import varifold
-from tests.oracles.auto import Combination
-from varifold import evaluate
-from varifold._engine.classify import Engine
-from varifold._engine.python_rule import PythonModel
+from varifold._engine.models.python_rule import PythonModel
 from varifold.auto._classification import ClassificationMixture
-from varifold.auto.experts import Expert, classifier_experts
-from varifold.base import to_block
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
+
+import varifold
+from tests.engines import class_engine
+from tests.oracles.auto import Combination
+from varifold import evaluate
+from varifold.auto.experts import Expert, classifier_experts
+from varifold.base import to_block
 
 
 def stream(n, labels, seed=0, width=8):
@@ -84,7 +84,7 @@ def test_the_combination_follows_the_oracle(labels):
     model = varifold.AutoClassifier(budget="fast")
     experts = [
         (varifold.AROW(majority_bias=False), rows),
-        (Engine(AdditiveRule(3.0, 0, 100.0)), rows),
+        (class_engine(AdditiveRule(3.0, 0, 100.0)), rows),
         (varifold.Additive(), rows),
         (varifold.GaussianNB(scale="standard"), rows),
         (Presence(), rows),
@@ -146,7 +146,7 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
 
 
 def _unguarded():
-    return Engine(ClassificationMixture(classifier_experts("fast"), guard=0.0))
+    return class_engine(ClassificationMixture(classifier_experts("fast"), guard=0.0))
 
 
 def _member_losses(engine, x, y):
@@ -223,9 +223,9 @@ def test_threshold_moves_the_answer_and_not_the_probability():
 def test_experts_of_another_number_are_refused():
     block = to_block([{"a": 1.0}, {"a": 2.0}], [0, 1])
     linear = Expert(name="linear", model=lambda: AROWRule(10.0))
-    one = Engine(ClassificationMixture([linear]))
+    one = class_engine(ClassificationMixture([linear]))
     one.run(block)
-    two = Engine(ClassificationMixture([linear, Expert(name="other", model=lambda: AROWRule(1.0))]))
+    two = class_engine(ClassificationMixture([linear, Expert(name="other", model=lambda: AROWRule(1.0))]))
     with pytest.raises(ValueError, match="other experts"):
         two.fill(*one.dump())
 
@@ -242,7 +242,7 @@ def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
         values[:, 0] += 0.3 * truth * (seed % 2)
         block = to_block(np.where(rng.random((rows, 30)) < 0.5, values, np.nan), truth)
         for guard in cost:
-            codes, _ = Engine(ClassificationMixture(classifier_experts("balanced"), guard=guard)).run(block)
+            codes, _, _ = class_engine(ClassificationMixture(classifier_experts("balanced"), guard=guard)).run(block)
             cost[guard] += float(np.sum(codes != _in_order(truth)))
             cost[guard] -= round(rows * evaluate.prequential(varifold.AutoClassifier("fast"), block).majority_cer)
         rounds += rows
@@ -258,14 +258,14 @@ def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
             truth = (rng.random(300) < share).astype(int)
             block = to_block(rng.normal(size=(300, 6)) + signal * truth[:, None] * [1, 1, 0, 0, 0, 0], truth)
             for guard in wrong:
-                codes, _ = Engine(ClassificationMixture(classifier_experts("fast"), guard=guard)).run(block)
+                codes, _, _ = class_engine(ClassificationMixture(classifier_experts("fast"), guard=guard)).run(block)
                 wrong[guard] += int(np.sum(codes != _in_order(truth)))
         assert wrong[1.5] <= 1.02 * wrong[0.0] + 3, (share, wrong)
 
 
 def test_a_labels_first_instance_does_not_unsettle_the_combination():
     rng = np.random.default_rng(0)
-    engine = Engine(ClassificationMixture(classifier_experts("fast")))
+    engine = class_engine(ClassificationMixture(classifier_experts("fast")))
     for _ in range(40):
         engine.learn_one({"a": float(rng.normal())}, "usual")
     before = engine.dump()[2]
@@ -284,7 +284,7 @@ def test_an_experts_exception_comes_out():
             return {}
 
     experts = [Expert(name="theirs", model=lambda: PythonModel(Broken())), *classifier_experts("fast")]
-    engine = Engine(ClassificationMixture(experts))
+    engine = class_engine(ClassificationMixture(experts))
     with pytest.raises(ZeroDivisionError, match="inside"):
         engine.learn_one({"a": 1.0}, 1)
 

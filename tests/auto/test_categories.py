@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from tests.oracles.categories import Levels
-from varifold import AutoClassifier
-from varifold._engine.classify import Engine
 from varifold.auto._categories import CategoriesModel
 from varifold.auto._classification import ClassificationMixture
+from varifold.linear._arow import AROWRule
+
+from tests.engines import class_engine
+from tests.oracles.categories import Levels
+from varifold import AutoClassifier
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import Block, Labels, Vocabulary
-from varifold.linear._arow import AROWRule
 
 
 def cities(count, levels=60, seed=1, columns=("city",), skewed=False):
@@ -36,7 +36,7 @@ def both_labels(rows):
 
 @pytest.mark.parametrize("skewed", [False, True])
 def test_as_an_expert_it_adds_up_the_lifts_of_an_instances_levels(skewed):
-    engine, twin, counts = Engine(CategoriesModel(10.0), scale="none"), Levels(["no", "yes"]), [0, 0]
+    engine, twin, counts = class_engine(CategoriesModel(10.0), scale="none"), Levels(["no", "yes"]), [0, 0]
     wide = 0
     for t, (x, y) in enumerate(both_labels(cities(400, skewed=skewed))):
         if t >= 2:
@@ -55,7 +55,7 @@ def test_as_an_expert_it_adds_up_the_lifts_of_an_instances_levels(skewed):
 def pool(sees):
     line = Expert(name="line", model=lambda: AROWRule(10.0), sees=sees, stack_weight=1.0)
     categories = Expert(name="categories", model=lambda: CategoriesModel(10.0), stack_variance=0.5)
-    return Engine(ClassificationMixture([line, categories]), scale="none")
+    return class_engine(ClassificationMixture([line, categories]), scale="none")
 
 
 def weights(engine, expert=""):
@@ -67,7 +67,7 @@ def weights(engine, expert=""):
 
 def test_an_expert_sees_frequent_levels_and_one_number_for_the_others():
     """The line in the pool learns what a line alone learns from levels that the oracle has replaced."""
-    engine, alone, twin = pool("bounded"), Engine(AROWRule(10.0), scale="none"), Levels(["no", "yes"])
+    engine, alone, twin = pool("bounded"), class_engine(AROWRule(10.0), scale="none"), Levels(["no", "yes"])
     shown = replaced = 0
     for x, y in both_labels(cities(600, levels=50, skewed=True)):
         level, seen = x["city"], dict(x)
@@ -91,7 +91,7 @@ def test_an_expert_sees_frequent_levels_and_one_number_for_the_others():
 
 
 def test_an_expert_that_sees_everything_learns_every_level():
-    engine, alone = pool("everything"), Engine(AROWRule(10.0), scale="none")
+    engine, alone = pool("everything"), class_engine(AROWRule(10.0), scale="none")
     for x, y in both_labels(cities(300)):
         engine.learn_one(x, y)
         alone.learn_one(x, y)
@@ -99,7 +99,7 @@ def test_an_expert_that_sees_everything_learns_every_level():
 
 
 def test_narrow_columns_are_seen_as_they_are():
-    engine, alone = pool("bounded"), Engine(AROWRule(10.0), scale="none")
+    engine, alone = pool("bounded"), class_engine(AROWRule(10.0), scale="none")
     for x, y in cities(300, levels=32):
         engine.learn_one(x, y)
         alone.learn_one(x, y)
@@ -217,7 +217,7 @@ def test_a_column_of_many_levels_that_say_nothing_costs_little():
 
 
 def loss(mixture, rows, labels):
-    model, total = Engine(mixture, scale="robust"), 0.0
+    model, total = class_engine(mixture, scale="robust"), 0.0
     for x, y in zip(rows, labels, strict=True):
         total -= math.log(model.predict_proba_one(x).get(y, 0.5))
         model.learn_one(x, y)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from varifold.auto._classification import ClassificationMixture
 
 from tests.base.kept_files import stream
+from tests.engines import class_engine
 from varifold import AutoClassifier
-from varifold._engine.classify import Engine
-from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 
@@ -34,7 +34,7 @@ def test_a_temperature_of_the_mixture_calibrates_it():
         values, truth = overlapping(2500, seed)
         for prior, found in errors.items():
             model = ClassificationMixture(classifier_experts("fast"), final_variance=prior)
-            codes, probabilities = Engine(model).run(to_block(values, truth))
+            codes, probabilities, _ = class_engine(model).run(to_block(values, truth), probabilities=True)
             found.append(calibration_error(probabilities[50:, :2], codes[50:], truth[50:]))
     assert np.mean(errors[0.1]) < 0.8 * np.mean(errors[0.0])
 
@@ -42,8 +42,8 @@ def test_a_temperature_of_the_mixture_calibrates_it():
 def test_the_temperature_does_not_change_which_label_is_most_probable():
     values, truth = overlapping(600, 7)
     found = [
-        Engine(ClassificationMixture(classifier_experts("fast"), guard=0.0, final_variance=prior)).run(
-            to_block(values, truth)
+        class_engine(ClassificationMixture(classifier_experts("fast"), guard=0.0, final_variance=prior)).run(
+            to_block(values, truth), probabilities=True
         )
         for prior in (0.0, 0.1)
     ]
@@ -60,7 +60,7 @@ def test_the_guard_asks_for_less_while_few_rows_were_seen():
         truth[:2] = 0, 1
         block = to_block(rng.normal(size=(50, 3)) + 2.0 * truth[:, None], truth)
         for full in wrong:
-            codes, _ = Engine(ClassificationMixture(classifier_experts("fast"), guard_full=full)).run(block)
+            codes, _, _ = class_engine(ClassificationMixture(classifier_experts("fast"), guard_full=full)).run(block)
             wrong[full] += int((codes != truth).sum())
     assert wrong[50.0] < 0.97 * wrong[0.0]
 

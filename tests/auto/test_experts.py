@@ -5,16 +5,16 @@ import random
 
 import numpy as np
 import pytest
+from varifold.auto._classification import ClassificationMixture
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
 
 from tests.base.kept_files import stream
+from tests.engines import class_engine
 from varifold import AutoClassifier
-from varifold._engine.classify import Engine
-from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import files
 from varifold.errors import ModelFileError
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._arow import AROWRule
 
 K = len(classifier_experts("fast"))
 
@@ -35,7 +35,7 @@ def useless_line(pausing):
 
 def test_a_paused_expert_learns_from_every_eighth_instance():
     rng = np.random.default_rng(0)
-    engine = Engine(ClassificationMixture(useless_line("late")))
+    engine = class_engine(ClassificationMixture(useless_line("late")))
     taught, before = [], None
     for step in range(800):
         a = float(rng.normal())
@@ -52,7 +52,7 @@ def test_a_paused_expert_learns_from_every_eighth_instance():
 @pytest.mark.parametrize(("pausing", "first"), [("late", 500), ("early", 200)])
 def test_an_expert_is_not_paused_before_its_first_rounds(pausing, first):
     rng = np.random.default_rng(0)
-    engine = Engine(ClassificationMixture(useless_line(pausing)))
+    engine = class_engine(ClassificationMixture(useless_line(pausing)))
     for step in range(first + 1):
         assert engine.model.paused_experts() == [], step
         a = float(rng.normal())
@@ -93,7 +93,7 @@ def test_a_label_or_a_feature_may_be_the_one_too_many():
 
 def test_the_guard_forgives_a_deficit_beyond_ten():
     """One heavy instance on which the mixture is wrong and the most frequent class right."""
-    engine = Engine(ClassificationMixture(classifier_experts("fast")))
+    engine = class_engine(ClassificationMixture(classifier_experts("fast")))
     for step in range(200):
         engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
     assert engine.predict_one({"a": -1.0}) is False

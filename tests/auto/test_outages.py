@@ -1,16 +1,17 @@
 """Sensors that fall silent in groups: the experts that see absence and recall what was read before."""
 
 import numpy as np
-
-from varifold._engine.classify import Engine
 from varifold.auto._classification import ClassificationMixture
+
+from tests.engines import class_engine
 from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 from varifold.cli.sensors import plant
 
 
 def wrong(experts, made):
-    codes, _ = Engine(ClassificationMixture(experts)).run(to_block(made.readings, made.labels, names=made.names))
+    block = to_block(made.readings, made.labels, names=made.names)
+    codes, _, _ = class_engine(ClassificationMixture(experts)).run(block)
     order = list(dict.fromkeys(made.labels))
     return np.array([order[c] != y for c, y in zip(codes, made.labels, strict=True)])
 

@@ -3,14 +3,14 @@
 import random
 
 import pytest
-
-from tests.oracles.renewed import Renewed
-from varifold import AutoClassifier
-from varifold._engine.classify import Engine
 from varifold.auto._restarting import RestartingModel
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 from varifold.naive_bayes._frequency import FrequencyModel
+
+from tests.engines import class_engine
+from tests.oracles.renewed import Renewed
+from varifold import AutoClassifier
 from varifold.report.auto import draw_report
 
 
@@ -43,7 +43,7 @@ def phases(n, seed, labels="abc"):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_copies_follow_the_oracle(seed):
-    engine = Engine(RestartingModel(FrequencyModel))
+    engine = class_engine(RestartingModel(FrequencyModel))
     twin = Renewed(lambda: Counts("abc"))
     for step, y in enumerate(phases(4000, seed)):
         if step >= 3:
@@ -85,7 +85,7 @@ def errors(engine, rows):
 @pytest.mark.parametrize("make", [lambda: AROWRule(10.0), lambda: AdditiveRule(30.0, 20_000)])
 def test_a_concept_that_comes_back_is_remembered(make):
     rows = list(flipping(3000, 500))
-    engine, plain = Engine(RestartingModel(make)), Engine(make())
+    engine, plain = class_engine(RestartingModel(make)), class_engine(make())
     wrong = errors(engine, rows)
     records = engine.model.restart_records()
     assert [r["revived"] for r in records] == [0, 1, 1, 1, 1]
@@ -97,7 +97,7 @@ def test_a_concept_that_comes_back_is_remembered(make):
 def test_a_stable_stream_changes_nothing():
     rng = random.Random(3)
     rows = [(x, y != (rng.random() < 0.1)) for x, y in flipping(5000, 10**9)]
-    engine, plain = Engine(RestartingModel(lambda: AROWRule(10.0))), Engine(AROWRule(10.0))
+    engine, plain = class_engine(RestartingModel(lambda: AROWRule(10.0))), class_engine(AROWRule(10.0))
     assert errors(engine, rows) == errors(plain, rows)
     assert engine.model.restarts == 0
 
@@ -166,12 +166,12 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
     ],
 )
 def test_files_with_copies_that_cannot_be_are_refused(name, break_it):
-    engine = Engine(RestartingModel(lambda: AROWRule(10.0)))
+    engine = class_engine(RestartingModel(lambda: AROWRule(10.0)))
     errors(engine, flipping(1200, 500))
     names, labels, arrays = engine.dump()
     arrays[f"model.{name}"] = break_it(arrays[f"model.{name}"])
     with pytest.raises((ValueError, IndexError)):
-        Engine(RestartingModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
+        class_engine(RestartingModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
 
 
 def test_a_label_that_comes_with_a_spare_copy_finds_room_in_it() -> None:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-
-from tests.oracles.gaussian import Gaussians
-from varifold._engine.classify import Engine
 from varifold.copula._gaussian import GaussianModel
+
+from tests.engines import class_engine
+from tests.oracles.gaussian import Gaussians
 
 
 def instances(rows, labels, seed=0):
@@ -18,7 +18,7 @@ def instances(rows, labels, seed=0):
 
 @pytest.mark.parametrize("labels", ["ab", "abc"])
 def test_follows_the_oracle(labels):
-    engine, oracle, met = Engine(GaussianModel(), scale="none"), Gaussians(6), []
+    engine, oracle, met = class_engine(GaussianModel(), scale="none"), Gaussians(6), []
     for x, y, w in instances(200, labels):
         known = {j: v for j, v in x.items() if oracle.seen[j]}
         if len(met) > 1 and known:
@@ -33,10 +33,10 @@ def test_follows_the_oracle(labels):
 
 def test_goes_on_after_a_file_as_without_one():
     stream = list(instances(150, "abc"))
-    engine = Engine(GaussianModel())
+    engine = class_engine(GaussianModel())
     for x, y, w in stream[:100]:
         engine.learn_one(x, y, w)
-    twin = Engine(GaussianModel())
+    twin = class_engine(GaussianModel())
     twin.fill(*engine.dump())
     for x, y, w in stream[100:]:
         assert twin.predict_proba_one(x) == engine.predict_proba_one(x)
@@ -45,7 +45,7 @@ def test_goes_on_after_a_file_as_without_one():
 
 
 def test_features_beyond_its_room_are_left_alone_and_told():
-    engine = Engine(GaussianModel(3))
+    engine = class_engine(GaussianModel(3))
     rng = np.random.default_rng(0)
     for _ in range(50):
         engine.learn_one({f"f{j}": float(rng.normal()) for j in range(5)}, int(rng.integers(2)))
@@ -54,7 +54,7 @@ def test_features_beyond_its_room_are_left_alone_and_told():
 
 
 def test_an_evicted_feature_is_forgotten():
-    engine = Engine(GaussianModel(), max_features=3)
+    engine = class_engine(GaussianModel(), max_features=3)
     for t in range(60):
         engine.learn_one({f"f{t % 9}": float(t), "g": float(t % 2)}, t % 2)
     arrays = engine.dump()[2]

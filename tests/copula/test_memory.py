@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from varifold.copula._gaussian import GaussianModel
 
 from tests._engine import test_out_of_memory
-from varifold._engine.classify import Engine
+from tests.engines import class_engine
 from varifold.copula import CopulaImputer
-from varifold.copula._gaussian import GaussianModel
 
 
 class Gaussian:
     def __init__(self) -> None:
-        self._engine = Engine(GaussianModel(20))
+        self._engine = class_engine(GaussianModel(20))
         self.learn_one = self._engine.learn_one
         self.predict_one = self._engine.predict_one
         self.predict_proba_one = self._engine.predict_proba_one

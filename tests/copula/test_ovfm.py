@@ -4,15 +4,15 @@ import functools
 
 import numpy as np
 import pytest
-
-from tests.oracles.harness import Scaler
-from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
-from varifold import OVFM, load
-from varifold._engine.classify import Engine
-from varifold.base import to_block
 from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
 from varifold.linear._arow import AROWRule
+
+from tests.engines import class_engine
+from tests.oracles.harness import Scaler
+from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
+from varifold import OVFM, load
+from varifold.base import to_block
 
 
 def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False, swaps=False):
@@ -317,7 +317,7 @@ def test_a_full_latent_learner_falls_back_whatever_the_order_of_the_slots():
     """The copula lays its features out in the order of its nodes: one beyond max_dense need not be the last."""
     copula = Copula(max_dense=4)
     model = OVFMModel(copula, AROWRule(10.0), AROWRule(10.0, 5), latent_only=True)
-    engine = Engine(model)
+    engine = class_engine(model)
     rng = np.random.default_rng(0)
     for step in range(400):
         names = ["a", "b", "c", "d"][3 * (step % 3 > 0) :] if step < 90 else ["x0", "x1", "x2", "x3", "x4", "d"]

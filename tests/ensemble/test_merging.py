@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import varifold
-from varifold._engine.classify import Engine
-from varifold._engine.merging import HINGE, LOGISTIC
-from varifold.checks.material import Pair, clear_stream, learn, state, stream
-from varifold.ensemble.merging import merged_state
-from varifold.errors import FeatureNameError, ParameterError
+from varifold._engine.engine import Engine
 from varifold.forest._tdigest import TDigest
 from varifold.linear._additive import joined_sample
 from varifold.linear._arow import product_of_gaussians
 from varifold.naive_bayes._frequency import FrequencyModel
+
+import varifold
+from tests.engines import class_engine
+from varifold._engine.merging import HINGE, LOGISTIC
+from varifold.checks.material import Pair, clear_stream, learn, state, stream
+from varifold.ensemble.merging import merged_state
+from varifold.errors import FeatureNameError, ParameterError
 
 EXACT = ["gaussiannb", "nb3"]
 APPROXIMATE = ["additive", "arow", "fobos", "ftrladp", "ftrlproximal", "ogd", "olsf", "olvf", "ovfm", "pa"]
@@ -55,7 +56,7 @@ def test_an_exact_merge_equals_one_stream(name: str, scale: str, labels: tuple[A
     assert merged.classes == one.classes
     sights = [{k: (f.first_seen, f.last_seen, f.count) for k, f in m.features.items()} for m in (one, merged)]
     assert sights[0] == sights[1]
-    assert merged._engine.class_counts() == one._engine.class_counts()
+    assert merged._engine.target.class_counts() == one._engine.target.class_counts()
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
@@ -92,7 +93,7 @@ def test_robust_scales_are_near_those_of_one_stream(name: str) -> None:
 
 def test_class_frequencies_merge_exactly() -> None:
     def engine() -> Engine:
-        return Engine(FrequencyModel(), scale="none")
+        return class_engine(FrequencyModel(), scale="none")
 
     parts = [engine() for _ in range(3)]
     one = engine()

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from varifold._engine.engine import Engine
+from varifold.forest._windowforest import WindowForestModel
 
+from tests.engines import class_engine
 from tests.oracles.by_column import Labelled, follow, row_of, stream
 from tests.oracles.windowforest import SAMPLE, WindowForestOracle
 from varifold import WindowForest, from_bytes, to_block
-from varifold._engine.classify import Engine
-from varifold.forest._windowforest import WindowForestModel
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -216,7 +217,7 @@ def test_memory_is_bounded_by_the_window() -> None:
 
 
 def bounded(numbers: int, narrow: float = 0.0) -> Engine:
-    return Engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers, narrow=narrow), scale="none")
+    return class_engine(WindowForestModel(4, 5000, 2.0, 8, 2, 1.0, 0, numbers, narrow=narrow), scale="none")
 
 
 def wide(n: int, seed: int = 0) -> Labelled:

@@ -41,9 +41,9 @@ def test_a_full_covariance_is_ridge_regression() -> None:
     means = []
     for row, target in zip(X, y, strict=True):
         model.learn_one({f"f{j}": float(v) for j, v in enumerate(row)}, float(target))
-        means.append(model._engine.target.mean)
+        means.append(model._engine.target.statistics.mean)
     ridge = np.linalg.solve(X.T @ X + 2.0 * np.eye(5), X.T @ (y - np.array(means)))
-    found = [model.predict_one({f"f{j}": 1.0}) - model._engine.target.mean for j in range(5)]
+    found = [model.predict_one({f"f{j}": 1.0}) - model._engine.target.statistics.mean for j in range(5)]
     np.testing.assert_allclose(found, ridge, rtol=1e-9, atol=1e-9)
 
 

@@ -52,6 +52,6 @@ def test_an_outlier_moves_the_weights_no_more_than_others() -> None:
     for model in (capped, squared):
         model.learn_one({"a": 2.0}, 1e4)
     after = [model.features["a"].weight for model in (capped, squared)]
-    deviation = capped._engine.target.deviation
+    deviation = capped._engine.target.statistics.deviation
     assert abs(after[0] - before[0]) <= 2 * 0.05 * 2.0 * deviation
     assert after[1] - before[1] > 1.0

@@ -6,13 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
+from varifold.linear._recall import RecallRule
 
+from tests.engines import class_engine
 from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.recall import Recall
-from varifold._engine.classify import Engine
 from varifold.base import to_block
 from varifold.base.declared import DeclaredClassifier, declared
-from varifold.linear._recall import RecallRule
 
 
 @declared
@@ -70,7 +70,7 @@ def test_what_a_silent_sensor_read_before_helps():
     rows, y = outage()
     wrong = {}
     for most in (0, 64):
-        codes, _ = Engine(RecallRule(10.0, most=most)).run(to_block(rows, y))
+        codes, _, _ = class_engine(RecallRule(10.0, most=most)).run(to_block(rows, y))
         order = list(dict.fromkeys(y))
         wrong[most] = np.mean([order[c] != label for c, label in zip(codes, y, strict=True)])
     assert wrong[64] < 0.8 * wrong[0]

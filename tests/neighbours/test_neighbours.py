@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from varifold.neighbours._neighbours import NeighboursModel
 
 import varifold
-from varifold._engine.classify import Engine
-from varifold.neighbours._neighbours import NeighboursModel
+from tests.engines import class_engine
 
 
 class Oracle:
@@ -90,7 +90,7 @@ def test_a_table_follows_the_ring_and_what_is_forgotten():
 
 
 def test_values_of_single_precision_take_half_the_room():
-    engines = [Engine(NeighboursModel(3, 50, single=single)) for single in (False, True)]
+    engines = [class_engine(NeighboursModel(3, 50, single=single)) for single in (False, True)]
     for x, y in growing(60):
         for engine in engines:
             engine.learn_one(x, y)

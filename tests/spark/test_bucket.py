@@ -229,7 +229,7 @@ def test_only_so_many_instances_wait() -> None:
     keyed.process(row_of(i=0, y="yes"), outputs.append)
     assert keyed.unknown == 1
     keyed.process(row_of(i=3, y="yes", w=2.0), outputs.append)
-    assert keyed.learner._engine.class_counts() == {"yes": 2.0}
+    assert keyed.learner._engine.target.class_counts() == {"yes": 2.0}
     again = Keyed.from_bytes(keyed.to_bytes(), varifold.AROW(), 2)
     assert again.waiting.dump() == keyed.waiting.dump()
     assert (again._numbers, again.unknown) == (keyed._numbers, 1)
@@ -241,7 +241,7 @@ def test_a_late_label_has_the_weight_of_its_instance_unless_it_has_one() -> None
         keyed.process(row_of(i=number, n={"f": 1.0}, w=0.5), lambda output: None)
     keyed.process(row_of(i=1, y="yes"), lambda output: None)
     keyed.process(row_of(i=2, y="no", w=3.0), lambda output: None)
-    assert keyed.learner._engine.class_counts() == {"yes": 0.5, "no": 3.0}
+    assert keyed.learner._engine.target.class_counts() == {"yes": 0.5, "no": 3.0}
 
 
 def test_instances_wait_in_the_librarys_queue() -> None:
@@ -347,7 +347,7 @@ def test_one_call_gives_label_and_probabilities(name: str) -> None:
     from varifold.checks.material import learn, stream
 
     model = varifold.models[name]()
-    assert model._engine.answer_one({"f0": 1.0}) == (None, {})
+    assert model._engine.predict_with_proba_one({"f0": 1.0}) == (None, {})
     learn(model, stream(80, labels=("a", "b", "c")))
     for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
-        assert model._engine.answer_one(x) == (model.predict_one(x), model.predict_proba_one(x))
+        assert model._engine.predict_with_proba_one(x) == (model.predict_one(x), model.predict_proba_one(x))

@@ -1,13 +1,30 @@
+cimport cython
+
 from libc.stdint cimport int32_t
 
-from varifold._engine.intake cimport Intake
+from varifold._engine.conformal.levels cimport Conformal
+from varifold._engine.instance cimport Instance
+from varifold._engine.models.model cimport Model
+from varifold._engine.scaler cimport Scaler
+from varifold._engine.names.space cimport Space
 
 
-cdef class Admission(Intake):
-    cdef int check_pending(self, list pending) except -1
-    cdef int make_ready(self, list pending, int y) except -1
-    cdef int admit(self, list pending) except -1
-    cdef int admit_row(self, const int32_t* idx, const double* val, Py_ssize_t m, int y) except -1 with gil
-    cdef int make_room(self, Py_ssize_t needed) except -1
+@cython.final
+cdef class Admission:
+    cdef Space space
+    cdef Scaler scaler
+    cdef Model model
+    cdef Instance instance
+    cdef Conformal conformal           # None without intervals or sets
+    cdef Py_ssize_t max_features       # 0: no limit
+    cdef bint lightest                 # evict by magnitude; otherwise the features seen longest ago
+    cdef Py_ssize_t fitted             # slots that scaler and model have memory for
+
+    cdef Py_ssize_t check(self, list pending) except -1
+    cdef int reserve(self) except -1 with gil
+    cdef int admit(self) except -1 with gil
+    cdef Py_ssize_t evict(self, Py_ssize_t needed) except -1
+    cdef int shrink(self) except -1
     cdef int drop(self, int32_t slot) except -1
-    cdef int apply_evictions(self) except -1 with gil
+    cdef int drop_marked(self) except -1 with gil
+    cdef Py_ssize_t rename(self, dict names, bint partial) except -1

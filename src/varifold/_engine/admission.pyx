@@ -1,23 +1,22 @@
-"""Names that come and go: new ones get slots, evicted ones give theirs back.
+"""Features that appear and vanish: new names are checked and admitted, old ones evicted or renamed.
 
-Space, scaler and model grow and forget together here. Memory for an instance is taken before anything changes: when
-there is none the learner is as it was.
+Space, scaler and model grow and forget together here. Memory for an instance is reserved before anything changes: if
+there is none, the learner is as it was.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t
 
-from varifold._engine.binding cimport slot_of
-from varifold._engine.vocabulary cimport Vocabulary
-from varifold._engine.guard cimport claim, release
-from varifold._engine.intake cimport Intake
-from varifold._engine.names cimport FREE, INDICATOR, NUMERIC
-from varifold._engine.reading cimport conflict_error
-from varifold._engine.space cimport Space, seen_last
+from varifold._engine.conformal.levels cimport Conformal
+from varifold._engine.instance cimport Instance
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport FREE, INDICATOR, NUMERIC
+from varifold._engine.names.reading cimport conflict_error
+from varifold._engine.names.space cimport Space, seen_last
 
 
 def pending_order(entry):
-    """Ints before strs, each in their own order."""
+    """Order ints before strs."""
     return (type(entry[0]) is str, entry[0])
 
 
@@ -32,12 +31,26 @@ cdef int sort_pending(list pending) except -1:
     return 0
 
 
-cdef class Admission(Intake):
-    """Space, scaler and model in step while features come and go."""
+cdef class Admission:
+    """Keeps space, scaler and model in step while features come and go."""
 
-    cdef int check_pending(self, list pending) except -1:
-        """Refuse new names that clash with each other or with known ones; count the ids they need."""
-        cdef set taken = set()
+    def __cinit__(self, Instance instance not None, Model model not None, Conformal conformal, max_features, str evict):
+        self.instance = instance
+        self.space = instance.space
+        self.scaler = instance.scaler
+        self.model = model
+        self.conformal = conformal
+        self.max_features = 0 if max_features is None else max_features
+        self.lightest = evict == "lightest"
+        self.scaler.grow(self.space.capacity)
+        self.model.attach(self.space)
+        self.fitted = self.space.capacity
+
+    # ---------------------------------------------------------------- admit
+
+    cdef Py_ssize_t check(self, list pending) except -1:
+        """Reject new names that clash with each other or with known ones; return how many ids they need."""
+        cdef set names = set()
         cdef set columns = set()
         cdef Py_ssize_t needed = len(pending)
         cdef bint levels = False
@@ -46,156 +59,100 @@ cdef class Admission(Intake):
             if entry[1] is not None:
                 levels = True
                 if self.space.find(<PyObject*> entry[0]) >= 0:
-                    raise conflict_error(entry[0], self.step + 1)
-            taken.add(entry[0])
-        if len(taken) < len(pending):
-            names = [entry[0] for entry in pending]
-            raise conflict_error(next(name for i, name in enumerate(names) if name in names[:i]), self.step + 1)
+                    raise conflict_error(entry[0], self.space.step + 1)
+            if entry[0] in names:
+                raise conflict_error(entry[0], self.space.step + 1)
+            names.add(entry[0])
         if not levels:
             return needed
         for name, column, level, value in pending:
             if column is None:
                 continue
-            if column in taken and type(column) is str:
-                raise conflict_error(column, self.step + 1)
+            if column in names and type(column) is str:
+                raise conflict_error(column, self.space.step + 1)
             if column not in columns and self.space.find(<PyObject*> column) < 0:
                 columns.add(column)
                 needed += 1
         return needed
 
-    def check(self, x):
-        """Refuse an instance that learning would refuse, with the same error; the state stays as it is."""
-        cdef list pending
-        claim(self)
-        try:
-            pending = self.gather(x)
-            if pending is not None:
-                self.check_pending(pending)
-        finally:
-            release(self)
-
-    cdef int make_ready(self, list pending, int y) except -1:
-        """Take the memory for learning the gathered instance with these new names; y is the class, -1 if it is new."""
-        cdef Py_ssize_t n_new = 0 if pending is None else len(pending)
-        if pending is not None:
-            self.space.reserve(self.check_pending(pending))
-            self.reserve(self.n + n_new)
-            if self.space.capacity > self.fitted:
-                self.scaler.grow(self.space.capacity)
-                self.model.grow(self.space.capacity)
-                self.fitted = self.space.capacity  # a model that found memory for a part of it is asked again
-        if self.model.prepares:
-            self.model.prepare(self.slots + 1, self.n, n_new, y)
+    cdef int reserve(self) except -1 with gil:
+        """Check the unknown names of the gathered instance and reserve the memory to admit them."""
+        cdef Instance instance = self.instance
+        instance.pending = instance.unknown_pairs()
+        self.space.reserve(self.check(instance.pending))
+        instance.reserve(instance.n + len(instance.pending))
+        if self.space.capacity > self.fitted:
+            self.scaler.grow(self.space.capacity)
+            self.model.grow(self.space.capacity)
+            self.fitted = self.space.capacity  # only now: if a part of it failed, the next attempt grows again
+        if instance.row_ids != NULL and self.space.capacity > instance.binding.slots:
+            instance.binding.fit(self.space)
         return 0
 
-    cdef int admit(self, list pending) except -1:
-        """Give the pending names slots, in sorted order; make_ready() took the memory."""
-        cdef int32_t s
+    cdef int admit(self) except -1 with gil:
+        """Give the unknown names slots, in sorted order, and append their pairs; reserve() was called before."""
+        cdef Instance instance = self.instance
+        cdef list pending = instance.pending
         cdef Py_ssize_t k = len(pending)
+        cdef int32_t s
         sort_pending(pending)
-        self.ordered = False
+        instance.ordered = False
         if self.max_features and self.space.features + k > self.max_features:
-            k = self.make_room(k)
+            k = self.evict(k)
         for name, column, level, value in pending[:k]:
             if column is None:
                 s = self.space.ensure_numeric(name)
             else:
                 s = self.space.ensure_level(column, level)
-            self.append(s, value)
+            instance.append(s, value)
+        instance.bind_admitted()
         return 0
 
-    cdef int admit_row(self, const int32_t* idx, const double* val, Py_ssize_t m, int y) except -1 with gil:
-        """Admit the unknown names of a block's row, to be learned as class y (-1: a new one)."""
-        cdef Py_ssize_t k
-        cdef Vocabulary vocabulary = self.binding.vocabulary
-        cdef list pending = []
-        for k in range(m):
-            if self.binding.slot[idx[k]] == 0:
-                name = <object> vocabulary.key[idx[k]]
-                if vocabulary.kind[idx[k]] & INDICATOR:
-                    column, level = vocabulary.level_of(idx[k])
-                    pending.append((name, column, level, val[k]))
-                else:
-                    pending.append((name, None, None, val[k]))
-        self.make_ready(pending, y)
-        if self.space.capacity > self.binding.slots:
-            self.binding.fit(self.space)
-        self.admit(pending)
-        for k in range(m):
-            if self.binding.slot[idx[k]] == 0:
-                s = slot_of(self.space, vocabulary, idx[k])
-                if s > 0:
-                    self.binding.slot[idx[k]] = s
-                    self.binding.source[s] = idx[k]
-        return 0
+    # ---------------------------------------------------------------- evict
 
-    cdef int make_room(self, Py_ssize_t needed) except -1:
-        """Evict so that `needed` new features fit, sparing those of this instance; returns how many fit.
+    cdef Py_ssize_t evict(self, Py_ssize_t needed) except -1:
+        """Evict features so that `needed` new ones fit, but none of the gathered ones; return how many fit.
 
-        A sixteenth of the bound goes at a time, so that an eviction's search is paid for by many new features.
+        A sixteenth of the limit goes at a time, so that many new features share the cost of one search.
         """
-        cdef Py_ssize_t i, room
+        cdef Py_ssize_t i, free
         cdef Space space = self.space
-        cdef set spared = {self.slots[i] for i in range(1, self.n + 1)}
+        cdef set spared = {self.instance.slots[i] for i in range(1, self.instance.n + 1)}
         needed = min(needed, self.max_features - len(spared))
-        room = self.max_features - space.features
-        if needed > room:
+        free = self.max_features - space.features
+        if needed > free:
             candidates = [i for i in space.live() if i not in spared]
             if self.lightest:
                 candidates.sort(key=lambda i: (self.model.magnitude(i), seen_last(&space.seen[<int32_t> i]), i))
             else:
                 candidates.sort(key=lambda i: (seen_last(&space.seen[<int32_t> i]), i))
-            for i in candidates[:max(needed - room, self.max_features // 16)]:
+            for i in candidates[:max(needed - free, self.max_features // 16)]:
                 self.drop(<int32_t> i)
         return max(needed, 0)
 
-    def shrink(self):
-        """Evict features beyond the bound; a merged learner may hold more of them."""
+    cdef int shrink(self) except -1:
+        """Evict features beyond the limit; a merged learner may hold more."""
         if self.max_features and self.space.features > self.max_features:
-            self.n = 0  # no instance is spared
-            self.make_room(0)
+            self.instance.n = 0  # no instance is at hand, so none of its features is spared
+            self.evict(0)
+        return 0
 
     cdef int drop(self, int32_t slot) except -1:
-        """Forget a feature: its name, its statistics, what the model holds, and where a block finds it."""
-        cdef int32_t head = self.space.column[slot]
-        if self.binding is not None and self.binding.slots > slot:
-            self.binding.slot[self.binding.source[slot]] = 0
-            self.binding.source[slot] = 0
+        """Forget a feature: its name, its statistics, what the model learned, and where blocks find it."""
+        cdef int32_t column = self.space.column[slot]
+        if self.instance.binding is not None:
+            self.instance.binding.release(slot)
         self.model.forget(slot)
         self.scaler.forget(slot)
         if self.conformal is not None:
             self.conformal.forget(slot)
         self.space.remove(slot)
-        if self.space.kind[head] == FREE:
-            self.model.forget(head)  # a column went with its last level
+        if self.space.kind[column] == FREE:
+            self.model.forget(column)  # the column went with its last level
         return 0
 
-    def rename(self, dict names, bint partial=False):
-        """Features take their state to new names ({old: new}); returns how many slots were renamed.
-
-        A feature that is known under a new name gives way: its own state is dropped, its sights are counted in. When
-        anything is wrong, or memory runs out, nothing has changed.
-        """
-        claim(self)
-        try:
-            changes, giving_way = self.space.renaming(names, partial)
-            self.space.reserve(2 * len(changes))
-            sights = self.space.joint_sights(changes)
-            for slot in sorted(giving_way, reverse=True):
-                if self.space.kind[<Py_ssize_t> slot] & INDICATOR:
-                    self.drop(slot)
-            for slot in giving_way:
-                if self.space.kind[<Py_ssize_t> slot] & NUMERIC:
-                    self.drop(slot)
-            self.space.rename(changes)
-            self.space.set_sights(sights)
-            self.binding = None
-            return len(changes)
-        finally:
-            release(self)
-
-    cdef int apply_evictions(self) except -1 with gil:
-        """After a learn: drop the features that the model marked, in slot order."""
+    cdef int drop_marked(self) except -1 with gil:
+        """Drop the features that the model marked while it learned, in slot order."""
         cdef Py_ssize_t i
         cdef int32_t slot
         for slot in sorted({self.model.evicted[i] for i in range(self.model.n_evicted)}):
@@ -203,3 +160,25 @@ cdef class Admission(Intake):
                 self.drop(slot)
         self.model.n_evicted = 0
         return 0
+
+    # ---------------------------------------------------------------- rename
+
+    cdef Py_ssize_t rename(self, dict names, bint partial) except -1:
+        """Move the state of features to new names, {old: new}; return how many slots got a new name.
+
+        A feature that already has a new name is dropped, and its occurrences are added. If anything is wrong, or
+        memory runs out, nothing has changed.
+        """
+        changes, replaced = self.space.renaming(names, partial)
+        self.space.reserve(2 * len(changes))
+        occurrences = self.space.joint_occurrences(changes)
+        for slot in sorted(replaced, reverse=True):
+            if self.space.kind[<Py_ssize_t> slot] & INDICATOR:
+                self.drop(slot)
+        for slot in replaced:
+            if self.space.kind[<Py_ssize_t> slot] & NUMERIC:
+                self.drop(slot)
+        self.space.rename(changes)
+        self.space.set_occurrences(occurrences)
+        self.instance.binding = None
+        return len(changes)

@@ -1,11 +1,11 @@
-"""Entries of a `State` that are kept together at the front, in order."""
+"""Arrays of a `State` whose entries in use are at the front, in order."""
 
 from libc.string cimport memmove, memset
 
 from varifold._engine.state cimport State
 
 cdef inline void cut_entries(State state, Py_ssize_t at, Py_ssize_t count, Py_ssize_t used) noexcept nogil:
-    """Take `count` of the `used` entries out of every array; those behind move up, and the end is zero."""
+    """Remove `count` of the `used` entries from every array; those behind move up, and the end is zero."""
     cdef int i
     cdef Py_ssize_t per
     cdef char* block

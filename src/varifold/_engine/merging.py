@@ -1,8 +1,8 @@
-"""What the merging of learners is made of: features and labels united by name, and states laid out over them.
+"""Merge learners: unite features and labels by name, and lay states out over them.
 
-A model that can be merged answers `merging()` with EXACT or APPROXIMATE, and `merge(parts)` with its arrays. A `Part`
-is one learner's state; it gives any array of it laid out over the united slots and classes, so that a model's `merge`
-only says how numbers that belong together are combined.
+A model that can be merged returns EXACT or APPROXIMATE from `merging()`, and its arrays from `merge(parts)`. A `Part`
+is one learner's state; it returns any array of it laid out over the united slots and classes, so that a model's `merge`
+only combines numbers that belong together.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Dump = tuple[list[Name | None], list[Any], Arrays]
 class Union:
     """The features and labels of several engines, each once.
 
-    `slots` and `classes` say, for each engine, where its slots and classes stand in the union; -1 is a free slot.
+    `slots` and `classes` map the slots and classes of each engine to those of the union; -1 is a free slot.
     """
 
     def __init__(self, dumps: Sequence[Dump]) -> None:
@@ -61,7 +61,7 @@ class Union:
         return len(self.labels) if len(self.labels) > 2 else 1
 
     def arrays(self) -> Arrays:
-        """Kinds, columns and free slots, as a space dumps them."""
+        """Return kinds, columns and free slots, as a space dumps them."""
         return {
             "space.kind": np.array(self.kinds, dtype=np.uint8),
             "space.column": np.array(self.columns, dtype=np.int32),
@@ -90,7 +90,7 @@ class Union:
         return found
 
     def _describe(self, slot: int, kind: int, column: int) -> None:
-        """Note what a slot stands for; what one learner takes for a level of a column must be that for all."""
+        """Record the kind of a slot; a level of a column in one learner must be one in all."""
         known = self.kinds[slot]
         if known and ((known ^ kind) & INDICATOR or (kind & INDICATOR and self.columns[slot] != column)):
             raise FeatureNameError(
@@ -110,14 +110,14 @@ class Union:
 
 
 class Scale(NamedTuple):
-    """What is taken from a value, and what it is then divided by, for each slot; 0 where nothing is known."""
+    """What is subtracted from a value, and what it is then divided by, for each slot; 0 where nothing is known."""
 
     origin: Floats
     unit: Floats
 
 
 def scale_of(table: Floats, kind: str) -> Scale:
-    """The scale that a scaler's statistics make."""
+    """Return the scale of a scaler's statistics."""
     weight, a, b = np.moveaxis(table, -1, 0)[:3]
     if kind == "minmax":
         return Scale(a, b - a)
@@ -126,7 +126,7 @@ def scale_of(table: Floats, kind: str) -> Scale:
 
 
 def _robust_scale(table: Floats, deviation: Floats) -> Scale:
-    """The scale of robust statistics: the commonest value is 1 where it stands for presence."""
+    """Return the scale of robust statistics: the commonest value is 1 where it means presence."""
     mean, mode, share = table[..., 1], table[..., 5], table[..., 6]
     is_presence = (mode != 0.0) & ((share >= 0.7) | (deviation == 0.0))
     width = np.where(deviation > 0.0, np.hypot(deviation, mean - mode), np.abs(mode))
@@ -136,7 +136,7 @@ def _robust_scale(table: Floats, deviation: Floats) -> Scale:
 class Part:
     """One learner's share of a merge: its arrays, laid out over the united slots and classes on demand.
 
-    `counts` says how many of its `steps` instances held each of the learner's slots. `set_scale` says how its values
+    `counts` is how many of its `steps` instances had each of the learner's slots. `set_scale` describes how its values
     were scaled, and how those of the merged learner are: a weight belongs to a scaled value.
     """
 
@@ -151,7 +151,7 @@ class Part:
         self._classes = union.classes[number]
 
     def inner(self, prefix: str, scaled: bool) -> Part:
-        """The share of a model within this one, whose arrays have the prefix; `scaled` if it sees the scaled values."""
+        """Return the part of a component, whose arrays have the prefix; `scaled` if it sees the scaled values."""
         found = copy.copy(self)
         found.arrays = {name[len(prefix) :]: a for name, a in self.arrays.items() if name.startswith(prefix)}
         if not scaled:
@@ -160,11 +160,11 @@ class Part:
 
     @property
     def united_slots(self) -> Ints:
-        """Where each slot of this learner stands in the union; -1 is a free one."""
+        """Slot in the union of each slot of this learner; -1 is a free one."""
         return self._to
 
     def by_slot(self, name: str, first: float = 0.0, most: int | None = None) -> NDArray[Any]:
-        """An array with one entry per slot; new entries are `first`. With `most`, only so many slots have an entry."""
+        """Return an array with one entry per slot, or of the first `most` slots; new entries are `first`."""
         given = self.arrays[name]
         size = self.union.size if most is None else min(most, self.union.size)
         laid = np.full((size, *given.shape[1:]), first, dtype=given.dtype)
@@ -173,14 +173,14 @@ class Part:
         return laid
 
     def by_class(self, name: str, skipped: int = 0) -> NDArray[Any]:
-        """An array with one entry per class, behind `skipped` numbers of another kind."""
+        """Return an array with one entry per class, after `skipped` numbers of another kind."""
         given = self.arrays[name][skipped:]
         laid = np.zeros((len(self.union.labels), *given.shape[1:]), dtype=given.dtype)
         laid[self._classes] = given
         return laid
 
     def by_slot_class(self, name: str) -> NDArray[Any]:
-        """An array with one entry per slot and class."""
+        """Return an array with one entry per slot and class."""
         given = self.by_slot(name)
         laid = np.zeros((len(given), len(self.union.labels), *given.shape[2:]), dtype=given.dtype)
         laid[:, self._classes] = given[:, : len(self._classes)]
@@ -188,7 +188,7 @@ class Part:
 
     @property
     def seen(self) -> Floats:
-        """How many instances of this learner held each united slot."""
+        """Number of this learner's instances with each united slot."""
         laid = np.zeros(self.union.size)
         kept = np.flatnonzero(self._to >= 0)
         laid[self._to[kept]] = self._counts[kept]
@@ -197,10 +197,10 @@ class Part:
     # ------------------------------------------------------------------ weights of scaled values
 
     def set_scale(self, own: Scale, merged: Scale) -> None:
-        """Take the origin and unit of each slot here and in the merged learner.
+        """Set the origin and unit of each slot here and in the merged learner.
 
         w (x - a) / b = w b' / b (x - a') / b' + w (a' - a) / b. The last term, which is added only when the feature is
-        present, joins the intercept with the share of the instances that held the feature.
+        present, joins the intercept with the share of the instances that had the feature.
         """
         both = (own.unit > 0.0) & (merged.unit > 0.0)
         self._stretch = np.where(both, merged.unit / np.where(both, own.unit, 1.0), 1.0)
@@ -209,19 +209,19 @@ class Part:
         self._shift[0] = 0.0
 
     def rescaled(self, weights: Floats) -> Floats:
-        """Weights, [slot][problem], of values as the merged learner scales them; changed in place."""
+        """Convert weights, [slot][problem], to values as the merged learner scales them; in place."""
         weights *= self._stretch[:, None]
         if self.seen[0] > 0.0:  # else there is no intercept
             weights[0] += self._shift @ weights
         return weights
 
     def rescaled_precisions(self, precisions: Floats) -> Floats:
-        """Precisions, [slot][problem], of such weights; changed in place."""
+        """Convert precisions, [slot][problem], of such weights; in place."""
         precisions /= np.square(self._stretch)[:, None]
         return precisions
 
     def rescaled_covariances(self, covariances: Floats) -> Floats:
-        """Covariances, [problem][slot][slot], of such weights; changed in place."""
+        """Convert covariances, [problem][slot][slot], of such weights; in place."""
         covariances *= np.outer(self._stretch, self._stretch)
         return covariances
 
@@ -237,7 +237,7 @@ class Part:
         return found
 
     def by_slot_problem(self, name: str, signed: Sequence[int] = (0,)) -> Floats:
-        """Numbers per slot and problem, [slot][problem][number]; those at `signed` turn with the sign of a problem."""
+        """Return numbers per slot and problem, [slot][problem][number]; those at `signed` follow a problem's sign."""
         given = self.by_slot(name)
         laid: Floats = np.zeros((len(given), self.union.problems, given.shape[2]))
         for problem, source, negated in self._problems():
@@ -247,7 +247,7 @@ class Part:
         return laid
 
     def by_problem(self, name: str, first: Sequence[float]) -> Floats:
-        """Numbers per problem, [problem][number]; those of a problem that was not learned are `first`."""
+        """Return numbers per problem, [problem][number]; those of a problem that was not learned are `first`."""
         given = self.arrays[name]
         laid: Floats = np.tile(np.asarray(first, dtype=np.float64), (self.union.problems, 1))
         for problem, source, _ in self._problems():
@@ -255,7 +255,7 @@ class Part:
         return laid
 
     def by_problem_slots(self, name: str) -> Floats:
-        """One matrix over all slots per problem, the identity where nothing was learned."""
+        """Return one matrix over all slots per problem, the identity where nothing was learned."""
         given = self.arrays[name]
         laid: Floats = np.tile(np.eye(self.union.size), (self.union.problems, 1, 1))
         kept = np.flatnonzero(self._to[: given.shape[1]] >= 0)
@@ -264,7 +264,7 @@ class Part:
         return laid
 
     def _problems(self) -> list[tuple[int, int, bool]]:
-        """(united problem, own problem, whether its sign turns) for each united problem that this learner has learned.
+        """Return (united problem, own problem, whether its sign turns) for each united problem that was learned.
 
         With one or two labels there is one problem, in which the second label is +1; see `BinaryRule`.
         """
@@ -280,13 +280,13 @@ class Part:
 
 
 def total(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The sum."""
+    """Return the sum."""
     found: NDArray[Any] = np.sum(np.stack(parts), axis=0)
     return found
 
 
 def merged_moments(weights: Floats, means: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weight, mean and summed squared deviations of what several parts (first axis) hold (Chan, Golub, LeVeque)."""
+    """Merge weight, mean and summed squared deviations over the first axis (Chan, Golub, LeVeque)."""
     weight, mean, square = weights[0].copy(), means[0].copy(), squares[0].copy()
     for w, m, s in zip(weights[1:], means[1:], squares[1:], strict=True):
         both = weight + w
@@ -300,7 +300,7 @@ def merged_moments(weights: Floats, means: Floats, squares: Floats) -> tuple[Flo
 
 
 def merged_ranges(weights: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weight, smallest and largest of what several parts (first axis) hold; those without weight hold nothing."""
+    """Merge weight, smallest and largest over the first axis; parts without weight are left out."""
     empty = weights <= 0.0
     weight = weights.sum(axis=0)
     low = np.where(empty, np.inf, lows).min(axis=0)
@@ -309,9 +309,9 @@ def merged_ranges(weights: Floats, lows: Floats, highs: Floats) -> tuple[Floats,
 
 
 def merged_robust(*columns: Floats) -> tuple[Floats, ...]:
-    """Robust statistics of what several parts (first axis) hold; runs of values begin again.
+    """Merge robust statistics over the first axis; runs of values begin again.
 
-    Median and spread are means by count, the commonest value is that of the part which holds it most often.
+    Median and spread are means by count, the commonest value is that of the part which has it most often.
     """
     weights, means, squares, medians, spreads, modes, shares, counts, varied = columns[:9]
     moments = merged_moments(weights, means, squares)
@@ -327,16 +327,16 @@ def merged_robust(*columns: Floats) -> tuple[Floats, ...]:
 
 
 def _mean_by(numbers: Floats, weights: Floats) -> Floats:
-    """Mean over the first axis, 0 without weight."""
+    """Return the mean over the first axis, 0 without weight."""
     whole = weights.sum(axis=0)
     mean: Floats = np.divide((numbers * weights).sum(axis=0), whole, out=np.zeros_like(whole), where=whole > 0.0)
     return mean
 
 
 def weighted_mean(parts: Sequence[Part], numbers: Sequence[Floats]) -> Floats:
-    """The mean of [slot][problem][number] arrays, each slot weighted by how often a learner saw it.
+    """Return the mean of [slot][problem][number] arrays, each slot weighted by how often a learner saw it.
 
-    A learner that has not learned a problem has no say in it, and a slot that no learner saw keeps zeros.
+    A learner that has not learned a problem does not contribute to it, and a slot that no learner saw keeps zeros.
     """
     weights = np.stack([part.seen[:, None] * part.learned[None, :] for part in parts])[..., None]
     whole = weights.sum(axis=0)
@@ -358,7 +358,7 @@ def settle_intercept(parts: Sequence[Part], weights: Floats, power: float) -> No
 
 
 def natural_mean(means: Sequence[Floats], precisions: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Mean and precision of the product of Gaussians that share the prior N(0, 1), which counts once.
+    """Return mean and precision of the product of Gaussians that share the prior N(0, 1), which counts once.
 
     `precisions` are those beyond the prior's: the natural parameters, precision and precision times mean, add up.
     """

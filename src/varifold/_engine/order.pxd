@@ -10,21 +10,21 @@ cdef enum:
 
 
 cdef inline bint by_marks(Py_ssize_t n, Py_ssize_t slots) noexcept nogil:
-    """Whether marks are the quickest way to order n of so many slots."""
+    """Return whether marks are the fastest way to order n of this many slots."""
     return slots <= MARKED_SLOTS and slots <= 128 * (n + 1)
 
 
 cdef inline Py_ssize_t place_marked(Py_ssize_t n, const int32_t* slot, const double* value, Py_ssize_t slots,
                                     uint64_t* marks, Py_ssize_t first, int32_t* out_slot, double* out_value) noexcept nogil:
-    """Pairs whose slots are marked, ascending by slot from place `first` on; returns the place after the last.
+    """Write pairs whose slots are marked, ascending by slot, from `first` on; return the position after the last.
 
-    A slot's place is the number of marks below it: no step waits for the one before, nothing branches on the data.
+    A slot's position is the number of marks below it: no step waits for the one before, nothing branches on the data.
     Clears the marks.
     """
     cdef Py_ssize_t k, place, words = (slots + 63) >> 6
     cdef uint32_t s
     cdef bint quick = counts_bits()
-    cdef Py_ssize_t before[MARKED_WORDS]   # the place of a word's first mark, less one
+    cdef Py_ssize_t before[MARKED_WORDS]   # the position of a word's first mark, less one
     for k in range(words):
         before[k] = first - 1
         first += popcount_by(quick, marks[k])
@@ -40,9 +40,9 @@ cdef inline Py_ssize_t place_marked(Py_ssize_t n, const int32_t* slot, const dou
 cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double* value, const int32_t* slot_of,
                                  Py_ssize_t slots, uint64_t* marks, int32_t* found,
                                  int32_t* out_slot, double* out_value) noexcept nogil:
-    """The slots of a block's row ascending, each with its value; returns how many, ids that have no slot left out.
+    """Write the slots of a block's row, ascending, and their values; return how many ids have a slot.
 
-    `marks` is all zeros before and after, `found` has room for m slots. Place -1 of the outputs may be overwritten.
+    `marks` is all zeros before and after, `found` is scratch for m slots. Position -1 of the outputs may be overwritten.
     """
     cdef Py_ssize_t k
     cdef uint32_t s
@@ -56,7 +56,7 @@ cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double*
 
 cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value, int32_t* slot2, double* value2,
                             uint64_t* marks, int32_t largest) noexcept nogil:
-    """Ascending by slot, none of them twice: insertion for the few, marks, or passes of eight bits."""
+    """Sort by slot, none of them twice: insertion for the few, marks, or passes of eight bits."""
     cdef Py_ssize_t i, j
     cdef int32_t s
     cdef double x
@@ -88,7 +88,7 @@ cdef inline void sort_pairs(Py_ssize_t n, int32_t* slot, double* value, int32_t*
 
 cdef inline void sort_by_bytes(Py_ssize_t n, int32_t* slot, double* value, int32_t* slot2, double* value2,
                                int32_t largest) noexcept nogil:
-    """Ascending by slot, in counting passes of eight bits."""
+    """Sort by slot, in counting passes of eight bits."""
     cdef Py_ssize_t i, j, start
     cdef int shift = 0
     cdef uint32_t digit
@@ -114,7 +114,7 @@ cdef inline void sort_by_bytes(Py_ssize_t n, int32_t* slot, double* value, int32
 
 
 cdef inline Py_ssize_t sort_unique(Py_ssize_t n, int32_t* item) noexcept nogil:
-    """Ascending without repeats, in place; for short lists. Returns how many are left."""
+    """Sort a short list and drop repeats, in place; return how many are left."""
     cdef Py_ssize_t i, j
     cdef int32_t s
     for i in range(1, n):

@@ -31,7 +31,7 @@ cdef class Scaler:
 
 
 cdef inline double absorb_standard(Stat* s, double x, double w, double clip) noexcept nogil:
-    """Let x join mean and deviation (Welford), then standardise it by them."""
+    """Update mean and deviation with x (Welford), then standardise it by them."""
     cdef double weight = s.weight + w
     cdef double d = x - s.a
     cdef double mean = s.a + d * (w / weight)
@@ -55,7 +55,7 @@ cdef enum:
 
 cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, const double* x, double w, double clip,
                               bint keep, double* out) noexcept nogil:
-    """As absorb_standard(), for up to STRIP slots: gathered, so that the compiler divides and takes roots in pairs."""
+    """Do absorb_standard() for up to STRIP slots: gathered, so that the compiler divides and takes roots in pairs."""
     cdef Stat* s
     cdef Py_ssize_t i, n_varied
     cdef double weight, mean, left, d, m2, z

@@ -1,4 +1,4 @@
-"""The online scaler: each observed value joins its feature's statistics before it is scaled."""
+"""The online scaler: each value updates its feature's statistics before it is scaled by them."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ cdef class Scaler:
             memset(self.rows() + slot * self.row_bytes(), 0, self.row_bytes())
 
     def restarts(self, Py_ssize_t size):
-        """Slot -> (step, times): where a new unit was noticed and the statistics began again."""
+        """Return slot -> (step, times) where a new unit was noticed and the statistics started again."""
         cdef Py_ssize_t i
         if self.kind != ROBUST:
             return {}
@@ -61,7 +61,7 @@ cdef class Scaler:
                 for i in range(size) if self.robust[i].restarts > 0.0}
 
     def dump(self, Py_ssize_t size):
-        """The statistics of the first `size` slots, one row each (no rows without scaling)."""
+        """Return the statistics of the first `size` slots, one row each (no rows without scaling)."""
         if self.kind == NONE:
             return np.zeros((0, 3))
         out = np.zeros((size, self.width))
@@ -79,7 +79,7 @@ cdef class Scaler:
                 raise ValueError("the statistics contradict each other")
 
     def fill(self, table, Py_ssize_t capacity):
-        """Take what dump() gave."""
+        """Restore what dump() returned."""
         cdef double[:, ::1] view = np.ascontiguousarray(table, dtype=np.float64)
         if view.shape[1] != self.width or view.shape[0] > (0 if self.kind == NONE else capacity):
             raise ValueError("the statistics do not fit the scaler")
@@ -88,5 +88,5 @@ cdef class Scaler:
             memcpy(self.rows(), &view[0, 0], view.shape[0] * self.row_bytes())
 
     def nbytes(self):
-        """Bytes held."""
+        """Return bytes of state."""
         return self.capacity * self.row_bytes()

@@ -49,9 +49,9 @@ cdef class State:
     cdef Array* array
     cdef int count
     cdef list names
-    cdef readonly Py_ssize_t slots       # room for slots in every array
-    cdef readonly Py_ssize_t classes     # room for classes: the stride of [slot][class]
-    cdef readonly Py_ssize_t problems    # room for problems: the stride of [slot][number]
+    cdef readonly Py_ssize_t slots       # capacity for slots of every array
+    cdef readonly Py_ssize_t classes     # capacity for classes: the stride of [slot][class]
+    cdef readonly Py_ssize_t problems    # capacity for problems: the stride of [slot][number]
 
     cdef int declare(self, str name, Number** pointer, extent) except -1
     cdef int scratch(self, Number** pointer, extent) except -1

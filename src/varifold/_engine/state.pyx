@@ -1,11 +1,11 @@
 """Declared state: a model names its arrays once, and growth, files, size and release follow from that.
 
-A model declares each array where it is made: what it has one entry for (slots, classes, problems), how many numbers
-an entry holds, their type, first value and allowed range. Growth only ever adds room: when memory runs out half-way
-some arrays have more room than others, every number is where it was, and the same request can be made again.
+A model declares each array in its constructor: what it has one entry for (slots, classes, problems), how many numbers
+an entry holds, their first value and allowed range. Growth only ever adds memory: if it runs out half-way, some arrays
+have more than others, every number is where it was, and the same request can be made again.
 
-In memory an array by slot and problem stands as [slot][number][problem], so that a loop over the problems runs over
-neighbours; in files as [slot][problem][number]. With many problems every row of them starts with a cache line.
+In memory an array by slot and problem is [slot][number][problem], so that a loop over the problems runs over
+neighbours; in files [slot][problem][number]. With many problems every row of them starts with a cache line.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ DTYPES = {FLOAT64: np.float64, INT64: np.int64, INT32: np.int32, UINT8: np.uint8
 
 
 def checked_array(dict arrays, str name, str kind, tuple shape, low=None, high=None):
-    """An array of a state to be filled in: of this kind ("f" or "i") and shape (None: any), with numbers in range.
+    """Return a saved array; raise unless it has this kind ("f" or "i"), shape (None: any) and numbers in range.
 
-    Whatever a model copies into memory of its own, or uses as an index, passes here first: a file may hold anything.
+    Whatever a model copies into its memory, or uses as an index, passes here first: a file may hold anything.
     """
     array = arrays[name]
     if array.dtype.kind not in ("f" if kind == "f" else "iu"):
@@ -37,7 +37,7 @@ def checked_array(dict arrays, str name, str kind, tuple shape, low=None, high=N
 
 
 def check_chains(first, following, belongs):
-    """Check linked lists kept as arrays: from first[u] through `following` to 0 stand the entries of u, each once."""
+    """Check linked lists kept as arrays: from first[u] through `following` to 0 are the entries of u, each once."""
     reached = set()
     for u, at in enumerate(first):
         while at:
@@ -49,14 +49,14 @@ def check_chains(first, following, belongs):
         raise ValueError(f"{len(reached)} of {len(belongs)} entries are chained")
 
 
-cdef inline Py_ssize_t roomier(Py_ssize_t room, Py_ssize_t needed) noexcept nogil:
-    """Half as much again, so that adding one at a time costs little."""
-    return max(needed, room + room // 2)
+cdef inline Py_ssize_t larger(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
+    """Return a capacity half as large again, so that adding one at a time costs little."""
+    return max(needed, capacity + capacity // 2)
 
 
 cdef void transpose(const uint8_t* a, Py_ssize_t side, uint8_t* b, Py_ssize_t other, Py_ssize_t rows, Py_ssize_t columns,
                     Py_ssize_t size) noexcept nogil:
-    """b[column][row] = a[row][column], numbers of `size` bytes; rows of a are `side` numbers apart, those of b `other`."""
+    """Set b[column][row] = a[row][column], numbers of `size` bytes; rows of a are `side` apart, those of b `other`."""
     cdef Py_ssize_t i, j
     for i in range(rows):
         for j in range(columns):
@@ -69,7 +69,7 @@ cdef inline bint all_zero(const char* block, Py_ssize_t bytes) noexcept nogil:
 
 
 cdef inline Py_ssize_t whole_lines(Py_ssize_t problems) noexcept nogil:
-    """Room for problems, from LINED on in whole cache lines of eight numbers."""
+    """Return a capacity for problems, from LINED on in whole cache lines of eight numbers."""
     return (problems + 7) & ~(<Py_ssize_t> 7) if problems >= LINED else problems
 
 
@@ -196,7 +196,7 @@ cdef class State:
         return 8 if a.type == FLOAT64 or a.type == INT64 else 4 if a.type == INT32 else 1
 
     cdef Py_ssize_t bytes_per_entry(self, Array* a) noexcept nogil:
-        """Bytes along the first axis."""
+        """Return the bytes of one entry along the first axis."""
         cdef Py_ssize_t size = a.width * self.bytes_per_number(a)
         if a.axis == SLOT_CLASS:
             size *= self.classes
@@ -220,7 +220,7 @@ cdef class State:
         return 0
 
     cdef int extend(self, Array* a, Py_ssize_t entries) except -1:
-        """Room for this many entries along the first axis."""
+        """Reserve memory for this many entries along the first axis."""
         cdef Py_ssize_t per = self.bytes_per_entry(a), size = 8 if a.type == FLOAT64 else 4
         if entries <= a.slots:
             return 0
@@ -244,7 +244,7 @@ cdef class State:
         return 0
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
-        """Room for this many slots in every array."""
+        """Reserve memory for this many slots in every array."""
         cdef int i
         cdef Array* a
         for i in range(self.count):
@@ -255,23 +255,23 @@ cdef class State:
         return 0
 
     cdef int reserve_classes(self, Py_ssize_t classes) except -1:
-        """Room for this many classes in every array."""
-        cdef Py_ssize_t room = roomier(self.classes, classes)
+        """Reserve memory for this many classes in every array."""
+        cdef Py_ssize_t capacity = larger(self.classes, classes)
         if classes > self.classes:
-            self.widen(CLASS, SLOT_CLASS, self.classes, room)
-            self.classes = room
+            self.widen(CLASS, SLOT_CLASS, self.classes, capacity)
+            self.classes = capacity
         return 0
 
     cdef int reserve_problems(self, Py_ssize_t problems) except -1:
-        """Room for this many problems in every array."""
-        cdef Py_ssize_t room = whole_lines(roomier(self.problems, problems))
+        """Reserve memory for this many problems in every array."""
+        cdef Py_ssize_t capacity = whole_lines(larger(self.problems, problems))
         if problems > self.problems:
-            self.widen(PROBLEM, SLOT_PROBLEM, self.problems, room)
-            self.problems = room
+            self.widen(PROBLEM, SLOT_PROBLEM, self.problems, capacity)
+            self.problems = capacity
         return 0
 
     cdef int widen(self, int axis, int crossed, Py_ssize_t old, Py_ssize_t new) except -1:
-        """More entries along a class axis; arrays by slot and class are laid out again, all of them or none."""
+        """Add entries along a class axis; arrays by slot and class are laid out again, all of them or none."""
         cdef int i
         cdef Array* a
         cdef Py_ssize_t row, rows, per, n_crossed = 0
@@ -336,7 +336,7 @@ cdef class State:
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems=1):
-        """The saved arrays by name: the first `size` slots, `classes` and `problems`."""
+        """Return the saved arrays by name: the first `size` slots, `classes` and `problems`."""
         cdef int i
         cdef Array* a
         cdef uint8_t[::1] view
@@ -369,7 +369,7 @@ cdef class State:
                 memcpy(out + slot * row, block + slot * per, row)
 
     def shape_of(self, int i, Py_ssize_t size, Py_ssize_t classes, Py_ssize_t problems):
-        """The shape in which array i is saved."""
+        """Return the shape in which array i is saved."""
         cdef Array* a = &self.array[i]
         slots = min(size, a.most) if a.most else size
         lead = {FIXED: (a.most,), SLOT: (slots,), CLASS: (classes,), PROBLEM: (problems,),
@@ -377,10 +377,10 @@ cdef class State:
         return lead if a.flat else (*lead, a.width)
 
     def fill(self, dict arrays, Py_ssize_t rows, Py_ssize_t capacity, Py_ssize_t classes, Py_ssize_t problems=1):
-        """Fill in what dump() returned, with capacity for `capacity` slots; `rows` slots are saved (-1: any number).
+        """Restore what dump() returned, with memory for `capacity` slots; `rows` slots are saved (-1: any number).
 
-        All arrays are checked before capacity is reserved: slots, classes and problems are numbers in a file, and a
-        file that does not have the arrays for them must not allocate them.
+        All arrays are checked before memory is reserved: slots, classes and problems are numbers in a file, and a file
+        that does not have the arrays for them must not allocate them.
         """
         cdef int i
         cdef Array* a
@@ -412,7 +412,7 @@ cdef class State:
 
     cdef void copy_in(self, Array* a, const uint8_t* saved, Py_ssize_t n, Py_ssize_t row,
                       Py_ssize_t problems) noexcept nogil:
-        """Take the first n entries, `row` bytes of each, from the order of files."""
+        """Read the first n entries, `row` bytes of each, from the order of files."""
         cdef Py_ssize_t slot, per = self.bytes_per_entry(a)
         cdef uint8_t* block = <uint8_t*> a.block[0]
         for slot in range(n):
@@ -423,6 +423,6 @@ cdef class State:
                 memcpy(block + slot * per, saved + slot * row, row)
 
     def nbytes(self):
-        """Bytes held, scratch included."""
+        """Return bytes of state, scratch included."""
         cdef int i
         return sum(self.array[i].slots * self.bytes_per_entry(&self.array[i]) for i in range(self.count))

@@ -18,8 +18,8 @@ from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport COLUMN, INDICATOR, NUMERIC
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport COLUMN, INDICATOR, NUMERIC
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._error_watch cimport ErrorWatch

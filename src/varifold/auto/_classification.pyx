@@ -20,8 +20,8 @@ from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.hedge cimport experts_learn, experts_weights
@@ -163,7 +163,7 @@ cdef class ClassificationMixture(Model):
             slots = self.categories.prepared
         for e in range(self.experts.count):
             if not self.experts.disabled[e] and not (y < 0 and self.exceeds_classes(e)):
-                self.experts.calls.prepare(self.experts.inner[e], slots, n, n_new, y)
+                self.experts.components.prepare_component(e, slots, n, n_new, y)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
@@ -224,9 +224,8 @@ cdef class ClassificationMixture(Model):
     cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:
         """Return the magnitude of a slot in an expert, through the slot and the value by which the expert sees it."""
         if self.experts.sees[e] != BOUNDED or not self.has_wide_columns():
-            return self.experts.calls.magnitude(self.experts.inner[e], slot)
-        return self.categories.value_of(slot) * self.experts.calls.magnitude(self.experts.inner[e],
-                                                                             self.categories.seen_as(slot))
+            return self.experts.components.magnitude(e, slot)
+        return self.categories.value_of(slot) * self.experts.components.magnitude(e, self.categories.seen_as(slot))
 
     # ---------------------------------------------------------------- predicting
 
@@ -254,10 +253,10 @@ cdef class ClassificationMixture(Model):
                 for c in range(k):
                     logit[c] = 0.0 if self.takes_no_part(e) else self.usual_logits[c * self.experts.count + e]
                 continue
-            self.experts.calls.scores(self.experts.inner[e], self.seen_by(e, v), self.score)
+            self.experts.components.scores(e, self.seen_by(e, v), self.score)
             if self.restarts[e]:
                 self.predicted[e] = argmax(k, self.score)
-            self.experts.calls.proba(self.experts.inner[e], self.score, p)
+            self.experts.components.proba(e, self.score, p)
             mean = 0.0
             for c in range(k):
                 logit[c] = log(p[c] if p[c] > SMALLEST else SMALLEST)  # also where p is NaN
@@ -379,11 +378,11 @@ cdef class ClassificationMixture(Model):
         cdef int e
         for e in range(self.experts.count):
             if self.restarts[e] and not self.is_idle(e, step):
-                (<prediction_call> set_prediction)(self.experts.inner[e], <int> self.predicted[e])
+                (<prediction_call> set_prediction)(self.experts.components.inner[e], <int> self.predicted[e])
 
     cdef bint was_restarted(self, int e, int64_t step) noexcept nogil:
         """Return whether the expert was replaced by another copy at this step."""
-        return self.restarts[e] and (<restarted_call> restarted_at)(self.experts.inner[e]) == step
+        return self.restarts[e] and (<restarted_call> restarted_at)(self.experts.components.inner[e]) == step
 
     cdef void learn_experts(self, View* v, int y, double w) noexcept nogil:
         """Let the experts that are not idle learn the instance; disable those for which there are too many columns."""
@@ -394,7 +393,7 @@ cdef class ClassificationMixture(Model):
                     or self.exceeds_matrices(e, self.classes)):
                 self.experts.disabled[e] = 1
             if e == self.categories_at or not self.is_idle(e, v.step):
-                self.experts.calls.learn(self.experts.inner[e], self.seen_by(e, v), y, w)
+                self.experts.components.learn(e, self.seen_by(e, v), y, w)
 
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update the recent losses and the watch on errors; record the weights from time to time."""
@@ -445,7 +444,7 @@ cdef class ClassificationMixture(Model):
             part = (self.experts.portion[e] * self.temperature[e].factor
                     + self.experts.portion[stack] * self.stack.mean[e])
             seen = self.seen_by(e, v)
-            self.experts.calls.contributions(self.experts.inner[e], seen, label, self.share)
+            self.experts.components.contributions(e, seen, label, self.share)
             for i in range(seen.n):
                 out[self.origin(e, i)] += part * self.share[i]
         for i in range(1, v.n):

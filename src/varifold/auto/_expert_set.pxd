@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.model cimport Calls
+from varifold._engine.models.model cimport Components
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._numeric.hedge cimport Experts
 from varifold.auto._history cimport WeightHistory
 from varifold.auto._views cimport InstanceViews
@@ -18,10 +18,9 @@ cdef enum Sees:
 
 cdef class ExpertSet:
     cdef readonly list names
-    cdef readonly list models
+    cdef Components components     # the models
+    cdef readonly list models      # the same as a list
     cdef int count                 # of experts
-    cdef void** inner              # the models, for calls without the GIL
-    cdef Calls calls
     cdef State arrays
     cdef int64_t* sees             # [expert]: one of Sees
     cdef int64_t* max_columns      # [expert]: columns beyond which it is disabled; 0: no limit

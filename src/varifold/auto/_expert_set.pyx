@@ -8,16 +8,14 @@ import numpy as np
 
 from libc.math cimport log
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free
 
-from varifold._engine.model cimport Model, model_calls
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Components
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport (
     FIXED as FIXED_RATE, experts_dump, experts_fill, experts_free, experts_make, experts_size, experts_weights,
 )
-from varifold._numeric.memory cimport allocate
 from varifold.auto._history cimport WeightHistory
 from varifold.auto._views cimport as_columns, views_free, views_reserve
 
@@ -35,50 +33,41 @@ cdef class ExpertSet:
     def __cinit__(self, experts, double rate):
         cdef int e
         self.names = [expert.name for expert in experts]
-        self.models = [expert.model() for expert in experts]
-        self.count = len(self.models)
-        self.calls = model_calls()
+        self.components = Components()
+        for e, expert in enumerate(experts):
+            self.components.add(f"{e}.", expert.model())
+        self.models = self.components.models
+        self.count = self.components.count
         self.history = WeightHistory(self.count + 1)
         self.arrays = State()
         self.arrays.declare("disabled", &self.disabled, fixed(self.count, low=0, high=1))
         self.arrays.scratch(&self.sees, fixed(self.count))
         self.arrays.scratch(&self.max_columns, fixed(self.count))
         self.arrays.scratch(&self.portion, fixed(self.count + 1))
-        self.inner = <void**> allocate(self.count * sizeof(void*))
-        if self.inner == NULL or experts_make(&self.weights, self.count + 1, FIXED_RATE, rate, SHARE) < 0:
+        self.components.disabled = self.disabled
+        if experts_make(&self.weights, self.count + 1, FIXED_RATE, rate, SHARE) < 0:
             raise MemoryError
         for e, expert in enumerate(experts):
-            self.inner[e] = <void*> (<Model?> self.models[e])
             self.sees[e] = SEES.index(expert.sees)
             self.max_columns[e] = expert.max_columns or 0
             self.weights.held[e] = -log(TRUST)
 
     def __dealloc__(self):
-        free(self.inner)
         experts_free(&self.weights)
         views_free(&self.views)
 
     # ---------------------------------------------------------------- memory
 
     cdef int attach(self, Space space) except -1:
-        for model in self.models:
-            (<Model> model).attach(space)
-        return 0
+        return self.components.attach(space)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef int e
         if views_reserve(&self.views, capacity + 1) < 0:
             raise MemoryError
-        for e in range(self.count):
-            if not self.disabled[e]:
-                (<Model> self.models[e]).grow(capacity)
-        return 0
+        return self.components.grow(capacity)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        cdef int e
-        for e in range(self.count):
-            if not self.disabled[e]:
-                self.calls.forget(self.inner[e], slot)
+        self.components.forget(slot)
 
     # ---------------------------------------------------------------- instances and weights
 
@@ -101,28 +90,19 @@ cdef class ExpertSet:
     def dump(self, Py_ssize_t size):
         """Return the state as arrays; those of expert e are under "e."."""
         cdef double[::1] weights = np.zeros(experts_size(&self.weights))
-        cdef int e
         experts_dump(&self.weights, &weights[0])
-        arrays = {**self.arrays.dump(size, 0), "weights": np.asarray(weights), **self.history.dump()}
-        for e in range(self.count):
-            if not self.disabled[e]:
-                arrays.update({f"{e}.{key}": array for key, array in self.models[e].dump(size).items()})
-        return arrays
+        return {**self.arrays.dump(size, 0), "weights": np.asarray(weights), **self.history.dump(),
+                **self.components.dump(size)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         """Restore what dump() returned."""
         cdef double[::1] weights = checked_array(arrays, "weights", "f", (None,))
-        cdef int e
         if weights.shape[0] != experts_size(&self.weights):
             raise ValueError(f"the arrays belong to other experts than {', '.join(self.names)}")
         self.arrays.fill(arrays, -1, capacity, 0)
         experts_fill(&self.weights, &weights[0])
         self.history.fill(arrays)
-        for e in range(self.count):
-            if not self.disabled[e]:
-                prefix = f"{e}."
-                own = {key[len(prefix):]: array for key, array in arrays.items() if key.startswith(prefix)}
-                self.models[e].fill(own, capacity)
+        self.components.fill(arrays, capacity)
 
     def nbytes(self):
-        return self.arrays.nbytes() + sum(model.nbytes() for model in self.models)
+        return self.arrays.nbytes() + self.components.nbytes()

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from varifold._engine.regression_model cimport RegressionCalls, RegressionModel, Target
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
 from varifold._engine.view cimport View
 from varifold.auto._expert_set cimport ExpertSet
 from varifold.auto._levels cimport Level
@@ -26,9 +26,8 @@ cdef struct Errors:            # of the predictions, in the target's units, for 
 cdef class RegressionMixture(RegressionModel):
     cdef tuple table               # the experts as given, to begin again
     cdef ExpertSet experts
-    cdef RegressionCalls calls
     cdef bint absolute             # experts are judged by absolute instead of squared errors
-    cdef Target own                # statistics of the targets without outliers, for the experts
+    cdef TargetStatistics own      # statistics of the targets without outliers, for the experts
     cdef Statistics* statistics
     cdef Errors* errors
     cdef double* mean              # [k + 1]: weights of the stack, and its constant

@@ -24,9 +24,9 @@ from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.regression_model cimport RegressionModel, Target, regression_calls
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, learn_component, predict_component
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold._numeric.memory cimport out_of_memory
@@ -64,9 +64,8 @@ cdef class RegressionMixture(RegressionModel):
         cdef int e, k = len(experts)
         self.table = tuple(experts)
         self.experts = ExpertSet(experts, RATE)
-        self.calls = regression_calls()
         self.absolute = absolute
-        self.own = Target()
+        self.own = TargetStatistics()
         self.warm_up = WarmUp()
         self.sees_empty = True
         self.wants_columns = True
@@ -91,7 +90,7 @@ cdef class RegressionMixture(RegressionModel):
         self.experts.attach(space)
         return RegressionModel.attach(self, space)
 
-    cdef int attach_target(self, Target target) except -1:
+    cdef int attach_target(self, TargetStatistics target) except -1:
         for model in self.experts.models:
             (<RegressionModel?> model).attach_target(self.own)
         return RegressionModel.attach_target(self, target)
@@ -106,13 +105,13 @@ cdef class RegressionMixture(RegressionModel):
             self.prepare_warm_up(slots, n, n_new)
         for e in range(self.experts.count):
             if not self.experts.disabled[e]:
-                self.experts.calls.prepare(self.experts.inner[e], slots, n, n_new, y)
+                self.experts.components.prepare_component(e, slots, n, n_new, y)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.warm_up.forget(slot)
         if self.relearned is not None:
-            self.experts.calls.forget(<void*> self.relearned, slot)
+            self.relearned.forget(slot)
         self.experts.forget(slot)
 
     # ---------------------------------------------------------------- the first instances
@@ -189,7 +188,7 @@ cdef class RegressionMixture(RegressionModel):
             self.prediction[e] = 0.0
             if self.experts.disabled[e]:
                 continue
-            z = (self.calls.predict(self.experts.inner[e], self.seen_by(e, v)) - self.own.mean) / self.own.deviation
+            z = (predict_component(self.experts.components, e, self.seen_by(e, v)) - self.own.mean) / self.own.deviation
             self.prediction[e] = cut(z, FAR) if isfinite(z) else 0.0
         self.prediction[self.experts.count] = self.stacked()
         self.experts.update_portions()
@@ -327,7 +326,7 @@ cdef class RegressionMixture(RegressionModel):
             if self.experts.max_columns[e] and self.space.size > self.experts.max_columns[e]:
                 self.experts.disabled[e] = 1
             if not self.experts.disabled[e]:
-                self.calls.learn(self.experts.inner[e], self.seen_by(e, v), y, w)
+                learn_component(self.experts.components, e, self.seen_by(e, v), y, w)
 
     cdef void count_error(self, double error) noexcept nogil:
         """Count the error of a prediction, in the target's units."""
@@ -349,7 +348,7 @@ cdef class RegressionMixture(RegressionModel):
         for e in range(stack):
             if self.experts.sees[e] != COLUMNS and not self.experts.disabled[e]:
                 total += ((self.experts.portion[e] + self.experts.portion[stack] / stack)
-                          * self.experts.calls.magnitude(self.experts.inner[e], slot))
+                          * self.experts.components.magnitude(e, slot))
         return total
 
     cdef double part_of(self, int e) noexcept nogil:
@@ -367,7 +366,7 @@ cdef class RegressionMixture(RegressionModel):
             if self.experts.sees[e] == COLUMNS or self.experts.disabled[e]:
                 continue
             memset(self.share, 0, v.n * sizeof(double))
-            self.experts.calls.contributions(self.experts.inner[e], v, 0, self.share)
+            self.experts.components.contributions(e, v, 0, self.share)
             if self.is_moderate(v.n):
                 for i in range(v.n):
                     out[i] += self.part_of(e) * self.share[i]

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from varifold._engine.model cimport Calls, Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.adwin cimport Adwin
 
@@ -40,14 +40,9 @@ cdef struct Record:
     double error        # and in the trial
     double successor    # error of the new one in the trial
 
-ctypedef void (*learn_scored_call)(void*, View*, int, double, double*, double*) noexcept nogil
-
 cdef class RestartingModel(Model):
     cdef object make                   # makes a new copy
     cdef list copies                   # [COPIES]: models, or None
-    cdef void* inner[COPIES]           # the models, for calls without the GIL
-    cdef Calls calls
-    cdef learn_scored_call learn_scored_of
     cdef int64_t* role                 # [COPIES]: one of Role
     cdef int64_t* last_active          # [COPIES]: step at which a kept copy was active last
     cdef Score* score                  # [COPIES]

@@ -12,8 +12,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from varifold._engine.model cimport Model, model_calls
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.adwin cimport adwin_dump, adwin_fill, adwin_mean, adwin_start, adwin_update
@@ -32,10 +32,6 @@ STEPS = ("step", "since", "revived", "instances")    # the fields of Record, as 
 ERRORS = ("before", "error", "successor")
 
 
-cdef void call_learn_scored(Model m, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-    m.learn_scored(v, y, w, scores, probs)
-
-
 cdef void set_prediction(RestartingModel m, int c) noexcept nogil:
     """Pass the class that the model has just predicted for the instance it learns next, to save predicting again."""
     m.predicted = c
@@ -51,10 +47,10 @@ cdef class RestartingModel(Model):
 
     def __cinit__(self, make):
         self.make = make
-        self.copies = [make(), *[None] * (COPIES - 1)]
-        self.inner[0] = <void*> self.copies[0]
-        self.calls = model_calls()
-        self.learn_scored_of = <learn_scored_call> call_learn_scored
+        self.hold("0.", make())
+        for i in range(1, COPIES):
+            self.components.add(f"{i}.", None)
+        self.copies = self.components.models
         self.sees_empty = self.copies[0].sees_empty
         self.wants_columns = self.copies[0].wants_columns
         self.prepares = True
@@ -71,30 +67,6 @@ cdef class RestartingModel(Model):
 
     # ---------------------------------------------------------------- memory
 
-    cdef int attach(self, Space space) except -1:
-        for model in self.copies:
-            if model is not None:
-                (<Model> model).attach(space)
-        return Model.attach(self, space)
-
-    cdef int grow(self, Py_ssize_t capacity) except -1:
-        for model in self.copies:
-            if model is not None:
-                (<Model> model).grow(capacity)
-        return Model.grow(self, capacity)
-
-    cdef int reserve_class(self) except -1:
-        for model in self.copies:
-            if model is not None:
-                (<Model> model).reserve_class()
-        return Model.reserve_class(self)
-
-    cdef int add_class(self) except -1:
-        for model in self.copies:
-            if model is not None:
-                (<Model> model).add_class()
-        return Model.add_class(self)
-
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         """Prepare the copies that learn; make the new copy of a trial, as learn() allocates nothing."""
         cdef int i
@@ -105,7 +77,7 @@ cdef class RestartingModel(Model):
                     self.make_spare()
         for i in range(COPIES):
             if self.role[i] == ACTIVE or self.role[i] == TRIAL or i == self.spare:
-                self.calls.prepare(self.inner[i], slots, n, n_new, y)
+                self.components.prepare_component(i, slots, n, n_new, y)
         return 0
 
     cdef int release_unused(self) except -1:
@@ -113,8 +85,7 @@ cdef class RestartingModel(Model):
         cdef int i
         for i in range(COPIES):
             if self.role[i] == UNUSED and i != self.spare:
-                self.inner[i] = NULL
-                self.copies[i] = None
+                self.components.put(i, None)
         self.discarded = False
         return 0
 
@@ -139,30 +110,23 @@ cdef class RestartingModel(Model):
             model.reserve_class()
             model.add_class()
         model.reserve_class()    # the instance at hand may have a new label, for which the others have reserved already
-        self.copies[i] = model
-        self.inner[i] = <void*> model
+        self.components.put(i, model)
         self.spare = i
         return 0
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        cdef int i
-        for i in range(COPIES):
-            if self.inner[i] != NULL:
-                self.calls.forget(self.inner[i], slot)
 
     # ---------------------------------------------------------------- predicting: the active copy
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        self.calls.scores(self.inner[self.trial.active], v, out)
+        self.components.scores(self.trial.active, v, out)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        self.calls.proba(self.inner[self.trial.active], scores, out)
+        self.components.proba(self.trial.active, scores, out)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.calls.magnitude(self.inner[self.trial.active], slot)
+        return self.components.magnitude(self.trial.active, slot)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        self.calls.contributions(self.inner[self.trial.active], v, label, out)
+        self.components.contributions(self.trial.active, v, label, out)
 
     cdef dict absent_contributions(self, View* v, int label):
         return (<Model> self.copies[self.trial.active]).absent_contributions(v, label)
@@ -174,7 +138,7 @@ cdef class RestartingModel(Model):
         if self.predicted < 0:
             wrong = self.learn_copy(<int> self.trial.active, v, y, w)
         else:
-            self.calls.learn(self.inner[self.trial.active], v, y, w)
+            self.components.learn(self.trial.active, v, y, w)
         self.predicted = -1
         if self.classes < 2:
             return
@@ -184,7 +148,7 @@ cdef class RestartingModel(Model):
 
     cdef bint learn_copy(self, int i, View* v, int y, double w) noexcept nogil:
         """Let a copy learn; return whether it had predicted another label."""
-        self.learn_scored_of(self.inner[i], v, y, w, self.class_score, NULL)
+        self.components.learn_scored(i, v, y, w, self.class_score, NULL)
         return argmax(self.classes, self.class_score) != y
 
     cdef void detect(self, bint wrong, int64_t step) noexcept nogil:
@@ -228,7 +192,7 @@ cdef class RestartingModel(Model):
             if self.role[i] == TRIAL:
                 self.count(i, self.learn_copy(i, v, y, w), wrong)
             elif self.role[i] == KEPT:
-                self.calls.scores(self.inner[i], v, self.class_score)
+                self.components.scores(i, v, self.class_score)
                 self.count(i, argmax(self.classes, self.class_score) != y, wrong)
         i = self.winner()
         if i >= 0:
@@ -310,12 +274,6 @@ cdef class RestartingModel(Model):
         cdef int64_t i, n = self.trial.restarts, kept = min(n, <int64_t> MOST_RECORDS)
         return [self.record[i % MOST_RECORDS] for i in range(n - kept, n)]
 
-    def calls_python(self):
-        return self.copies[self.trial.active].calls_python()
-
-    def pending_error(self):
-        return self.copies[self.trial.active].pending_error()
-
     def notes(self):
         return self.copies[self.trial.active].notes()
 
@@ -325,7 +283,8 @@ cdef class RestartingModel(Model):
         cdef int i
         records = self.restart_records()
         arrays = {
-            **Model.dump(self, size),
+            "classes": np.array([self.classes], dtype=np.int64),
+            **self.arrays.dump(size, self.classes),
             "detector": adwin_dump(&self.errors),
             "restarts.steps": np.array([[r[name] for name in STEPS] for r in records], dtype=np.int64).reshape(-1, 4),
             "restarts.errors": np.array([[r[name] for name in ERRORS] for r in records]).reshape(-1, 3),
@@ -338,23 +297,22 @@ cdef class RestartingModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int i
         cdef Model model
-        Model.fill(self, arrays, capacity)
+        self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
+        self.arrays.fill(arrays, -1, capacity, self.classes)
         self.check_roles()
         adwin_fill(&self.errors, checked_array(arrays, "detector", "f", (None,)))
         self.fill_records(arrays)
         for i in range(COPIES):
-            self.copies[i] = None
-            self.inner[i] = NULL
+            self.components.put(i, None)
             if self.role[i] == UNUSED:
                 continue
             model = self.make()
-            self.copies[i] = model
-            self.inner[i] = <void*> model
+            self.components.put(i, model)
             model.attach(self.space)
-            prefix = f"{i}."
-            model.fill({key[len(prefix):]: array for key, array in arrays.items() if key.startswith(prefix)}, capacity)
+            model.fill(self.components.saved(i, arrays), capacity)
             if model.classes != self.classes:
                 raise ValueError(f"copy {i} knows {model.classes} labels of {self.classes}")
+        self.grow(capacity)
 
     def check_roles(self):
         """Reject roles and counters that no sequence of trials leads to."""
@@ -373,6 +331,3 @@ cdef class RestartingModel(Model):
         for i in range(kept):
             at = (n - kept + i) % MOST_RECORDS
             self.record[at] = {**dict(zip(STEPS, steps[i])), **dict(zip(ERRORS, errors[i]))}
-
-    def nbytes(self):
-        return Model.nbytes(self) + sum(model.nbytes() for model in self.copies if model is not None)

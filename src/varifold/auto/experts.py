@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from varifold._engine.model import Model
-from varifold._engine.regression_model import RegressionModel
+from varifold._engine.models.model import Model
+from varifold._engine.models.regression import RegressionModel
 from varifold.auto._categories import CategoriesModel
 from varifold.auto._restarting import RestartingModel
 from varifold.copula._copularegressor import CopulaRegression

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.assemble import assemble
-from varifold._engine.block import Block, checked_targets, checked_weights
-from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
+from varifold._engine.data.assemble import assemble
+from varifold._engine.data.block import Block, checked_targets, checked_weights
+from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 

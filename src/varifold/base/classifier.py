@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from river import base as river_base
 
-from varifold._engine.block import Block
-from varifold._engine.classify import Engine
-from varifold._engine.conformal import Conformal
-from varifold._engine.decision import Decision
-from varifold._engine.vocabulary import plain_label
+from varifold._engine.conformal.levels import Conformal
+from varifold._engine.data.block import Block
+from varifold._engine.engine import Engine
+from varifold._engine.targets.class_target import ClassTarget
+from varifold._engine.targets.decision import Decision
 from varifold.base import frames
 from varifold.base.blocks import check_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
@@ -108,14 +108,12 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         self.costs = plain_costs(costs)
 
     def _make_engine(self) -> Engine:
-        return self._answering(Engine(self._model(), **self._intake()))
+        return Engine(self._model(), self._target(), **self._intake())
 
-    def _answering(self, engine: Engine) -> Engine:
-        """Let a new engine answer as the parameters say."""
-        engine.answer_by(self._decision())
-        if self.coverages:
-            engine.quantify(Conformal(self.coverages, two_sided=False))
-        return engine
+    def _target(self) -> ClassTarget:
+        """Make the engine's target: labels, the decision between them, and sets if there are coverages."""
+        conformal = Conformal(self.coverages, two_sided=False) if self.coverages else None
+        return ClassTarget(self._decision(), conformal)
 
     def _decision(self) -> Decision:
         """How the answer follows from the probabilities."""
@@ -131,9 +129,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     def _check_one(self, x: Instance, y: Hashable = None) -> None:
         """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
-        if y is not None:
-            plain_label(y, self.steps + 1)
-        self._engine.check(x)
+        self._engine.check(x, y)
 
     def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
         """The label of an instance; None before any label was learned. Changes nothing."""
@@ -162,7 +158,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         """
         place = self._coverage_index(coverage)
-        found: set[Any] = self._engine.sets_one(x)[place]
+        found: set[Any] = self._engine.bounds_one(x)[place]
         return found
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
@@ -232,8 +228,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         else a list.
         """
         frames.check_labels(self.classes, X)
-        codes, _ = self._engine.run(to_block(X), learn=False, probabilities=False)
-        return frames.label_column(self._engine.labels_of(codes), X)
+        classes, _, _ = self._engine.run(to_block(X), learn=False)
+        return frames.label_column(self._engine.target.labels_of(classes), X)
 
     def predict_proba_many(self, X: Any) -> Any:
         """What `predict_proba_one` gives for each instance.
@@ -246,7 +242,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         if not labels:
             return frames.probability_table(labels, np.zeros((len(block), 0)), X)
         frames.check_columns(labels, X)
-        _, probabilities = self._engine.run(block, learn=False)
+        _, probabilities, _ = self._engine.run(block, learn=False, probabilities=True)
         return frames.probability_table(labels, probabilities, X)
 
     def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
@@ -259,8 +255,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         block = to_block(X)
         labels = self.classes
         frames.check_columns(labels, X)
-        _, _, held = self._engine.run(block, learn=False, probabilities=False, sets=True)
-        return frames.set_table(labels, held[:, place], X)
+        _, _, sets = self._engine.run(block, learn=False, bounds=True)
+        return frames.set_table(labels, sets[:, place], X)
 
     def run_sets(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
@@ -269,8 +265,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
-        codes, probabilities, held = self._engine.run(block, schedule=checked_schedule(schedule), sets=True)
-        return codes, probabilities, held
+        classes, probabilities, sets = self._engine.run(
+            block, schedule=checked_schedule(schedule), probabilities=True, bounds=True
+        )
+        return classes, probabilities, sets
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
         """Predict each instance, then learn it: the prequential loop, compiled.
@@ -279,8 +277,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """
         block = to_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
-        codes, _ = self._engine.run(block, probabilities=False)
-        return frames.label_column(self._engine.labels_of(codes), X)
+        classes, _, _ = self._engine.run(block)
+        return frames.label_column(self._engine.target.labels_of(classes), X)
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
@@ -290,15 +288,15 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives labels that arrive late.
         """
         check_block(block)
-        codes, probabilities = self._engine.run(block, schedule=checked_schedule(schedule))
-        return codes, probabilities
+        classes, probabilities, _ = self._engine.run(block, schedule=checked_schedule(schedule), probabilities=True)
+        return classes, probabilities
 
     # ------------------------------------------------------------------ looking inside
 
     @property
     def classes(self) -> list[Any]:
         """Labels in the order in which they were first learned."""
-        return list(self._engine.labels)
+        return list(self._engine.target.labels)
 
     def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
         return "native" if self._native_multiclass else "one-vs-rest"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from varifold._engine.vocabulary import plain_label
+from varifold._engine.names.vocabulary import plain_label
 from varifold.base.params import Real
 from varifold.errors import LabelError, ParameterError
 

@@ -11,11 +11,9 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from river import base as river_base
 
-from varifold._engine.classify import Engine
-from varifold._engine.model import Model
-from varifold._engine.python_rule import PythonModel
-from varifold._engine.regress import RegressionEngine
-from varifold._engine.unlabelled import UnlabelledEngine
+from varifold._engine.engine import Engine
+from varifold._engine.models.model import Model
+from varifold._engine.models.python_rule import PythonModel
 from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint
@@ -49,7 +47,7 @@ class Estimator(Saved, river_base.Estimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
-    _engine: Engine | RegressionEngine | UnlabelledEngine
+    _engine: Engine
     reading: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
@@ -59,7 +57,7 @@ class Estimator(Saved, river_base.Estimator):
             merged.update(parent.__dict__.get("_parameters", {}))
         return merged
 
-    def _make_engine(self) -> Engine | RegressionEngine | UnlabelledEngine:
+    def _make_engine(self) -> Engine:
         """A new engine with this object's parameters."""
         raise NotImplementedError(f"{type(self).__name__} must define _make_engine()")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.base.coverages import Interval
 from varifold.errors import DataError
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.base.blocks import to_block
 from varifold.base.learner import is_regressor
 from varifold.base.params import Integer, validate

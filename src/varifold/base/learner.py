@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base as river_base
 
-from varifold._engine.model import Model
+from varifold._engine.models.model import Model
 from varifold.base.coverages import Coverages, coverage_index, plain_coverages
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate

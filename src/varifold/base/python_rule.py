@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
-from varifold._engine.python_rule import RuleModel
+from varifold._engine.models.python_rule import RuleModel
 from varifold.base.declared import DeclaredClassifier
 from varifold.errors import DataError, ModelFileError, ParameterError
 

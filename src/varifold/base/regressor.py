@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from river import base as river_base
 
-from varifold._engine.block import Block
-from varifold._engine.conformal import Conformal
-from varifold._engine.regress import RegressionEngine
+from varifold._engine.conformal.levels import Conformal
+from varifold._engine.data.block import Block
+from varifold._engine.engine import Engine
+from varifold._engine.targets.real_target import RealTarget
 from varifold.base import frames
 from varifold.base.blocks import check_block, to_block, with_numbers
 from varifold.base.coverages import Interval
@@ -58,13 +59,11 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     """
 
     _task: ClassVar[Task] = "regression"
-    _engine: RegressionEngine
+    _engine: Engine
 
-    def _make_engine(self) -> RegressionEngine:
-        engine = RegressionEngine(self._model(), **self._intake())
-        if self.coverages:
-            engine.quantify(Conformal(self.coverages, two_sided=True))
-        return engine
+    def _make_engine(self) -> Engine:
+        conformal = Conformal(self.coverages, two_sided=True) if self.coverages else None
+        return Engine(self._model(), RealTarget(conformal), **self._intake())
 
     # ------------------------------------------------------------------ one instance
 
@@ -74,13 +73,12 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
     def _check_one(self, x: Instance, y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance; changes nothing. None: the target is not known yet."""
-        if y is not None:
-            self._engine.check_target(y)
-        self._engine.check(x)
+        self._engine.check(x, y)
 
     def predict_one(self, x: Instance) -> float:
         """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
-        return self._engine.predict_one(x)
+        prediction: float = self._engine.predict_one(x)
+        return prediction
 
     def predict_interval_one(self, x: Instance, coverage: float = 0.9) -> Interval:
         """Where the target of an instance lies: an interval, `low` and `high`, that holds this share of the targets.
@@ -102,7 +100,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
         """
         place = self._coverage_index(coverage)
-        return Interval(*self._engine.intervals_one(x)[place])
+        return Interval(*self._engine.bounds_one(x)[place])
 
     def explain_one(self, x: Instance, *, by_column: bool = False) -> dict[Name, float]:
         """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
@@ -143,14 +141,16 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         A pandas or polars frame gives a Series (pandas: with the frame's index), a pyarrow table an Array, anything
         else a list.
         """
-        return frames.label_column(self._engine.run(to_block(X), learn=False).tolist(), X)
+        predictions, _ = self._engine.run(to_block(X), learn=False)
+        return frames.label_column(predictions.tolist(), X)
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
         """Predict each instance, then learn it: the prequential loop, compiled.
 
         Returns the predictions, in the form that `predict_many` gives.
         """
-        return frames.label_column(self._engine.run(_block(X, y, w)).tolist(), X)
+        predictions, _ = self._engine.run(_block(X, y, w))
+        return frames.label_column(predictions.tolist(), X)
 
     def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
         """What `predict_interval_one` gives for each instance.
@@ -158,7 +158,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         A pandas, polars or pyarrow frame gives a frame of its kind with the columns low and high, anything else a list.
         """
         place = self._coverage_index(coverage)
-        _, bounds = self._engine.run(to_block(X), learn=False, intervals=True)
+        _, bounds = self._engine.run(to_block(X), learn=False, bounds=True)
         return frames.interval_table(bounds[:, place], X)
 
     def run_intervals(
@@ -168,7 +168,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
-        predictions, bounds = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), intervals=True)
+        predictions, bounds = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), bounds=True)
         return predictions, bounds
 
     def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
@@ -177,8 +177,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
         """
         check_block(block)
-        found: np.ndarray[Any, Any] = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
-        return found
+        predictions: np.ndarray[Any, Any]
+        predictions, _ = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        return predictions
 
 
 def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import concatenate
+from varifold._engine.data.block import concatenate
 from varifold.base import Block, Vocabulary
 from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError

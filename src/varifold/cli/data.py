@@ -173,7 +173,7 @@ def _source(args: argparse.Namespace) -> Any:
     """A registered set when one name is given and no such file is there, else the files as one block."""
     import varifold.datasets as datasets
     import varifold.streams as streams
-    from varifold._engine.block import concatenate
+    from varifold._engine.data.block import concatenate
 
     if len(args.what) == 1 and args.what[0] != "-" and not os.path.exists(args.what[0]):
         try:

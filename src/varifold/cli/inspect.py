@@ -139,7 +139,7 @@ def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
 def _learned(learner: VaryingLearner) -> dict[str, Any]:
     """The labels learned, or mean and deviation of the targets."""
     if isinstance(learner, VaryingRegressor):
-        target = learner._engine.target
+        target = learner._engine.target.statistics
         return {"target": {"mean": target.mean, "deviation": target.deviation}}
     return {"labels": getattr(learner, "classes", [])}
 

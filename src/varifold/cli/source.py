@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from varifold._engine.block import concatenate
+from varifold._engine.data.block import concatenate
 from varifold.base import Block
 from varifold.base.spec import split_pairs
 from varifold.cli.numbers import positive

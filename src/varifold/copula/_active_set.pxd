@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._numeric.heap cimport Heap
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

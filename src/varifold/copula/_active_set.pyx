@@ -12,8 +12,8 @@ from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
 
 from varifold._numeric.heap cimport heap_down, heap_drop, heap_order, heap_touch
-from varifold._engine.names cimport INDICATOR
-from varifold._engine.space cimport Space, seen_count
+from varifold._engine.names.table cimport INDICATOR
+from varifold._engine.names.space cimport Space, seen_count
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

@@ -11,9 +11,9 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.names cimport NUMERIC
-from varifold._engine.regression_model cimport RegressionModel
-from varifold._engine.space cimport Space
+from varifold._engine.names.table cimport NUMERIC
+from varifold._engine.models.regression cimport RegressionModel
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold.copula._latent cimport Copula
 from varifold.copula._marginals cimport Window, normal_cdf

@@ -14,8 +14,8 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR, NUMERIC
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR, NUMERIC
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_multiple, blend, divide_all, subtract_columns, subtract_multiple
 from varifold._numeric.memory cimport allocate

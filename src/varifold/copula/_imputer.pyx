@@ -5,9 +5,9 @@ from libc.stdint cimport int32_t
 
 from varifold.copula._latent cimport Copula
 from varifold.copula._marginals cimport normal_cdf
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 
 from varifold._engine.merging import APPROXIMATE

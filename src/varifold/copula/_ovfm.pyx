@@ -17,9 +17,9 @@ from varifold._numeric.activation cimport log_loss
 from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
 from varifold.copula._latent cimport Copula
 from varifold.copula._sparsity cimport project, truncate
-from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.one_vs_rest cimport BinaryRule
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 
 from varifold._engine.merging import APPROXIMATE
@@ -79,7 +79,10 @@ cdef class OVFMModel(Model):
         self.settings.k = MOST_EXPERTS if self.with_presence else 2
         self.settings.rate = RATES[rate]
         self.settings.eta = eta
-        self.prepares = any(rule.prepares for rule in self.rules())
+        self.hold("raw.", raw)
+        self.hold("latent.", latent)
+        if presence is not None:
+            self.hold("presence.", presence)
         self.declare_arrays(copula.max_dense + 1)
         self.problems = 1
         self.start_mix(0)
@@ -108,35 +111,21 @@ cdef class OVFMModel(Model):
     # ---------------------------------------------------------------- room
 
     cdef int attach(self, Space space) except -1:
-        cdef BinaryRule rule
         self.copula.attach(space)
-        for rule in self.rules():
-            rule.attach(space)
-        Model.attach(self, space)
-        return 0
+        return Model.attach(self, space)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        cdef BinaryRule rule
         self.copula.grow(capacity)
-        for rule in self.rules():
-            if rule.capacity < capacity:
-                rule.grow(capacity)
         return Model.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
-        cdef BinaryRule rule
-        for rule in self.rules():
-            rule.reserve_class()
         if self.classes >= 2:
             self.arrays.reserve_problems(self.classes + 1)
         return Model.reserve_class(self)
 
     cdef int add_class(self) except -1:
         cdef Py_ssize_t row = 1 + self.settings.k
-        cdef BinaryRule rule
         self.reserve_class()
-        for rule in self.rules():
-            rule.add_class()
         Model.add_class(self)
         if self.classes == 3:    # both problems that result from the binary one keep its mix
             memcpy(self.mix + row, self.mix, row * sizeof(double))
@@ -164,10 +153,7 @@ cdef class OVFMModel(Model):
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.copula.forget(slot)
-        self.raw.forget(slot)
-        self.latent.forget(slot)
-        if self.with_presence:
-            self.presence.forget(slot)
+        Model.forget(self, slot)
 
     # ---------------------------------------------------------------- the mix
 
@@ -435,31 +421,23 @@ cdef class OVFMModel(Model):
     def role(self, Py_ssize_t slot):
         return self.copula.role(slot) or "raw"
 
-    def calls_python(self):
-        return any(rule.calls_python() for rule in self.rules())
-
-    def pending_error(self):
-        return next((error for error in [rule.pending_error() for rule in self.rules()] if error is not None), None)
-
     def notes(self):
-        found = [note for rule in self.rules() for note in rule.notes()]
+        found = Model.notes(self)
         if self.copula.nodes - self.copula.idle == self.copula.max_dense:
             found.append(f"the copula is full: it covers the {self.copula.max_dense} recently most active features "
                          "(max_dense); the others are known to the raw and presence learners only")
         return found
 
     def dump(self, Py_ssize_t size):
-        arrays = {"classes": np.array([self.classes], dtype=np.int64),
-                  **self.arrays.dump(size, self.classes, self.problems)}
-        for prefix, part in self.held():
-            arrays.update({prefix + key: array for key, array in part.dump(size).items()})
-        return arrays
+        return {"classes": np.array([self.classes], dtype=np.int64),
+                **self.arrays.dump(size, self.classes, self.problems), **self.components.dump(size),
+                **{"copula." + key: array for key, array in self.copula.dump(size).items()}}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
         self.problems = self.classes if self.classes > 2 else 1
-        for prefix, part in self.held():
-            part.fill({key[len(prefix):]: a for key, a in arrays.items() if key.startswith(prefix)}, capacity)
+        self.copula.fill({key[7:]: a for key, a in arrays.items() if key.startswith("copula.")}, capacity)
+        self.components.fill(arrays, capacity)
         for rule in self.rules():
             if rule.classes != self.classes:
                 raise ValueError(f"a learner of {rule.classes} classes among {self.classes}")
@@ -467,4 +445,4 @@ cdef class OVFMModel(Model):
         self.grow(capacity)
 
     def nbytes(self):
-        return self.arrays.nbytes() + sum(part.nbytes() for _, part in self.held())
+        return Model.nbytes(self) + self.copula.nbytes()

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from varifold.copula._marginals cimport Marginals, Place
 from varifold.copula._active_set cimport ActiveSet
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

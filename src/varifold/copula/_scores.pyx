@@ -14,9 +14,9 @@ from libc.string cimport memcmp, memcpy, memset
 
 from varifold.copula._dense cimport invert_spd
 from varifold.copula._marginals cimport Place, normal_density, normal_mass
-from varifold._engine.names cimport INDICATOR
+from varifold._engine.names.table cimport INDICATOR
 from varifold.copula._active_set cimport ActiveSet
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

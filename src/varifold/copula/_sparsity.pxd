@@ -3,7 +3,7 @@
 from libc.math cimport ceil, fabs
 from libc.stdint cimport int32_t
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._numeric.selection cimport select
 
 # A slot's weight is the sum of its first `parts` numbers.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base as river_base
 
-from varifold._engine.vocabulary import plain_label
+from varifold._engine.names.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
 from varifold.base import Block
 from varifold.base.params import AnyOf, Constraint, Integer, Real, validate

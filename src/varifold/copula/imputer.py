@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from river import base as river_base
 from scipy.special import ndtri
 
-from varifold._engine.unlabelled import UnlabelledEngine
+from varifold._engine.engine import Engine
+from varifold._engine.targets.no_target import NoTarget
 from varifold.base.blocks import to_block
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
@@ -104,15 +105,15 @@ class CopulaImputer(Estimator, river_base.Transformer):
         validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
 
-    _engine: UnlabelledEngine
+    _engine: Engine
 
-    def _make_engine(self) -> UnlabelledEngine:
+    def _make_engine(self) -> Engine:
         model = ImputerModel(
             copula_of(self, self.max_dense),
             float(ndtri(0.5 + self.coverage / 2)),
             self.statistic == "mean",
         )
-        return UnlabelledEngine(model, scale="none", intercept=False, max_features=self.max_features)
+        return Engine(model, NoTarget(), scale="none", intercept=False, max_features=self.max_features)
 
     @property
     def _model(self) -> ImputerModel:
@@ -124,7 +125,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
 
     def learn_one(self, x: Mapping[Any, Any], w: float = 1.0) -> None:
         """Update marginals and correlations with one instance of sample weight w."""
-        self._engine.learn_one(x, w)
+        self._engine.learn_one(x, w=w)
 
     def transform_one(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return the instance with its absent features imputed; given values stay."""
@@ -136,7 +137,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
         The feature lies between low and high with probability `coverage`; for a string column both are its most
         probable level.
         """
-        imputed = self._engine.complete_one(x)
+        imputed = self._engine.predict_one(x)
         given = _present(x)
         found: dict[Name, Imputed] = {}
         for name, slot in self._model.numbers().items():
@@ -153,7 +154,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
 
     def learn_many(self, X: Any, w: Iterable[float] | None = None) -> None:
         """Learn instances in order: a Block, dicts, a data frame, a sparse matrix or an array."""
-        self._engine.learn_many(to_block(X, None, w))
+        self._engine.run(to_block(X, None, w), predict=False)
 
     def transform_many(self, X: Any) -> Any:
         """Return `transform_one` for each instance.
@@ -161,7 +162,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
         A frame returns a frame of the same kind (pandas: with the same index), other input a list of dicts.
         """
         block = to_block(X)
-        values = self._engine.complete(block)
+        values = self._engine.run(block, learn=False)
         names, columns = self._model.numbers(), self._model.columns()
         if nw.dependencies.is_into_dataframe(X):
             return like_index(self._fill_frame(nw.from_native(X, eager_only=True), values), X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from varifold._engine.one_vs_rest import BinaryRule
+from varifold._engine.models.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real

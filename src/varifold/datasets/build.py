@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.assemble import assemble
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Labels, Vocabulary, encode_labels
+from varifold._engine.data.assemble import assemble
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.datasets.parse import Sparse, TextColumns
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.errors import DataError, ParameterError
 
 __all__ = ["FORMATS", "export"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Labels, encode_labels
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
 from varifold.datasets.fetch import fetch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.base.blocks import to_block
 from varifold.base.plugins import entry_points_of, from_entry_point, from_path
 from varifold.datasets.registry import Entry

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Labels, Vocabulary
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.blocks import to_block
 
 __all__ = ["synthetic"]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from varifold._engine.vocabulary import plain_label
+from varifold._engine.names.vocabulary import plain_label
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import VaryingLearner, is_regressor

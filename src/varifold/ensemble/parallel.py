@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.base.shares import share_of

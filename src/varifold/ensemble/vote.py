@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
-from varifold._engine.vocabulary import plain_label
+from varifold._engine.names.vocabulary import plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
@@ -95,7 +95,7 @@ class Vote(Saved, river_base.Classifier):
                 space = learner._engine.space
                 if full in space and (space.column_of(space.id_of(full)) != space.id_of(full)) != is_level:
                     raise FeatureNameError(
-                        f"feature {full!r} at step {self._learned + 1:,} is at once a feature of its own and the "
+                        f"feature {full!r} at step {self._learned + 1:,} is both a feature and the "
                         "indicator of a string value; rename one of the two"
                     )
 

@@ -11,8 +11,8 @@ import numpy as np
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule
-from varifold._engine.space cimport seen_first
+from varifold._engine.models.one_vs_rest cimport BinaryRule
+from varifold._engine.names.space cimport seen_first
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport mix, unit_interval
 from varifold._numeric.hedge cimport (

@@ -1,9 +1,9 @@
-from varifold._engine.regression_model cimport RegressionModel, Target
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
 from varifold.evolving._evolving cimport EvolvingModel
 
 
 cdef class EvolvingNumbers(EvolvingModel):
-    cdef Target target
+    cdef TargetStatistics target
     cdef double wanted      # the target that is learned, as a deviation from the mean
 
 

@@ -4,10 +4,7 @@ Both models score the deviation from the mean of the targets, in the target's un
 squared errors over (2 deviations)^2, at most 1.
 """
 
-from libc.stdint cimport int32_t
-
-from varifold._engine.regression_model cimport RegressionModel, Target, scaled_error
-from varifold._engine.space cimport Space
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, scaled_error
 from varifold._engine.view cimport View
 from varifold.evolving._evolving cimport EvolvingModel
 from varifold.linear._ogd cimport OGDRule
@@ -50,27 +47,12 @@ cdef class FESLRegression(RegressionModel):
 
     def __cinit__(self, EvolvingNumbers evolving not None):
         self.evolving = evolving
-        self.prepares = self.evolving.prepares
+        self.hold("", evolving)
         self.wants_columns = self.evolving.wants_columns
 
-    cdef int attach(self, Space space) except -1:
-        self.evolving.attach(space)
-        return RegressionModel.attach(self, space)
-
-    cdef int attach_target(self, Target target) except -1:
+    cdef int attach_target(self, TargetStatistics target) except -1:
         self.evolving.target = target
         return RegressionModel.attach_target(self, target)
-
-    cdef int grow(self, Py_ssize_t capacity) except -1:
-        if self.evolving.capacity < capacity:
-            self.evolving.grow(capacity)
-        return RegressionModel.grow(self, capacity)
-
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        return self.evolving.prepare(slots, n, n_new, y)
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        self.evolving.forget(slot)
 
     cdef double predict(self, View* v) noexcept nogil:
         cdef double[2] score
@@ -81,24 +63,5 @@ cdef class FESLRegression(RegressionModel):
         self.evolving.wanted = y - self.target.mean
         self.evolving.learn(v, 1, w)
 
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.evolving.magnitude(slot)
-
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         self.evolving.contributions(v, 1, out)
-
-    def dump(self, Py_ssize_t size):
-        return self.evolving.dump(size)
-
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        self.evolving.fill(arrays, capacity)
-        self.grow(capacity)
-
-    def notes(self):
-        return self.evolving.notes()
-
-    def role(self, Py_ssize_t slot):
-        return self.evolving.role(slot)
-
-    def nbytes(self):
-        return self.evolving.nbytes()

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from varifold.evolving._feature_map cimport FeatureMap
-from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.one_vs_rest cimport BinaryRule
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 
 # A rule's own numbering of the slots it uses. Local 0: the intercept.

@@ -10,10 +10,10 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.order cimport MARKED_WORDS, sort_pairs
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss
 from varifold.evolving._feature_map cimport FeatureMap

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

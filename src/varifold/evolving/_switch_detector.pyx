@@ -11,8 +11,8 @@ from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 
-from varifold._engine.names cimport COLUMN, NUMERIC
-from varifold._engine.space cimport Seen, Space, seen_count, seen_first, seen_last
+from varifold._engine.names.table cimport COLUMN, NUMERIC
+from varifold._engine.names.space cimport Seen, Space, seen_count, seen_first, seen_last
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.memory cimport out_of_memory, resize

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold._engine.one_vs_rest import BinaryRule
+from varifold._engine.models.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.estimator import undisturbed
 from varifold.base.learner import VaryingLearner

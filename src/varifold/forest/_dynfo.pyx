@@ -7,8 +7,8 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.entries cimport cut_entries
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport COLUMN, INDICATOR
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport COLUMN, INDICATOR
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax

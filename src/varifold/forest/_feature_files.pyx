@@ -8,8 +8,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
-from varifold._engine.model cimport Model
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.space cimport Space
 from varifold._numeric.heap cimport heap_touch
 from varifold._numeric.memory cimport allocate
 from varifold.forest._feature_state cimport FeatureState, FeatureStates, canonical_width, copy_rows

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._numeric.heap cimport Heap
 from varifold.forest._pool cimport Pool
 from varifold.forest._tdigest cimport Digest

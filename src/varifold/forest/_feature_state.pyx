@@ -8,9 +8,9 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR, NUMERIC
-from varifold._engine.space cimport Seen, seen_count, seen_first, seen_last
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR, NUMERIC
+from varifold._engine.names.space cimport Seen, seen_count, seen_first, seen_last
 from varifold._numeric.heap cimport heap_drop, heap_key, heap_touch
 from varifold._numeric.memory cimport allocate, out_of_memory, resize
 from varifold.forest._pool cimport pool_empty, pool_free, pool_reserve, pool_take
@@ -64,10 +64,10 @@ cdef class FeatureStates(Model):
     # ---------------------------------------------------------------- memory
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        if capacity > self.evicted_room:
+        if capacity > self.evicted_capacity:
             if resize(<void**> &self.evicted, capacity * sizeof(int32_t)) < 0:
                 raise MemoryError
-            self.evicted_room = capacity
+            self.evicted_capacity = capacity
         try:
             Model.grow(self, capacity)
         finally:

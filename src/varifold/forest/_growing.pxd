@@ -6,7 +6,7 @@ are classes), say what a node holds (`weigh_node`, `count_row`) and how much a s
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold.forest._nodes cimport Nodes
 from varifold.forest._window cimport Row, Window
 

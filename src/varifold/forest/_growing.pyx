@@ -6,7 +6,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._numeric.hashing cimport draw
 from varifold._numeric.kernels cimport count_below
 from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side, side_of

@@ -9,8 +9,8 @@ from libc.string cimport memset
 
 from varifold._numeric.hashing cimport draw
 from varifold._numeric.memory cimport out_of_memory, resize
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR, NUMERIC
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR, NUMERIC
 from varifold.forest._pairs cimport (
     BINS, CELLS, SETTLED, START, Pair, Pairs, overlap_shares, position, quantile_edges,
 )

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from varifold._engine.names cimport NameTable
+from varifold._engine.names.table cimport NameTable
 from varifold._engine.view cimport View
 
 # Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0 once

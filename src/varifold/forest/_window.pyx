@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove
 
-from varifold._engine.names cimport INDICATOR, NameTable
+from varifold._engine.names.table cimport INDICATOR, NameTable
 from varifold._engine.view cimport View
 from varifold._numeric.memory cimport allocate, resize, resize_zeroed
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport COLUMN, INDICATOR
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport COLUMN, INDICATOR
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport MOST_CUTS, Growing
 from varifold.forest._nodes cimport Nodes

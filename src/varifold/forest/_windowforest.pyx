@@ -4,7 +4,7 @@ from libc.math cimport fabs, log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold.forest._growing cimport Split

@@ -11,8 +11,8 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
-from varifold._engine.regression_model cimport RegressionModel, Target
-from varifold._engine.space cimport Space
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport Split
 from varifold.forest._window cimport Row
@@ -35,7 +35,7 @@ cdef enum:
 cdef class RegressionTrees(WindowTrees):
     """Average the leaves' mean targets, each smoothed by its parents', over trees whose nodes keep averaging."""
 
-    cdef Target target             # statistics of all targets: their mean is the parent of every root
+    cdef TargetStatistics target   # statistics of all targets: their mean is the parent of every root
     cdef double typical            # absolute error, averaged as the losses are
     cdef double squares            # squared loss, averaged
     cdef double centre             # scratch: of the node that is split, its targets count as (target - centre) / unit
@@ -242,7 +242,7 @@ cdef class WindowForestRegression(RegressionModel):
         self.forest.attach(space)
         return RegressionModel.attach(self, space)
 
-    cdef int attach_target(self, Target target) except -1:
+    cdef int attach_target(self, TargetStatistics target) except -1:
         self.forest.target = target
         return RegressionModel.attach_target(self, target)
 

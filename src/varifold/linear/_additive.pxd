@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 from varifold.linear._diagonal cimport Input
 

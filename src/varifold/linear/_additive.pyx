@@ -11,9 +11,9 @@ import numpy as np
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR
-from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
 from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems

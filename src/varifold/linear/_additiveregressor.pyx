@@ -1,6 +1,6 @@
 """Additive regression: diagonal AROW for numbers over each feature's scaled value and the quantile bin it falls in."""
 
-from varifold._engine.regression_model cimport scaled_error
+from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
 from varifold.linear._additive cimport AdditiveRule
 from varifold.linear._rule_regression cimport RuleRegression
@@ -10,7 +10,7 @@ cdef class AdditiveRegression(RuleRegression):
     """The rule of Additive, moved by the error itself and not by a hinge loss."""
 
     def __cinit__(self, AdditiveRule rule not None):
-        self.hold(rule)
+        self.hold_rule(rule)
         self.additive = rule
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:

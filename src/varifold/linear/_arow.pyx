@@ -12,7 +12,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
 from varifold._numeric.rows cimport add_rows

@@ -4,7 +4,7 @@ With e = y - mean - mu.x and beta = 1 / (x' Sigma x + r), r being the parameter 
 mu += beta e Sigma x and Sigma -= beta Sigma x x' Sigma. The diagonal form adds x_i^2 / r to each precision instead.
 """
 
-from varifold._engine.regression_model cimport scaled_error
+from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
 from varifold.linear._arow cimport AROWRule
 from varifold.linear._rule_regression cimport RuleRegression
@@ -14,7 +14,7 @@ cdef class AROWRegression(RuleRegression):
     """The rule of AROW, corrected by the error itself and not by a hinge loss."""
 
     def __cinit__(self, AROWRule rule not None):
-        self.hold(rule)
+        self.hold_rule(rule)
         self.arow = rule
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:

@@ -8,7 +8,7 @@ added in the order of the inputs, as if the problems came one after the other.
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, capped
+from varifold._engine.models.one_vs_rest cimport BinaryRule, capped
 from varifold._numeric.kernels cimport add_multiple
 from varifold.linear._problems cimport add_quotients, step_row
 

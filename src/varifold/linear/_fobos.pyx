@@ -10,7 +10,7 @@ from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold.linear._problems cimport TOGETHER, add_shrunk, set_targets, slopes_of, step_shrunk

@@ -1,7 +1,7 @@
 from libc.math cimport copysign, fabs, sqrt
 from libc.stdint cimport int32_t
 
-from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.models.one_vs_rest cimport BinaryRule
 
 # A coordinate of FTRL-Proximal has three numbers, `plane` apart: z, the root of the summed squared gradients, and the
 # weight that follows from both.

@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.rows cimport add_rows

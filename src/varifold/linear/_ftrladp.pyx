@@ -14,7 +14,7 @@ from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid, sigmoids
 from varifold.linear._problems cimport TOGETHER, add_centred, set_targets, step_centred

@@ -1,5 +1,5 @@
-from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class MajorityBias(Model):

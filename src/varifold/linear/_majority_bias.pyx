@@ -11,11 +11,9 @@ good once can lose its advantage again.
 import numpy as np
 
 from libc.math cimport exp, fabs
-from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport Model
-from varifold._engine.one_vs_rest cimport BinaryRule
-from varifold._engine.space cimport Space
+from varifold._engine.models.model cimport Model
+from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 
@@ -32,38 +30,14 @@ cdef class MajorityBias(Model):
 
     def __cinit__(self, BinaryRule rule not None):
         self.rule = rule
+        self.hold("", rule)
         self.sees_empty = rule.sees_empty
         self.wants_columns = rule.wants_columns
-        self.prepares = rule.prepares
         self.arrays.scratch(&self.margin, per_class())
         self.arrays.scratch(&self.counts, per_class())
         self.arrays.reserve_classes(2)
         self.update_strength()
         self.scaled_strength = self.strength
-
-    cdef int attach(self, Space space) except -1:
-        self.rule.attach(space)
-        Model.attach(self, space)
-        return 0
-
-    cdef int grow(self, Py_ssize_t capacity) except -1:
-        if self.rule.capacity < capacity:
-            self.rule.grow(capacity)
-        return Model.grow(self, capacity)
-
-    cdef int reserve_class(self) except -1:
-        self.rule.reserve_class()
-        return Model.reserve_class(self)
-
-    cdef int add_class(self) except -1:
-        self.rule.add_class()
-        return Model.add_class(self)
-
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        return self.rule.prepare(slots, n, n_new, y)
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        self.rule.forget(slot)
 
     # ---------------------------------------------------------------- answering
 
@@ -93,19 +67,10 @@ cdef class MajorityBias(Model):
         self.rule.scores(v, out)
         self.add_bias(v, out, out)
 
-    cdef void proba(self, double* scores, double* out) noexcept nogil:
-        self.rule.proba(scores, out)
-
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         self.rule.contributions(v, label, out)
         if self.is_biased(v):
             out[0] += self.bias(label)
-
-    cdef dict absent_contributions(self, View* v, int label):
-        return self.rule.absent_contributions(v, label)
-
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.rule.magnitude(slot)
 
     # ---------------------------------------------------------------- learning
 
@@ -146,7 +111,7 @@ cdef class MajorityBias(Model):
     # ---------------------------------------------------------------- looking and keeping
 
     def dump(self, Py_ssize_t size):
-        arrays = self.rule.dump(size)
+        arrays = Model.dump(self, size)
         arrays["majority_bias"] = np.array(
             [self.net_correct, self.total, self.size, *[self.counts[c] for c in range(self.classes)]])
         return arrays
@@ -175,18 +140,3 @@ cdef class MajorityBias(Model):
         ahead = min(max(ahead, -LARGEST_LEAD), LARGEST_LEAD)
         counts = total([part.by_class("majority_bias", 3) for part in parts])
         return {**self.rule.merge(parts), "majority_bias": np.array([ahead, weight, size, *counts])}
-
-    def calls_python(self):
-        return self.rule.calls_python()
-
-    def pending_error(self):
-        return self.rule.pending_error()
-
-    def notes(self):
-        return self.rule.notes()
-
-    def role(self, Py_ssize_t slot):
-        return self.rule.role(slot)
-
-    def nbytes(self):
-        return self.rule.nbytes() + self.arrays.nbytes()

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss, sigmoid
 from varifold._numeric.rows cimport add_rows, add_to_rows

@@ -1,4 +1,4 @@
-from varifold._engine.one_vs_rest cimport BinaryRule
+from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
 
 cdef class OGDRule(BinaryRule):

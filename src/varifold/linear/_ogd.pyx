@@ -3,7 +3,7 @@
 from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.rows cimport add_rows, add_to_rows

@@ -10,10 +10,10 @@ from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport INDICATOR
-from varifold._engine.one_vs_rest cimport BinaryRule, at
-from varifold._engine.space cimport Seen, seen_last
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport INDICATOR
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
+from varifold._engine.names.space cimport Seen, seen_last
 from varifold._engine.view cimport View
 from varifold.linear._olids_problems cimport SCALE, Tile, learn_problems, measure_problems
 from varifold.linear._problems cimport TILE

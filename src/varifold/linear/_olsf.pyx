@@ -9,7 +9,7 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size

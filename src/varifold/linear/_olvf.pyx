@@ -12,7 +12,7 @@ from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr, memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at, dot
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, dot
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch

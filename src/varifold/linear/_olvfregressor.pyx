@@ -7,7 +7,7 @@ least as near as the mean of the targets, so that the confidence in a feature se
 
 from libc.math cimport fabs
 
-from varifold._engine.regression_model cimport scaled_error
+from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
 from varifold.linear._olvf cimport OLVFRule, Sums
 from varifold.linear._rule_regression cimport RuleRegression
@@ -17,7 +17,7 @@ cdef class OLVFRegression(RuleRegression):
     """The rule of OLVF, its weights in the target's units and its losses in deviations of the target."""
 
     def __cinit__(self, OLVFRule rule not None, double epsilon):
-        self.hold(rule)
+        self.hold_rule(rule)
         self.olvf = rule
         self.epsilon = epsilon
 

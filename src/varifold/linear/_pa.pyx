@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold.linear._problems cimport TOGETHER

@@ -17,9 +17,9 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport NUMERIC
-from varifold._engine.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport NUMERIC
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
 from varifold._engine.view cimport View
 from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
 

@@ -1,4 +1,4 @@
-from varifold._engine.regression_model cimport RegressionModel
+from varifold._engine.models.regression cimport RegressionModel
 from varifold._engine.view cimport View
 
 

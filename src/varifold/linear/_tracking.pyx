@@ -7,7 +7,7 @@ wanders; an expert of the default regressor.
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
 
-from varifold._engine.regression_model cimport RegressionModel, scaled_error
+from varifold._engine.models.regression cimport RegressionModel, scaled_error
 from varifold._engine.view cimport View
 
 from varifold._engine.state import fixed, per_slot

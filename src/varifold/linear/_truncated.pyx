@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._numeric.heap cimport Heap, heap_drop, heap_order, heap_touch
 from varifold._numeric.memory cimport resize, resize_zeroed
 

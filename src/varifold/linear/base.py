@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from varifold._engine.model import Model
-from varifold._engine.one_vs_rest import BinaryRule
+from varifold._engine.models.model import Model
+from varifold._engine.models.one_vs_rest import BinaryRule
 from varifold.base.declared import DeclaredClassifier, declared
 from varifold.base.params import Boolean, Constraint
 from varifold.linear._majority_bias import MajorityBias

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from varifold._engine.regression_model import RegressionModel
+from varifold._engine.models.regression import RegressionModel
 from varifold.base.declared import DeclaredRegressor, declared
 
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 
 cdef class ClassTable(Model):
     cdef readonly double prior    # observations added to every class

@@ -3,7 +3,7 @@
 from libc.math cimport log
 from libc.stdint cimport int32_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 from varifold._engine.state import per_class, per_slot_and_class

@@ -2,7 +2,7 @@
 
 from libc.math cimport log
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 from varifold._engine.merging import EXACT, total

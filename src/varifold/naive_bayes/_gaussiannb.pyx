@@ -11,7 +11,7 @@ from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.names cimport INDICATOR
+from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
 from varifold.naive_bayes._class_table cimport ClassTable, row_of
 

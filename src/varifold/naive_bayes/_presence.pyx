@@ -10,7 +10,7 @@ from libc.math cimport log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memmove
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class

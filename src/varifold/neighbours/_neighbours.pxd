@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 cdef enum:

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.model cimport Model
+from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares, divide_by
 from varifold._numeric.memory cimport allocate, resize

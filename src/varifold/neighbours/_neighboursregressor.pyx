@@ -7,8 +7,8 @@ of all targets.
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.regression_model cimport RegressionModel
-from varifold._engine.space cimport Space
+from varifold._engine.models.regression cimport RegressionModel
+from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold.neighbours._neighbours cimport MOST, NeighboursModel
 

@@ -79,7 +79,7 @@ class Keyed:
 
     def _process_instance(self, row: Row, x: dict[str, Any], emit: Emit) -> None:
         engine = self.learner._engine
-        label, probabilities = engine.answer_one(x)
+        label, probabilities = engine.predict_with_proba_one(x)
         emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None))
         if row.label is not None:
             engine.learn_one(x, row.label, _weight(row))

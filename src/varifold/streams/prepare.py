@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.registry import SCENARIOS
 from varifold.streams.scenarios.segment import Segment

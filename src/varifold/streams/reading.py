@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 
-from varifold._engine.vocabulary import Labels, Vocabulary
+from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.readers.context import ABSENT, MAX_LINE, Column, Context
 from varifold.streams.readers.csv import read_delimited

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block, concatenate
+from varifold._engine.data.block import Block, concatenate
 
 __all__ = ["BLOCK_CELLS", "BLOCK_ROWS", "Batch", "Stream", "batches_of", "slices"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from varifold._engine.block import concatenate
+from varifold._engine.data.block import concatenate
 from varifold.errors import DataError
 from varifold.streams.prepare import Prepared, check_seed, derived_seed, prepare
 from varifold.streams.scenarios.columns import Columns

@@ -7,9 +7,9 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memset
 
 from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
-from varifold._engine.model cimport Model
-from varifold._engine.names cimport COLUMN, NUMERIC
-from varifold._engine.space cimport Space, seen_count
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.table cimport COLUMN, NUMERIC
+from varifold._engine.names.space cimport Space, seen_count
 from varifold._engine.view cimport View
 from varifold.variation._variation cimport VariationLearner
 
@@ -57,12 +57,12 @@ cdef class OVFIVModel(Model):
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
                   str encode, bint bias=True, bint only_variation=False, bint mix_scores=False):
         self.base = base
+        self.hold("base.", base)
         self.only_variation = only_variation
         self.mix_scores = mix_scores
         self.variation = VariationLearner(L1, alpha, beta, L2, encode, bias)
         self.wants_columns = True
         self.sees_empty = True
-        self.prepares = base.prepares
         self.declare_arrays()
         self.experts.k = 2
         self.experts.rate = RATES[rate]
@@ -87,26 +87,21 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- room
 
     cdef int attach(self, Space space) except -1:
-        self.base.attach(space)
         self.variation.space = space
         Model.attach(self, space)
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        if self.base.capacity < capacity:
-            self.base.grow(capacity)
         self.variation.reserve_slots(capacity)
         return Model.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
-        self.base.reserve_class()
         if self.classes >= 2:
             self.variation.reserve_problems(self.classes + 1)
         return Model.reserve_class(self)
 
     cdef int add_class(self) except -1:
         self.reserve_class()
-        self.base.add_class()
         Model.add_class(self)
         if self.classes == 3:
             self.variation.split()
@@ -114,11 +109,8 @@ cdef class OVFIVModel(Model):
             self.variation.problems = self.classes
         return 0
 
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        return self.base.prepare(slots, n, n_new, y)
-
     cdef void forget(self, int32_t slot) noexcept nogil:
-        self.base.forget(slot)
+        Model.forget(self, slot)
         self.variation.arrays.forget(slot)
 
     # ---------------------------------------------------------------- answering
@@ -301,9 +293,6 @@ cdef class OVFIVModel(Model):
 
     # ---------------------------------------------------------------- explaining
 
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.base.magnitude(slot)
-
     cdef double factor(self, View* v, int label) noexcept nogil:
         """What a unit of the base learner's score adds to the mixed one."""
         cdef double share = self.predict(v), f = 2.0 * self.base_proba[label] - 1.0
@@ -367,12 +356,6 @@ cdef class OVFIVModel(Model):
         """Whether the variation learner looks at the columns present instead of those absent."""
         return self.variation.presence
 
-    def calls_python(self):
-        return self.base.calls_python()
-
-    def pending_error(self):
-        return self.base.pending_error()
-
     def weights(self):
         """Weights of the learner on values and of the variation learner in the next round."""
         cdef double[::1] out = np.zeros(2)
@@ -387,25 +370,18 @@ cdef class OVFIVModel(Model):
 
     def notes(self):
         encoding = "the columns present" if self.variation.presence else "the columns absent"
-        return [f"the variation learner looks at {encoding}", *self.base.notes()]
-
-    def role(self, Py_ssize_t slot):
-        return self.base.role(slot)
+        return [f"the variation learner looks at {encoding}", *Model.notes(self)]
 
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        return {**Model.dump(self, size), **self.variation.dump(size),
-                **{"base." + name: array for name, array in self.base.dump(size).items()}}
+        return {**Model.dump(self, size), **self.variation.dump(size)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        self.base.fill({name[5:]: a for name, a in arrays.items() if name.startswith("base.")}, capacity)
         Model.fill(self, arrays, capacity)
-        if self.base.classes != self.classes:
-            raise ValueError(f"a base learner of {self.base.classes} classes among {self.classes}")
         self.variation.fill(arrays, self.space.size if self.alone else -1, capacity,
                             self.classes if self.classes > 2 else 1)
         self.experts.rounds = self.mixing[0]
 
     def nbytes(self):
-        return self.arrays.nbytes() + self.variation.nbytes() + self.base.nbytes()
+        return Model.nbytes(self) + self.variation.nbytes()

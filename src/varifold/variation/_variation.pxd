@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from varifold.linear._ftrl cimport Penalty
-from varifold._engine.space cimport Space
+from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

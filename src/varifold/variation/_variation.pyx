@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_together
 from varifold.linear._problems cimport step_proximal
 from varifold._numeric.rows cimport sum_rows
-from varifold._engine.names cimport COLUMN, NUMERIC
+from varifold._engine.names.table cimport COLUMN, NUMERIC
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from varifold._engine.classify import Engine
-from varifold._engine.model import Model
-from varifold._engine.python_rule import PythonModel
+from varifold._engine.engine import Engine
+from varifold._engine.models.model import Model
+from varifold._engine.models.python_rule import PythonModel
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.estimator import undisturbed
 from varifold.base.nested import Learner, make_learner
@@ -196,13 +196,13 @@ class OVFIV(VaryingClassifier):
         used = {name: theirs if own is None else own for name, (own, theirs) in inherited.items()}
         if native:  # a rule may look at how its values are scaled
             base.scale, base.clip = used["scale"], used["clip"]
-        engine = Engine(
+        return Engine(
             self._around(_without_majority_bias(base._model()) if native else PythonModel(base)),
+            self._target(),
             max_features=self.max_features,
             evict=self.evict,
             **used,
         )
-        return self._answering(engine)
 
     def _around(self, base: Model) -> OVFIVModel:
         if isinstance(self.eta, str):

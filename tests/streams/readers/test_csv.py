@@ -9,8 +9,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from varifold._engine.vocabulary import Labels, Vocabulary
+from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.streams.readers._csv import CATEGORY, Delimited
 
 CELLS = st.text(alphabet='ab,;"\n\r \t1é', max_size=6)

@@ -95,7 +95,7 @@ def _label(learner: Any, x: Instance) -> dict[str, Any]:
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
     if isinstance(learner, VaryingClassifier):
-        label, probabilities = learner._engine.answer_one(x)
+        label, probabilities = learner._engine.predict_with_proba_one(x)
     else:
         label, probabilities = learner.predict_one(x), learner.predict_proba_one(x)
     return {"label": label, "probabilities": _for_json(probabilities)}

@@ -9,7 +9,7 @@ from libc.math cimport INFINITY, NAN, isinf, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.vocabulary cimport Labels, Vocabulary
+from varifold._engine.names.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError, FeatureNameError
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers._numbers cimport read_number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from varifold._engine.vocabulary import Labels, Vocabulary
+from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number

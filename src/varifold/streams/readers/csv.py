@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from varifold._engine.block import adopt
+from varifold._engine.data.block import adopt
 from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers import _csv as native
 from varifold.streams.readers._csv import Delimited

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Labels, encode_labels
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Labels, encode_labels
 
 __all__ = ["is_missing", "with_known_labels"]
 

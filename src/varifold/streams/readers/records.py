@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Labels
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Labels
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._numbers import label_of, parse_number

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.errors import DataError
 from varifold.streams.clock import in_order
 from varifold.streams.readers.context import Context

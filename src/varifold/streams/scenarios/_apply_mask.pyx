@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from varifold._engine.block cimport Block, trusted
+from varifold._engine.data.block cimport Block, trusted
 from varifold._numeric.bits cimport lowest_bit
 from varifold.errors import DataError
 from varifold.streams.scenarios._draws cimport draw, prefetch, row_key

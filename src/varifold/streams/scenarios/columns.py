@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.errors import DataError
 from varifold.streams.scenarios._apply_mask import occurring
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold._engine.assemble import assemble
-from varifold._engine.block import Block
-from varifold._engine.vocabulary import Vocabulary
+from varifold._engine.data.assemble import assemble
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Vocabulary
 from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.segment import Segment

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold._engine.block import Block
+from varifold._engine.data.block import Block
 from varifold.streams.scenarios._apply_mask import masked
 from varifold.streams.scenarios._masks import Mask
 from varifold.streams.scenarios.columns import Columns

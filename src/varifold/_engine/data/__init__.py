@@ -1,0 +1,1 @@
+"""Rows as arrays: `Block`, and how one is built."""

@@ -1,0 +1,65 @@
+"""The slots of a block's vocabulary in a learner's space."""
+
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free
+
+from varifold._engine.names.vocabulary cimport Vocabulary
+from varifold._engine.names.table cimport INDICATOR, NUMERIC
+from varifold._engine.names.reading cimport conflict_error
+from varifold._engine.names.space cimport Space
+from varifold._numeric.memory cimport resize_zeroed
+
+
+cdef class Binding:
+    """Vocabulary id -> slot of a space, and back; an eviction takes its slot out."""
+
+    def __cinit__(self, Vocabulary vocabulary):
+        self.vocabulary = vocabulary
+
+    def __dealloc__(self):
+        free(self.slot)
+        free(self.source)
+
+    cdef int fit(self, Space space) except -1:
+        """Reserve memory for new ids and slots, and look up the ids that had no slot."""
+        cdef Py_ssize_t i
+        cdef int32_t s
+        if self.vocabulary.size > self.ids:
+            if resize_zeroed(<void**> &self.slot, self.ids * sizeof(int32_t),
+                             self.vocabulary.size * sizeof(int32_t)) < 0:
+                raise MemoryError
+        if space.capacity > self.slots:
+            if resize_zeroed(<void**> &self.source, self.slots * sizeof(int32_t),
+                             space.capacity * sizeof(int32_t)) < 0:
+                raise MemoryError
+            self.slots = space.capacity
+        for i in range(1, self.vocabulary.size):
+            if self.slot[i] == 0:
+                s = slot_of(space, self.vocabulary, <int32_t> i)
+                if s > 0:
+                    self.slot[i] = s
+                    self.source[s] = <int32_t> i
+        self.ids = self.vocabulary.size
+        return 0
+
+    cdef void release(self, int32_t slot) noexcept:
+        """Take an evicted slot out."""
+        if slot < self.slots:
+            self.slot[self.source[slot]] = 0
+            self.source[slot] = 0
+
+
+cdef int32_t slot_of(Space space, Vocabulary vocabulary, int32_t i) except -2:
+    """Return the slot of a vocabulary id, 0 if the space does not know it; raise if names clash."""
+    cdef int32_t s
+    cdef uint8_t kind = vocabulary.kind[i]
+    s = space.find(vocabulary.key[i])
+    if s < 0:
+        return 0
+    if kind & INDICATOR:
+        if not space.kind[s] & INDICATOR:
+            raise conflict_error(<object> vocabulary.key[i], 1)
+        return s
+    if space.kind[s] & INDICATOR:
+        raise conflict_error(<object> vocabulary.key[i], 1)
+    return s if kind & NUMERIC and space.kind[s] & NUMERIC else 0

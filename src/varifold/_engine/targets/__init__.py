@@ -1,0 +1,1 @@
+"""What a learner predicts: labels (`ClassTarget`), numbers (`RealTarget`) or nothing (`NoTarget`)."""

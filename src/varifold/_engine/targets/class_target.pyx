@@ -1,0 +1,310 @@
+"""The target of classifiers: labels, their counts, the decision between them, and sets of labels."""
+
+import numpy as np
+
+from libc.math cimport log
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from varifold._engine.data.block cimport Block
+from varifold._engine.conformal.levels cimport Conformal
+from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
+from varifold._engine.targets.target cimport Target, checked_steps
+from varifold._numeric.activation cimport argmax
+from varifold._numeric.memory cimport resize
+
+from varifold._engine.state import checked_array
+from varifold._engine.names.vocabulary import plain_label
+from varifold.errors import DataError
+
+
+cdef class ClassTarget(Target):
+    """Labels in the order in which they were first learned; a class is a label's place there.
+
+    Before any label there is no prediction. An instance without known features is predicted from the label counts,
+    unless the model predicts it itself. With a `Conformal`, sets of labels are predicted too.
+    """
+
+    def __cinit__(self, Decision decision=None, Conformal conformal=None):
+        self.decision = Decision() if decision is None else decision
+        self.conformal = conformal
+        self.labels = []
+        self.index = {}
+        self.code = -1
+        self.reserve_labels(2)
+
+    def __dealloc__(self):
+        free(self.counts)
+        free(self.scores)
+        free(self.chances)
+
+    # ---------------------------------------------------------------- labels
+
+    cdef int reserve_labels(self, Py_ssize_t labels) except -1:
+        """Reserve memory for this many labels."""
+        cdef Py_ssize_t capacity = 2 * labels
+        if labels <= self.capacity:
+            return 0
+        self.decision.reserve(capacity)
+        if (resize(<void**> &self.scores, capacity * sizeof(double)) < 0
+                or resize(<void**> &self.chances, capacity * sizeof(double)) < 0
+                or resize(<void**> &self.counts, capacity * sizeof(double)) < 0):
+            raise MemoryError
+        self.capacity = capacity
+        return 0
+
+    cdef int reserve_label(self) except -1 with gil:
+        # the costs of the label are looked up here, since its own code may run and raise
+        cdef Py_ssize_t k = len(self.labels)
+        if self.code >= 0:
+            self.new_label = self.block_labels[self.code]
+        self.reserve_labels(k + 1)
+        self.decision.look_up([*self.labels, self.new_label], k)
+        self.model.reserve_class()
+        return 0
+
+    cdef int add_label(self) except -1 with gil:
+        cdef int k = <int> len(self.labels)
+        self.index[self.new_label] = k       # first, since the label's own code may run and raise
+        self.labels.append(self.new_label)
+        self.counts[k] = 0.0
+        self.model.add_class()
+        self.y = k
+        self.new_label = None
+        if self.code >= 0:
+            self.class_of[self.code] = k
+        return 0
+
+    # ---------------------------------------------------------------- one instance
+
+    cdef int begin(self, bint probabilities, bint bounds) except -1:
+        self.code = -1
+        self.with_bounds = bounds
+        self.with_probabilities = probabilities or bounds or self.decision.kind != MOST_PROBABLE
+        return 0
+
+    cdef int read(self, object y) except -1:
+        """Find the class of a label, -1 for a new one, which is kept; raise if it cannot be a label."""
+        cdef object known = None
+        try:
+            known = self.index.get(y)
+        except TypeError:  # it cannot be hashed, which plain_label() reports
+            pass
+        if known is None:
+            self.new_label = plain_label(y, self.instance.space.step + 1)
+            known = self.index.get(self.new_label)
+        self.y = -1 if known is None else <int> known
+        return 0
+
+    cdef void predict(self) noexcept nogil:
+        self.known = self.model.classes
+        self.predicted = -1
+        if self.known == 0:
+            return
+        self.score()
+        if self.with_probabilities:
+            self.to_probabilities()
+        self.choose()
+        if self.with_bounds:
+            self.bound()
+
+    cdef void learn(self, double w) noexcept nogil:
+        if self.sees_instance():
+            self.model.learn(&self.instance.view, self.y, w)
+        self.count(w)
+
+    cdef bint fuses(self) noexcept nogil:
+        return self.y >= 0 and self.instance.n > 0 and self.model.classes > 1
+
+    cdef void predict_and_learn(self) noexcept nogil:
+        self.known = self.model.classes
+        self.model.learn_scored(&self.instance.view, self.y, 1.0, self.scores,
+                                self.chances if self.with_probabilities else NULL)
+        self.choose()
+        if self.with_bounds:
+            self.bound()
+        self.count(1.0)
+
+    cdef void score(self) noexcept nogil:
+        """Score the presented instance by class; without a known feature by the counts."""
+        cdef int c
+        if self.sees_instance():
+            self.model.scores(&self.instance.view, self.scores)
+        else:
+            for c in range(self.known):
+                self.scores[c] = log(self.counts[c] + 1e-300)
+
+    cdef void to_probabilities(self) noexcept nogil:
+        """Turn the scores into probabilities."""
+        cdef int c, k = self.known
+        cdef double total = 0.0
+        if not self.sees_instance():
+            for c in range(k):
+                total += self.counts[c]
+            for c in range(k):
+                self.chances[c] = self.counts[c] / total if total > 0.0 else 1.0 / k
+        elif k == 1:
+            self.chances[0] = 1.0
+        else:
+            self.model.proba(self.scores, self.chances)
+
+    cdef void choose(self) noexcept nogil:
+        """Decide for a class."""
+        if self.decision.kind != MOST_PROBABLE:
+            self.predicted = self.decision.choose(self.known, self.chances, self.counts)
+        else:
+            self.predicted = argmax(self.known, self.scores) if self.known > 1 else 0
+
+    cdef void bound(self) noexcept nogil:
+        """Find by coverage the largest score, one less its probability, that a label of the set may have."""
+        self.conformal.expect(self.instance.slots + 1, self.instance.n, 0.0)
+        self.conformal.bound_scores()
+
+    cdef void count(self, double w) noexcept nogil:
+        """Count the label that was learned, and how probable it was; no set can hold a new one."""
+        if self.conformal is not None and self.known > 0:
+            self.conformal.observe_label(self.instance.slots + 1, self.instance.n,
+                                         1.0 - self.chances[self.y] if self.y < self.known else 1.0)
+        self.counts[self.y] += w
+
+    # ---------------------------------------------------------------- the rows of a block
+
+    cdef object schedule(self, Block block, object steps, bint learn):
+        if learn and block.targets is not None:
+            raise DataError("the block holds numbers to predict, for a regressor; a classifier learns labels")
+        missing = block.codes < 0
+        if steps is not None:
+            return checked_steps(block, steps, missing, "label")
+        if learn and missing.any():
+            raise DataError(f"instance {int(np.argmax(missing))} has no label; give y, or call predict_many")
+        return np.zeros(0, dtype=np.int64)
+
+    cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
+        cdef const int32_t[::1] codes = block.codes if len(block) else np.zeros(1, dtype=np.int32)
+        cdef int32_t[::1] class_of, out_class
+        cdef double[:, ::1] out_chances
+        cdef unsigned char[:, :, ::1] out_sets
+        cdef Py_ssize_t n = len(block), rows
+        self.begin(probabilities, self.conformal is not None and (learn or bounds))
+        self.block_labels = tuple(block.labels.values)
+        if n and block.codes.max() >= len(self.block_labels):
+            raise DataError("the labels of the block were cleared; its codes mean nothing any more")
+        classes = np.array([self.index.get(y, -1) for y in self.block_labels] or [-1], dtype=np.int32)
+        self.width = max(1, len(self.labels) + (np.count_nonzero(classes < 0) if learn else 0))
+        predicted = np.full(max(1, n if predict else 0), -1, dtype=np.int32)
+        chances = np.zeros((max(1, n if predict and probabilities else 0), self.width))
+        sets = np.zeros((max(1, n if bounds else 0), self.conformal.k if bounds else 1, self.width), dtype=np.uint8)
+        class_of, out_class, out_chances, out_sets = classes, predicted, chances, sets
+        self.codes = &codes[0]
+        self.class_of = &class_of[0]
+        self.out_class = &out_class[0]
+        self.out_chances = &out_chances[0, 0] if predict and probabilities else NULL
+        self.out_sets = &out_sets[0, 0, 0] if bounds else NULL
+        self.outputs = (block, classes, predicted[:n] if predict else None,
+                        chances[:n] if predict and probabilities else None, sets[:n] if bounds else None)
+        return 0
+
+    cdef void read_row(self, Py_ssize_t row) noexcept nogil:
+        self.code = self.codes[row]
+        self.y = self.class_of[self.code]
+
+    cdef void write_row(self, Py_ssize_t row) noexcept nogil:
+        cdef int c, j
+        cdef unsigned char* out
+        self.out_class[row] = self.predicted
+        if self.out_chances != NULL:
+            memcpy(self.out_chances + row * self.width, self.chances, self.known * sizeof(double))
+        if self.out_sets != NULL:
+            for j in range(self.conformal.k):
+                out = self.out_sets + (row * self.conformal.k + j) * self.width
+                for c in range(self.known):
+                    out[c] = 1.0 - self.chances[c] <= self.conformal.high[j]
+
+    cdef object end_block(self):
+        """Return (classes, -1 for none; probabilities, rows x labels; sets, rows x coverages x labels)."""
+        if self.outputs is None:
+            return None
+        _, _, predicted, chances, sets = self.outputs
+        self.outputs = self.block_labels = None
+        self.code = -1
+        return (predicted, None if chances is None else chances[:, :max(1, len(self.labels))],
+                None if sets is None else sets[:, :, :len(self.labels)].astype(bool))
+
+    # ---------------------------------------------------------------- what the last prediction was
+
+    cdef object prediction(self):
+        return self.labels[self.predicted] if self.predicted >= 0 else None
+
+    cdef object probabilities(self):
+        cdef int c
+        return {self.labels[c]: self.chances[c] for c in range(self.known)}
+
+    cdef object margins(self):
+        cdef int c
+        cdef double* margin = self.scores if self.decision.kind == MOST_PROBABLE else self.decision.margin
+        return {self.labels[c]: margin[c] for c in range(self.known)}
+
+    cdef object bounds(self):
+        cdef int c, j
+        return [{self.labels[c] for c in range(self.known) if 1.0 - self.chances[c] <= self.conformal.high[j]}
+                for j in range(self.conformal.k)]
+
+    cdef object explain(self, int c):
+        """Return (label, contributions by name, the rest, parts of the decision by name); c = -1: the prediction."""
+        cdef dict parts = {}
+        cdef double rest
+        if self.known == 0:
+            return None, parts, 0.0, {}
+        if c >= self.known:
+            raise IndexError(f"no label has the index {c}; there are {self.known}")
+        c = self.predicted if c < 0 else c
+        rest = self.scores[c]
+        if self.sees_instance():
+            parts, rest = self.contributions(c)
+        if self.decision.kind == MOST_PROBABLE:
+            return self.labels[c], parts, rest, {}
+        shift, decided = self.decision.parts(c, self.scores[c], self.chances[c])
+        return self.labels[c], parts, rest + shift, decided
+
+    def class_counts(self):
+        """Return the weight learned by label."""
+        return {y: self.counts[i] for i, y in enumerate(self.labels)}
+
+    def labels_of(self, const int32_t[::1] classes):
+        """Return the labels of classes, None for -1."""
+        cdef list labels = [*self.labels, None]
+        cdef Py_ssize_t i, k = len(self.labels)
+        for i in range(classes.shape[0]):
+            if classes[i] >= k:
+                raise IndexError(f"no label has the index {classes[i]}; there are {k}")
+        return [labels[classes[i] if classes[i] >= 0 else k] for i in range(classes.shape[0])]
+
+    # ---------------------------------------------------------------- files
+
+    cdef list label_list(self):
+        return list(self.labels)
+
+    cdef dict dump(self):
+        return {"counts": np.array([self.counts[i] for i in range(len(self.labels))], dtype=np.float64)}
+
+    cdef int check(self, list labels, dict arrays) except -1:
+        cdef Py_ssize_t k = len(labels)
+        if len(arrays["counts"]) != k or len(set(labels)) != k:
+            raise ValueError(f"{k} labels for {len(arrays['counts'])} counts")
+        checked_array(arrays, "counts", "f", (k,), 0)
+        for key in arrays:
+            if key.endswith(".classes"):
+                checked_array(arrays, key, "i", (1,), 0, k)
+        return 0
+
+    cdef int fill(self, list labels, dict arrays) except -1:
+        cdef Py_ssize_t i, k = len(labels)
+        self.reserve_labels(k)
+        for i in range(k):
+            self.counts[i] = arrays["counts"][i]
+        self.labels = labels
+        self.index = {y: i for i, y in enumerate(labels)}
+        for i in range(k):
+            self.decision.look_up(labels, i)
+        return 0

@@ -1,0 +1,66 @@
+"""The target of what learns instances alone: an imputer, whose prediction is the values that are absent."""
+
+import numpy as np
+
+from libc.math cimport NAN
+from libc.string cimport memcpy
+
+from varifold._engine.data.block cimport Block
+from varifold._engine.targets.target cimport Target, checked_steps
+
+
+cdef class NoTarget(Target):
+    """No truth. The prediction is what the model imputes by slot: value, low and high, NaN where it cannot tell."""
+
+    cdef int begin(self, bint probabilities, bint bounds) except -1:
+        cdef double[:, ::1] view
+        self.imputed = np.full((3, self.instance.space.size), np.nan)
+        view = self.imputed
+        self.width = view.shape[1]
+        self.value = &view[0, 0]
+        self.low = &view[1, 0]
+        self.high = &view[2, 0]
+        return 0
+
+    cdef void predict(self) noexcept nogil:
+        self.model.impute(&self.instance.view, self.value, self.low, self.high)
+
+    cdef void learn(self, double w) noexcept nogil:
+        if self.sees_instance():
+            self.model.learn(&self.instance.view, 0, w)
+
+    # ---------------------------------------------------------------- the rows of a block
+
+    cdef object schedule(self, Block block, object steps, bint learn):
+        if steps is not None:
+            return checked_steps(block, steps, np.zeros(len(block), dtype=bool), "target")
+        return np.zeros(0, dtype=np.int64)
+
+    cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
+        cdef double[:, ::1] out
+        cdef Py_ssize_t n = len(block)
+        if learn and predict:
+            raise NotImplementedError("values are imputed between blocks, not while a block is learned")
+        self.begin(False, False)
+        values = np.full((max(1, n if predict else 0), self.width), np.nan)
+        out = values
+        self.out = &out[0, 0]
+        self.outputs = (block, values[:n] if predict else None)
+        return 0
+
+    cdef void write_row(self, Py_ssize_t row) noexcept nogil:
+        cdef Py_ssize_t i
+        memcpy(self.out + row * self.width, self.value, self.width * sizeof(double))
+        for i in range(self.width):
+            self.value[i] = NAN    # the model writes only what it can tell of the next row
+
+    cdef object end_block(self):
+        """Return the imputed values, rows x slots."""
+        if self.outputs is None:
+            return None
+        _, values = self.outputs
+        self.outputs = None
+        return values
+
+    cdef object prediction(self):
+        return self.imputed

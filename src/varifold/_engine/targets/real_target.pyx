@@ -1,0 +1,145 @@
+"""The target of regressors: numbers, their running statistics, and intervals."""
+
+import numpy as np
+
+from cpython.object cimport PyObject
+
+from varifold._engine.data.block cimport Block
+from varifold._engine.conformal.levels cimport Conformal
+from varifold._engine.instance cimport Instance
+from varifold._engine.models.model cimport Model
+from varifold._engine.names.reading cimport NUMBER, quick_read
+from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
+from varifold._engine.targets.target cimport Target, checked_steps
+
+from varifold._engine.data.block import target_error
+
+INTERCEPT = "(intercept)"
+
+
+cdef class RealTarget(Target):
+    """Finite numbers. The prediction is 0 before any, and their mean for an instance without a known feature.
+
+    With a `Conformal`, intervals are predicted too. What a model must supply is described in `RegressionModel`.
+    """
+
+    def __cinit__(self, Conformal conformal=None):
+        self.conformal = conformal
+        self.statistics = TargetStatistics()
+
+    cdef int attach(self, Instance instance, Model model) except -1:
+        Target.attach(self, instance, model)
+        if not isinstance(model, RegressionModel):
+            raise TypeError(f"a regressor needs a RegressionModel. Got a {type(model).__name__} instead.")
+        self.regression = <RegressionModel> model
+        self.regression.attach_target(self.statistics)
+        return 0
+
+    # ---------------------------------------------------------------- one instance
+
+    cdef int read(self, object y) except -1:
+        if quick_read(<PyObject*> y, &self.truth) != NUMBER:
+            raise target_error(y, f"at step {self.instance.space.step + 1:,}")
+        return 0
+
+    cdef void predict(self) noexcept nogil:
+        self.predicted = self.mean_or_model()
+        if self.with_bounds:
+            self.bound()
+
+    cdef double mean_or_model(self) noexcept nogil:
+        """Predict the presented instance: 0 before any target, the mean without a known feature."""
+        if self.statistics.weight == 0.0:
+            return 0.0
+        if not self.sees_instance():
+            return self.statistics.mean
+        return self.regression.predict(&self.instance.view)
+
+    cdef void learn(self, double w) noexcept nogil:
+        if self.conformal is not None and self.statistics.weight > 0.0:
+            self.conformal.observe_number(self.instance.slots + 1, self.instance.n, self.predicted, self.truth)
+        self.statistics.absorb(self.truth, w)
+        if self.sees_instance():
+            self.regression.learn_target(&self.instance.view, self.truth, w)
+
+    cdef void bound(self) noexcept nogil:
+        """Compute the intervals around the prediction."""
+        cdef double deviation = self.statistics.deviation, level = 0.0
+        if deviation > 0.0:
+            level = min(max((self.predicted - self.statistics.mean) / deviation, -3.0), 3.0)
+        self.conformal.expect(self.instance.slots + 1, self.instance.n, level)
+        self.conformal.bound_number(self.predicted)
+
+    # ---------------------------------------------------------------- the rows of a block
+
+    cdef object schedule(self, Block block, object steps, bint learn):
+        missing = np.ones(len(block), dtype=bool) if block.targets is None else np.isnan(block.targets)
+        if steps is not None:
+            return checked_steps(block, steps, missing, "target")
+        if learn and missing.any():
+            raise target_error(None if block.targets is None else np.nan, f"of instance {int(np.argmax(missing))}")
+        return np.zeros(0, dtype=np.int64)
+
+    cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
+        cdef Py_ssize_t n = len(block)
+        cdef const double[::1] truths = np.zeros(1) if n == 0 or block.targets is None else block.targets
+        cdef double[::1] out
+        cdef double[:, :, ::1] out_bounds
+        self.begin(False, self.conformal is not None and (learn or bounds))
+        predicted = np.full(max(1, n), np.nan)
+        intervals = np.full((max(1, n if bounds else 0), self.conformal.k if bounds else 1, 2), np.nan)
+        out, out_bounds = predicted, intervals
+        self.truths = &truths[0]
+        self.out = &out[0]
+        self.out_bounds = &out_bounds[0, 0, 0] if bounds else NULL
+        self.outputs = (block, predicted[:n] if predict else None, intervals[:n] if bounds else None)
+        return 0
+
+    cdef void read_row(self, Py_ssize_t row) noexcept nogil:
+        self.truth = self.truths[row]
+
+    cdef void write_row(self, Py_ssize_t row) noexcept nogil:
+        cdef int j
+        cdef double* bounds
+        self.out[row] = self.predicted
+        if self.out_bounds != NULL:
+            bounds = self.out_bounds + row * self.conformal.k * 2
+            for j in range(self.conformal.k):
+                bounds[2 * j] = self.conformal.low[j]
+                bounds[2 * j + 1] = self.conformal.high[j]
+
+    cdef object end_block(self):
+        """Return (predictions, NaN for rows not predicted; intervals, rows x coverages x (low, high))."""
+        if self.outputs is None:
+            return None
+        _, predicted, intervals = self.outputs
+        self.outputs = None
+        return predicted, intervals
+
+    # ---------------------------------------------------------------- what the last prediction was
+
+    cdef object prediction(self):
+        return self.predicted
+
+    cdef object bounds(self):
+        """Return (low, high) by coverage, ascending; infinite before any error was measured."""
+        return self.conformal.bounds()
+
+    cdef object explain(self, int c):
+        """Return contributions by name, which sum to the prediction."""
+        if self.statistics.weight == 0.0:
+            return {}
+        if not self.sees_instance():
+            return {INTERCEPT: self.statistics.mean}
+        parts, intercept = self.contributions(0)
+        parts[INTERCEPT] = parts.get(INTERCEPT, 0.0) + (self.statistics.mean + intercept)
+        return parts
+
+    # ---------------------------------------------------------------- files
+
+    cdef dict dump(self):
+        return {"target": self.statistics.dump()}
+
+    cdef int fill(self, list labels, dict arrays) except -1:
+        self.statistics.fill(arrays)
+        return 0

@@ -1,0 +1,157 @@
+"""What a learner predicts, as the engine sees it.
+
+A target holds the truth of the instance at hand and the prediction for it. For each instance the engine calls, in this
+order, as far as they apply: `read` (or `read_row`), `reserve_label`, `predict`, `add_label`, `learn` (or `predict_and_learn`
+in one pass), `write_row`. Only `read`, `reserve_label` and `begin_block` can fail; they change nothing that is saved.
+"""
+
+import numpy as np
+
+from varifold._engine.data.block cimport Block
+from varifold._engine.instance cimport Instance
+from varifold._engine.models.model cimport Model
+
+from varifold.errors import DataError
+
+
+cdef object checked_steps(Block block, object steps, object missing, str what):
+    """Return a schedule as an int64 array; reject rows outside the block, and learning a row without a truth."""
+    cdef Py_ssize_t n = len(block)
+    steps = np.ascontiguousarray(steps, dtype=np.int64)
+    if len(steps) and (steps.max() > n or steps.min() < -n or (steps == 0).any()):
+        raise DataError("a schedule names rows that are not in the block")
+    if missing[-steps[steps < 0] - 1].any():
+        raise DataError(f"a schedule learns an instance that has no {what}")
+    return steps
+
+
+cdef class Target:
+    """The base of targets; this one predicts nothing."""
+
+    cdef int attach(self, Instance instance, Model model) except -1:
+        """Serve this engine's instance and model, once."""
+        if self.instance is not None:
+            raise ValueError("the target belongs to another engine")
+        self.instance = instance
+        self.model = model
+        return 0
+
+    cdef bint sees_instance(self) noexcept nogil:
+        """Return whether the model predicts and learns the instance at hand: not without a known feature."""
+        return self.instance.n > 0 or self.model.sees_empty
+
+    # ---------------------------------------------------------------- one instance
+
+    cdef int begin(self, bint probabilities, bint bounds) except -1:
+        """Say what predict() shall compute besides the prediction: probabilities, intervals or sets."""
+        self.with_bounds = bounds
+        return 0
+
+    cdef int read(self, object y) except -1:
+        """Read the truth of one instance; raise if there is none to learn."""
+        return 0
+
+    cdef int reserve_label(self) except -1 with gil:
+        """Reserve memory for the new label at hand."""
+        return 0
+
+    cdef int add_label(self) except -1 with gil:
+        """Add the new label at hand; reserve_label() was called before."""
+        return 0
+
+    cdef void predict(self) noexcept nogil:
+        """Predict the presented instance."""
+        pass
+
+    cdef void learn(self, double w) noexcept nogil:
+        """Learn the presented instance with sample weight w > 0."""
+        pass
+
+    cdef bint fuses(self) noexcept nogil:
+        """Return whether predict_and_learn() can take the instance at hand."""
+        return False
+
+    cdef void predict_and_learn(self) noexcept nogil:
+        """Predict the presented instance and learn it with weight 1 in one pass, to the same bits."""
+        self.predict()
+        self.learn(1.0)
+
+    # ---------------------------------------------------------------- the rows of a block
+
+    cdef object schedule(self, Block block, object steps, bint learn):
+        """Return the steps to take as an int64 array, empty if there is no schedule; reject rows without a truth."""
+        raise NotImplementedError
+
+    cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
+        """Prepare to read a block's truths and to write the outputs that are requested."""
+        raise NotImplementedError
+
+    cdef void read_row(self, Py_ssize_t row) noexcept nogil:
+        """Read the truth of a row, which has one."""
+        pass
+
+    cdef void write_row(self, Py_ssize_t row) noexcept nogil:
+        """Write the last prediction to the outputs of a row."""
+        pass
+
+    cdef object end_block(self):
+        """Return the outputs, each None unless it was requested."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- what the last prediction was
+
+    cdef object prediction(self):
+        """Return the last prediction as a Python object."""
+        raise NotImplementedError
+
+    cdef object probabilities(self):
+        """Return its probabilities by label."""
+        raise TypeError(f"{type(self).__name__} has no probabilities")
+
+    cdef object margins(self):
+        """Return its scores by label."""
+        raise TypeError(f"{type(self).__name__} has no margins")
+
+    cdef object bounds(self):
+        """Return its sets or intervals by coverage, ascending."""
+        raise TypeError(f"{type(self).__name__} has no bounds")
+
+    cdef object explain(self, int c):
+        """Return the contributions to it by name."""
+        raise TypeError(f"{type(self).__name__} has no explanations")
+
+    cdef tuple contributions(self, int c):
+        """Return ({name: contribution}, contribution of the intercept) to the score of class c, 0 for a regressor."""
+        cdef Py_ssize_t i
+        cdef double intercept = 0.0
+        cdef double[::1] share = np.zeros(max(1, self.instance.view.n))
+        cdef dict parts = {}
+        self.model.contributions(&self.instance.view, c, &share[0])
+        for i in range(self.instance.view.n):
+            if self.instance.view.slot[i] == 0:
+                intercept = share[i]
+            else:
+                parts[<object> self.instance.space.key[self.instance.view.slot[i]]] = share[i]
+        for key, part in self.model.absent_contributions(&self.instance.view, c).items():
+            parts[key if type(key) is str else self.instance.space.name_of(key)] = part
+        return parts, intercept
+
+    # ---------------------------------------------------------------- files
+
+    cdef list label_list(self):
+        """Return the labels in the order of their classes."""
+        return []
+
+    cdef dict dump(self):
+        """Return the state as arrays by name."""
+        return {}
+
+    cdef int check(self, list labels, dict arrays) except -1:
+        """Reject labels and arrays that dump() cannot have returned."""
+        if labels:
+            raise ValueError(f"{len(labels)} labels for a learner that has none")
+        return 0
+
+    cdef int fill(self, list labels, dict arrays) except -1:
+        """Restore what dump() returned, which was checked."""
+        return 0
