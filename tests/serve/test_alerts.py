@@ -43,20 +43,20 @@ def run(tmp_path: Path, feed: Callable[[Monitor, Callable[[], list[str]]], None]
 def test_a_feature_falls_silent_comes_back_and_a_new_one_appears(tmp_path: Path) -> None:
     def feed(monitor: Monitor, check: Callable[[], list[str]]) -> None:
         for _ in range(200):
-            monitor.saw({"a": 1.0, "b": 1.0})
+            monitor.observe({"a": 1.0, "b": 1.0})
         assert check() == []
         for _ in range(30):
-            monitor.saw({"a": 1.0, "b": None})
+            monitor.observe({"a": 1.0, "b": None})
         assert check() == ["feature-silent b: fell silent"]
         assert check() == []
-        monitor.saw({"a": 1.0, "b": 0.0})
+        monitor.observe({"a": 1.0, "b": 0.0})
         assert check() == ["feature-back b: back"]
-        monitor.saw({"a": 1.0, "b": 1.0, "c": 1.0})
+        monitor.observe({"a": 1.0, "b": 1.0, "c": 1.0})
         assert check() == ["feature-new c: new"]
         for _ in range(300):
-            monitor.saw({"a": 1.0})
+            monitor.observe({"a": 1.0})
         assert sorted(check()) == ["feature-gone b: gone for long"]  # c was seen once: nobody expects it
-        monitor.saw({"a": 1.0, "c": 1.0})
+        monitor.observe({"a": 1.0, "c": 1.0})
         assert check() == []
 
     run(tmp_path, feed, AlertRules())
@@ -149,14 +149,14 @@ def test_the_server_goes_on_counting_events(make_server: Callable[..., Server]) 
 def test_labels_stop_coming(tmp_path: Path) -> None:
     def feed(monitor: Monitor, check: Callable[[], list[str]]) -> None:
         for _ in range(3_000):
-            monitor.saw({"a": 1.0})
+            monitor.observe({"a": 1.0})
             monitor.labelled()
         assert check() == []
         for _ in range(150):
-            monitor.saw({"a": 1.0})
+            monitor.observe({"a": 1.0})
         assert [text.split()[0] for text in check()] == ["labels-dropped"]
         for _ in range(200):
-            monitor.saw({"a": 1.0})
+            monitor.observe({"a": 1.0})
             monitor.labelled()
         assert [text.split()[0] for text in check()] == ["labels-back"]
 
@@ -166,7 +166,7 @@ def test_labels_stop_coming(tmp_path: Path) -> None:
 def test_the_monitor_is_bounded() -> None:
     monitor = Monitor()
     for i in range(20_000):
-        monitor.saw({"always": 1.0, f"once-{i}": 1.0})
+        monitor.observe({"always": 1.0, f"once-{i}": 1.0})
         monitor.scored(i % 2)
     assert len(monitor.names()) <= TRACKED + monitor.width
     assert len(monitor.bins) <= BINS
@@ -182,17 +182,17 @@ def test_a_long_stream_is_sampled_whatever_its_rhythm(period: int) -> None:
     """Features that take turns are all here, and one that falls silent is seen to be."""
     monitor = Monitor()
     for i in range(EXACT + 4_000):
-        monitor.saw({"always": 1.0, f"turn-{i % period}": 1.0})
+        monitor.observe({"always": 1.0, f"turn-{i % period}": 1.0})
     assert {monitor.presence(name) for name in monitor.names()} == {"here"}
     for _ in range(60 * period):
-        monitor.saw({"always": 1.0})
+        monitor.observe({"always": 1.0})
     assert {name for name in monitor.names() if monitor.presence(name) == "here"} == {"always"}
 
 
 def test_the_monitor_comes_back_as_it_was() -> None:
     monitor, again = Monitor(), Monitor()
     for i in range(1_000):
-        monitor.saw({"a": 1.0, f"b{i // 300}": 1.0})
+        monitor.observe({"a": 1.0, f"b{i // 300}": 1.0})
         monitor.scored(i % 3 == 0)
     again.fill(orjson.loads(orjson.dumps(monitor.dump())))
     assert again.features() == monitor.features()

@@ -324,3 +324,20 @@ def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) 
     for group in groups:
         given.answer(group)
     assert given.state.learner.steps == 200
+
+
+def test_ids_belong_to_a_key(tmp_path: Path) -> None:
+    """Two devices count 1, 2, 3: the second is no duplicate, and labels reach the learner of their device."""
+    fields = Fields("state", "n", key="device")
+    follower = Follower.open(tmp_path / "s", "m", PerKey(AROW(), key="device"), fields, Limits())
+    found = answers(
+        follower,
+        b'{"device": "a", "n": 1, "f": 1}',
+        b'{"device": "b", "n": 1, "f": -1}',
+        b'{"device": "b", "n": 1, "state": "down"}',
+        b'{"device": "a", "n": 1, "state": "up"}',
+        b'{"device": "a", "n": 1, "state": "up"}',
+    )
+    assert ["duplicate" in answer for answer in found] == [False, False, False, False, True]
+    assert [follower.state.learner.learner(key).classes for key in "ab"] == [["up"], ["down"]]
+    follower.close()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import httpx
+import orjson
 import pytest
 
 from tests.serve.server import Server, instance, numbers, taught
@@ -116,3 +117,22 @@ def test_a_label_after_the_time_limit_is_refused_and_takes_no_number(make_server
         late = client.post(f"/labels/{kept['id']}", json={"y": "up"})
         assert (late.status_code, "waits no longer" in late.json()["error"]) == (410, True)
         assert client.get("/models/m").json()["seq"] == kept["seq"]
+
+
+def test_ids_of_two_devices_are_told_apart(client: httpx.Client) -> None:
+    """Both count 1, 2, 3: each reading waits for its own label, and a label without its key is rejected."""
+    name = f"m{next(numbers)}"
+    client.put(f"/models/{name}", json={"method": "arow", "key": "device"})
+    for key, value in (("a", 1.0), ("b", -1.0)):
+        body = {"x": {"f": value}, "key": key, "keep": True, "id": 1}
+        assert "duplicate" not in client.post(f"/models/{name}/predict", json=body).json()
+    assert client.get(f"/models/{name}").json()["waiting"] == 2
+    for route, more in ((f"/models/{name}/labels", {"id": 1}), ("/labels/1", {})):
+        unclear = client.post(route, json={"y": "up", **more})
+        assert (unclear.status_code, 'send the "key"' in unclear.json()["error"]) == (409, True)
+    assert client.post("/labels/1", json={"y": "up", "key": "a"}).status_code == 200
+    rows = [{"id": 1, "key": "b", "y": "down"}, {"id": 1, "key": "b", "y": "down"}]
+    found = client.post(f"/models/{name}/batch", content=b"\n".join(map(orjson.dumps, rows))).text.splitlines()
+    assert [orjson.loads(line).get("status") for line in found] == [None, 409]
+    labels = [client.post(f"/models/{name}/predict", json={"x": {"f": 1.0}, "key": key}).json() for key in "ab"]
+    assert [answer["label"] for answer in labels] == ["up", "down"]

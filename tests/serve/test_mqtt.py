@@ -98,7 +98,7 @@ def test_readings_are_answered_and_learned_when_labels_come(make_server: Callabl
     with server.client() as client:
         shown = client.get("/models/mqtt").json()
     assert (shown["key"], shown["steps"], shown["waiting"]) == ("key", 24, 1)
-    assert "a message to plant/a/reading was refused" in server.log()
+    assert "a message to plant/a/reading was rejected" in server.log()
 
 
 @pytest.mark.mosquitto
@@ -158,7 +158,7 @@ def test_a_model_that_is_deleted_and_made_again(make_server: Callable[..., Serve
         assert client.delete("/models/mqtt").status_code == 200
         with pytest.raises(TimeoutError):
             asyncio.run(asyncio.wait_for(_ask(broker, 1), 1))
-        server.wait_for_line("was refused: there is no model 'mqtt'")
+        server.wait_for_line("was rejected: there is no model 'mqtt'")
         assert client.put("/models/mqtt", json={"method": "arow", "key": "key"}).status_code == 201
     assert asyncio.run(_ask(broker, 2))["id"] == 2
     assert server.stop() == 0
@@ -180,3 +180,39 @@ def test_topics() -> None:
             Topics("localhost:1883", **wrong)
     with pytest.raises(ParameterError, match="HOST:PORT"):
         Topics("localhost:x", "a")
+
+
+@pytest.mark.mosquitto
+def test_no_message_ends_the_server(make_server: Callable[..., Server], broker: int) -> None:
+    """NaN means "not observed"; what cannot be applied is rejected, logged and acknowledged."""
+    server = make_server(*options(broker)).start()
+    server.wait_for_line("connected to the broker")
+    messages = [
+        b'{"load": NaN, "id": 1}', b'{"load": 1.0, "x": NaN}', b'{"load": Infinity, "id": 2}', b"", b"\xff", b"[]",
+        b"3",         b'{"id": {}}', b'{"id": NaN}', b'{"a": {"b": 1}}', b"[" * 50_000, b'{"a": ' + b"9" * 5_000 + b"}",
+    ]  # fmt: skip
+
+    async def main() -> list[dict[str, Any]]:
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            await client.subscribe("plant/+/answer", qos=1)
+            for kind in ("reading", "label"):
+                for message in messages:
+                    await client.publish(f"plant/a/{kind}", message, qos=1)
+            await client.publish("plant/a/reading", b'{"load": 1.0, "id": "last"}', qos=1)
+            found: list[dict[str, Any]] = []
+            async for answer in _answers(client):
+                found.append(answer)
+                if answer["id"] == "last":
+                    return found
+            return found
+
+    found = asyncio.run(asyncio.wait_for(main(), 20))
+    assert found[0]["id"] == 1
+    with server.client() as client:
+        assert client.get("/readyz").status_code == 200
+    assert "was rejected" in server.log()
+    server.kill()
+    server.start()
+    server.wait_for_line("connected to the broker")
+    assert asyncio.run(_ask(broker, 9))["id"] == 9
+    assert server.stop() == 0

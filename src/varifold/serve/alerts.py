@@ -1,6 +1,6 @@
 """Alerts: a regular feature fell silent, a new one came, the error is high, labels stopped coming.
 
-They are events (and so metrics), and go to a webhook or a command if one is given.
+Alerts are events (and so metrics), and are sent to a webhook or a command if one is given.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _MOST_DELIVERIES = 32
 
 @dataclass(frozen=True)
 class AlertRules:
-    """When to raise an alert, and whom to tell."""
+    """When to raise an alert, and where to send it."""
 
     error_above: float | None = None
-    """Share of wrong answers of a classifier; a regressor's error has the unit of its target, and needs its own."""
+    """Share of wrong predictions of a classifier; a regressor's error has the unit of its target: give it by model."""
     error_of: Mapping[str, float] = field(default_factory=dict)
     """The same by model, of classifiers and regressors."""
     label_rate_drop: float = 0.2
@@ -42,12 +42,12 @@ class AlertRules:
     """Run with the event as JSON on its standard input."""
 
     def bound(self, model: str, learner: Any) -> float | None:
-        """The error above which a model raises an alert; None: it raises none."""
+        """Return the error above which a model raises an alert; None if it raises none."""
         return self.error_of.get(model, None if is_regressor(learner) else self.error_above)
 
 
 class _Known:
-    """What has been said of one model, so that nothing is said twice."""
+    """What has been reported of one model, so that nothing is reported twice."""
 
     def __init__(self, monitor: Monitor | None = None) -> None:
         self.presence = {} if monitor is None else {name: monitor.presence(name) for name in monitor.names()}
@@ -56,7 +56,7 @@ class _Known:
 
 
 class Alerts:
-    """Looks at every model once a second."""
+    """Checks every model once a second."""
 
     def __init__(self, models: Models, rules: AlertRules) -> None:
         self.models = models
@@ -105,7 +105,7 @@ class Alerts:
         known.presence = dict(now)
         words = {"silent": "fell silent", "new": "new", "gone": "gone for long", "back": "back"}
         for kind, names in changed.items():
-            self._tell(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
+            self._raise(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
 
     def _check_error(self, state: ModelState, known: _Known) -> None:
         model, error = state.name, state.monitor.error
@@ -114,10 +114,10 @@ class Alerts:
             return
         if error.recent > bound and not known.error:
             known.error = True
-            self._tell(model, "error-high", f"the error is {error.recent:.3g}, above {bound:g}", value=error.recent)
+            self._raise(model, "error-high", f"the error is {error.recent:.3g}, above {bound:g}", value=error.recent)
         elif error.recent < 0.9 * bound and known.error:
             known.error = False
-            self._tell(model, "error-normal", f"the error is {error.recent:.3g} again", value=error.recent)
+            self._raise(model, "error-normal", f"the error is {error.recent:.3g} again", value=error.recent)
 
     def _check_labels(self, model: str, monitor: Monitor, known: _Known) -> None:
         usual, recent = monitor.usual_label_rate, monitor.label_rate
@@ -125,14 +125,14 @@ class Alerts:
             return
         if recent < self.rules.label_rate_drop * usual and not known.labels:
             known.labels = True
-            self._tell(model, "labels-dropped", f"{recent:.0%} of instances get a label, usually {usual:.0%}")
+            self._raise(model, "labels-dropped", f"{recent:.0%} of instances get a label, usually {usual:.0%}")
         elif recent > 0.5 * usual and known.labels:
             known.labels = False
-            self._tell(model, "labels-back", f"{recent:.0%} of instances get a label again")
+            self._raise(model, "labels-back", f"{recent:.0%} of instances get a label again")
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ delivery
 
-    def _tell(self, model: str, kind: str, text: str, **more: Any) -> None:
+    def _raise(self, model: str, kind: str, text: str, **more: Any) -> None:
         event = self.models.events.add(model, kind, text, **more)
         for target, deliver in ((self.rules.webhook, self._post), (self.rules.command, self._execute)):
             if target is None:

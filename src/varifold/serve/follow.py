@@ -1,4 +1,4 @@
-"""A stream of JSON lines, answered line by line and learned as labels come, with or without a durable state."""
+"""Follow a stream of JSON lines: predict each, learn as labels come, with or without a stored state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_FIELDS = 1_000
 
 @dataclass
 class _Line:
-    """A line on its way: its row, what its answer repeats of it, and why it is refused."""
+    """A line on its way: its row, what its answer repeats of it, and why it is rejected."""
 
     number: int
     row: dict[str, Any] = field(default_factory=dict)
@@ -39,8 +39,8 @@ class _Line:
 class Follower:
     """Turns lines into rows of the durable core: an instance without a label is answered, one with it also learned.
 
-    With an id field, an unlabelled instance waits; a later line with its id and the label teaches it. `regressor` makes
-    the learner to use instead if the first labels turn out to be numbers to predict; None: the learner stays.
+    With an id field, an unlabelled instance waits; a later line with its id and the label completes it. `regressor`
+    makes the learner to use instead if the first labels turn out to be numbers to predict; None: the learner stays.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Follower:
         return cls(state, database, fields, regressor, recovery.replayed)
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
-        """One line of JSON per line; with a state on disk, what they change is there before they are answered."""
+        """Answer lines with a line of JSON each; with a state, what they change is on disk when this returns."""
         read = []
         for text in lines:
             self._at += 1
@@ -114,7 +114,7 @@ class Follower:
         return [write_json(answer) for answer in found]
 
     def _read(self, text: bytes) -> _Line:
-        """A line as a row, or why it is none."""
+        """Make a row of a line, or note why it is none."""
         self.lines += 1
         line = _Line(self._at)
         try:
@@ -129,7 +129,7 @@ class Follower:
         return line
 
     def _answered(self, line: _Line, found: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a line: what became of its row, with its id and key, or why it is refused."""
+        """Return the answer to a line: the result of its row, with its id and key, or why it is rejected."""
         if "x" not in line.row and found.get("status") == ConflictError.status:
             found = {"seq": self.state.seq_of(str(line.row["id"]), line.row.get("key")), "duplicate": True}
         error = line.error if line.error is not None else found.get("error")
@@ -138,7 +138,7 @@ class Follower:
         return {**found, **line.names}
 
     def _choose(self, labels: list[Any]) -> None:
-        """With the first labels, before anything is learned: whether they are classes, or numbers for a regressor."""
+        """Decide by the first labels, before anything is learned, whether a regressor is needed."""
         if self._regressor is None or not labels:
             return
         make, self._regressor = self._regressor, None
@@ -197,7 +197,7 @@ class Follower:
 
 
 def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
-    """Refuse to go on with a state that was made for another target or key; say that another model is not used."""
+    """Reject a state that was made for another target or key."""
     before = held.reading.get("target")
     if before is not None and before != target:
         raise ParameterError(
@@ -210,14 +210,14 @@ def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
 
 
 def other_method(held: Any, given: Any) -> str | None:
-    """The method that a state holds, where it is neither the one asked for nor its regressor."""
+    """Return the method that a state holds, if it is neither the requested one nor its regressor."""
     found, asked = (x.model if hasattr(x, "model") else x for x in (held, given))
     found, asked = (x._header()["method"] for x in (found, asked))
     return None if found in (asked, f"{asked}regressor") else str(found)
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
-    """Whole lines as they come, blank ones too: one at once, many together only if they are there."""
+    """Yield complete lines as they come, blank ones too: one at once, many together only if they are there."""
     rest = b""
     while data := os.read(fd, _CHUNK):
         *lines, rest = (rest + data).split(b"\n")
@@ -228,7 +228,7 @@ def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
 
 
 def check_fields(target: str, id_field: str | None, key: str | None, time: str | None = None) -> None:
-    """Refuse fields that mean two things."""
+    """Reject fields that mean two things."""
     named = [name for name in (target, id_field, key, time) if name is not None]
     if len(set(named)) != len(named):
         raise ParameterError("--target, --id, --key and --time must be different fields")

@@ -1,4 +1,4 @@
-"""Lines of JSON as `varifold follow` takes them: read as `varifold run` reads a file of them, one line at a time."""
+"""Read lines of JSON for `varifold follow`, as `varifold run` reads a file of them, one line at a time."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Fields:
         self.categories = frozenset(categories)
 
     def noted(self) -> dict[str, Any]:
-        """What a model remembers of it, as `varifold run` notes it."""
+        """Return what a model file records of it, as `varifold run` does."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
         given = {"target": self.target, "id": self.id, "time": self.time, "ignore": sorted(self.ignore), "dates": dates}
         given["date_order"] = self.dates.order
         return {name: value for name, value in given.items() if value}
 
     def row(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A line as a row of the server: label and id are taken out of the features, the key stays among them."""
+        """Make a row of a line: label and id are taken out of the features, the key stays among them."""
         x = dict(found)
         y = self._label(x.pop(self.target, None))
         more = self._id(x)
@@ -81,7 +81,7 @@ class Fields:
         return {"x": x, "y": y, "predict": True, **more}
 
     def _label(self, value: Any) -> Any:
-        """The label, None where it is not known; one that is written as a number between quotes is a number."""
+        """Return the label, None if it is not known; a number between quotes is a number."""
         y = _plain(self.target, value)
         if isinstance(y, float) and math.isinf(y):
             raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
@@ -93,12 +93,12 @@ class Fields:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
 
     def names(self, found: dict[str, Any]) -> dict[str, Any]:
-        """What an answer repeats of its line: the id and the key, as they were given."""
+        """Return what the answer to a line repeats: the id and the key, as they were given."""
         given = {name: found.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
         return {name: str(v) if _is_huge(v) else v for name, v in given.items() if not is_missing(v)}
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
-        """The id as a field of a row, empty without one; it is taken out of the features."""
+        """Take the id out of the features; return it as a field of a row, empty without one."""
         given = x.pop(self.id, None) if self.id is not None else None
         if is_missing(given):
             return {}
@@ -110,7 +110,7 @@ class Fields:
         return {"id": _id_text(given) if isinstance(given, str) or _is_huge(given) else given}
 
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
-        """The features: without ignored columns and the time, dates as their parts."""
+        """Return the features: without ignored columns and the time, dates as their parts."""
         at = x.get(self.time) if self.time is not None else None
         found: dict[str, Any] = {}
         for name, value in x.items():
@@ -134,19 +134,19 @@ class Fields:
 
 
 def _id_text(given: str | int) -> str:
-    """An id as text; the server takes 1 and "1" as one id, so that a text that reads as a number keeps its quotes."""
+    """Return an id as text. The server reads 1 and "1" as one id, so a text that reads as a number keeps its quotes."""
     text = str(given)
     mistaken = isinstance(given, str) and (text.startswith('"') or text.removeprefix("-").isdecimal())
     return write_json(text).decode() if mistaken else text
 
 
 def _is_huge(value: Any) -> bool:
-    """Whether a value is a whole number of more than 64 bits, which the journal cannot hold."""
+    """Return whether a value is a whole number of more than 64 bits, which orjson does not write."""
     return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value as the journal can hold it: what run takes as absent is None, a number of more than 64 bits a float."""
+    """Return a value that can be stored: what `run` reads as absent is None, a number beyond 64 bits a float."""
     if isinstance(value, list):
         raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
     if is_missing(value) or (isinstance(value, str) and value in ABSENT):

@@ -46,7 +46,7 @@ class Topics:
         self.address()
 
     def address(self) -> tuple[str, int]:
-        """Host and port."""
+        """Return host and port."""
         host, colon, port = self.broker.rpartition(":")
         if not colon:
             return self.broker, 1883
@@ -61,7 +61,7 @@ class Topics:
 
 
 def key_in(pattern: str, topic: str) -> str | None:
-    """The part of a topic that stands for +; None without one."""
+    """Return the part of a topic at the +; None without one."""
     expression = re.escape(pattern).replace(r"\+", "([^/]+)")
     found = re.fullmatch(expression, topic)
     return found[1] if found and found.groups() else None
@@ -76,7 +76,7 @@ class Bridge:
         self._pause = _FIRST_PAUSE
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Feed the model until cancelled."""
         topics = self.topics
         if topics.model not in self.models:
             await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
@@ -99,7 +99,7 @@ class Bridge:
             identifier=f"varifold-{self.topics.model}",
             clean_session=False,
         )
-        client._client.manual_ack_set(True)  # aiomqtt has no door to it; without it a crash loses readings
+        client._client.manual_ack_set(True)  # aiomqtt has no API for it; without it a crash loses readings
         async with client:
             await client.subscribe(self.topics.readings, qos=1)
             if self.topics.labels:
@@ -115,7 +115,7 @@ class Bridge:
                     task.add_done_callback(lambda _: window.release())
 
     async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
-        """Queue the change of a message, in the order in which messages come; or why it is refused."""
+        """Apply the change of a message, in the order in which messages come; or return why it is rejected."""
         try:
             model = self.models[self.topics.model]
             body = self._change(model, message)
@@ -159,7 +159,7 @@ class Bridge:
     async def _finish(
         self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
     ) -> None:
-        """Once the change is on disk: acknowledge the message, answer a reading."""
+        """Acknowledge a message once its change is on disk, and answer a reading."""
         topic = message.topic.value
         try:
             if isinstance(done, VarifoldError):
@@ -168,7 +168,7 @@ class Bridge:
         except VarifoldError as error:
             if self._model_stopped():
                 return  # not acknowledged: the broker keeps it for the next start
-            self._say("mqtt-refused", f"a message to {topic} was refused: {error}")
+            self._say("mqtt-rejected", f"a message to {topic} was rejected: {error}")
         else:
             if self.topics.answers and self._is_reading(message):
                 await self._answer(client, message, found)
@@ -180,7 +180,7 @@ class Bridge:
         await client.publish(target, write_json(found), qos=1)
 
     def _model_stopped(self) -> bool:
-        """Whether the model is there but takes no changes; one that was deleted refuses them for good."""
+        """Return whether the model exists but accepts no changes; one that was deleted rejects them for good."""
         try:
             return self.models[self.topics.model].stopped is not None
         except StoppedError:
@@ -194,7 +194,7 @@ class Bridge:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first single error of a group."""
+    """Return the first single error of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

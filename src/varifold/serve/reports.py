@@ -20,7 +20,7 @@ class Reports:
         self._counts: dict[str, tuple[float, int, int]] = {}
 
     def of(self, model: Model) -> dict[str, Any]:
-        """The report, if need be the one of a moment ago."""
+        """Return the report, at most a second old."""
         name, now = model.state.name, time.monotonic()
         made = self._made.get(name)
         if made is not None and now - made[0] < 0.9:

@@ -62,7 +62,7 @@ def serve(settings: Settings) -> int:
 
 
 class _Process:
-    """Models, the door in front of them, and what runs beside it."""
+    """Models, the API in front of them, and the tasks that run next to it."""
 
     def __init__(self, settings: Settings, tokens: Tokens | None) -> None:
         self.settings = settings
@@ -99,17 +99,17 @@ class _Process:
         self.app, self.server = app, _make_server(config, app)
         _say_recovered(models)
         _freeze_garbage()
-        beside = self._beside(models)
+        tasks = self._tasks(models)
         try:
             await self.server.serve([listening])
         finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await models.stop()
         return int(self.failed or not self.server.started)
 
-    def _beside(self, models: Models) -> list[asyncio.Task[None]]:
+    def _tasks(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
         assert self.server is not None
         tasks = [
@@ -130,7 +130,7 @@ class _Process:
             self._fatal(f"{task.get_name()} failed ({error!r}); the server stops")
 
     def _fatal(self, reason: str) -> None:
-        """Memory must not run ahead of the disk: refuse what is under way, and end."""
+        """End the server: nothing more can be stored."""
         self.failed = True
         print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
         if self.server is not None and self.app is not None:
@@ -139,13 +139,13 @@ class _Process:
 
 
 def _freeze_garbage() -> None:
-    """Let the collector leave alone what is there before the first request: a look through it takes 50 ms."""
+    """Keep what exists before the first request out of garbage collections: one takes 50 ms."""
     gc.collect()
     gc.freeze()
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket at the address, before anything else is begun; what is wrong with it is said in a line."""
+    """Return a socket at the address, before anything else begins; the error fits in a line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -164,13 +164,13 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
         """Ends open event streams when it is asked to stop, and says where it listens."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            """A signal came."""
+            """Handle a signal."""
             app.stopping.set()
             super().handle_exit(sig, frame)
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before the state is clean."""
+            """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before everything is stored."""
             loop = asyncio.get_running_loop()
             for sig in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(sig, self.handle_exit, sig, None)

@@ -1,4 +1,4 @@
-"""What a request may say: its fields and their types, checked before anything is journaled."""
+"""Read and check the bodies of requests: their fields and types, before anything is applied."""
 
 from __future__ import annotations
 
@@ -37,27 +37,28 @@ def read_row(text: bytes) -> dict[str, Any]:
 
 
 def check_instance(body: dict[str, Any]) -> None:
-    """Refuse a body whose `x` is no object of numbers and strings, or with fields of other types."""
+    """Reject a body whose `x` is no object of numbers and strings, or with fields of other types."""
     x = body.get("x")
     if type(x) is not dict:
         raise RefusedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
     if not _VALUES.issuperset(map(type, x.values())):
         name, value = next((k, v) for k, v in x.items() if type(v) not in _VALUES)
         raise RefusedError(
-            f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into features of its own"
+            f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into separate features"
         )
     if len(body) > 1 and not (len(body) == 2 and "y" in body):
         _check_rest(body)
 
 
 def check_label(body: dict[str, Any]) -> None:
-    """Refuse a body without a usable label; one without an instance may have an id and a weight besides."""
+    """Reject a body without a usable label; one without an instance may also have an id, a key and a weight."""
     if "x" not in body:
         _check_rest(body)
-    if type(body.get("y")) not in _LABELS:
-        raise RefusedError(f"y is {_shown(body.get('y'))}; a label is a string, a number or a boolean")
-    if body["y"] in (math.inf, -math.inf):
-        raise RefusedError(f"y is {body['y']}; a label is finite")
+    y = body.get("y")
+    if type(y) not in _LABELS:
+        raise RefusedError(f"y is {_shown(y)}; a label is a string, a number or a boolean")
+    if type(y) is float and math.isinf(y):
+        raise RefusedError(f"y is {y}; a label is finite")
 
 
 def _check_rest(body: dict[str, Any]) -> None:
@@ -78,7 +79,7 @@ def _check_rest(body: dict[str, Any]) -> None:
 
 
 def check_row(body: dict[str, Any]) -> None:
-    """Refuse a row of a batch or a stream: an instance to predict, one to learn, or a label with its id."""
+    """Reject a row that is no instance to predict, none to learn, and no label with its id."""
     if "x" in body:
         check_instance(body)
         if "y" in body:
@@ -89,11 +90,6 @@ def check_row(body: dict[str, Any]) -> None:
         raise RefusedError(
             'a row has "x" (predict), "x" and "y" (learn) or "id" and "y" (the label of a kept instance)'
         )
-
-
-def changes(body: dict[str, Any]) -> bool:
-    """Whether a row changes anything: all do but plain predictions."""
-    return "y" in body or body.get("keep") is True
 
 
 def _kind(value: Any) -> str:

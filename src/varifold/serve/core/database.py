@@ -102,6 +102,8 @@ class Written(NamedTuple):
     """New ids: key, id, sequence number, number of the waiting instance or 0."""
     forgotten: list[tuple[str, str]]
     """Ids that are known no longer: key, id."""
+    expired: bool
+    """Whether instances up to `expired_to` wait no longer."""
 
 
 class SetAside(NamedTuple):
@@ -229,7 +231,8 @@ class Database:
             self._db.executemany(
                 "DELETE FROM ids WHERE model = ? AND key = ? AND id = ?", ((model, *row) for row in one.forgotten)
             )
-        self._db.execute("DELETE FROM waiting WHERE model = ? AND number <= ?", (model, one.model.expired_to))
+        if one.expired:
+            self._db.execute("DELETE FROM waiting WHERE model = ? AND number <= ?", (model, one.model.expired_to))
         self._db.execute(
             "UPDATE models SET seq = ?, time = ?, learned = ?, last = ?, expired_to = ?, expired = ?, sum = ? "
             "WHERE id = ?",

@@ -1,4 +1,4 @@
-"""What the durable core and the doors in front of it refuse, with the HTTP status that says so."""
+"""Errors of the server, with their HTTP status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from varifold.errors import VarifoldError
 
 
 class RequestError(VarifoldError, ValueError):
-    """A request that is refused; the state is unchanged."""
+    """A request that is rejected; the state is unchanged."""
 
     status = 400
 
@@ -62,7 +62,7 @@ class StoppedError(RequestError):
 
 
 def reason_of(error: BaseException, folder: Path) -> str:
-    """What an answer may say of an error: files are named from the server's folder on, and no other path is.
+    """Return what a response may say of an error: files are named from the server's folder on, and no other path is.
 
     The message of an error that is not ours may say anything of the machine: its kind or the disk's complaint is said.
     """

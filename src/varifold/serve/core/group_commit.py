@@ -111,7 +111,7 @@ class Committer:
         self._start()
 
     def _rest(self) -> None:
-        """Nothing is left to write; if the disk has failed, whatever waits is rejected."""
+        """Stop until there is something to write; if the disk has failed, reject whatever waits."""
         self._busy = False
         self._idle.set()
         if self.stopped is None:
@@ -124,7 +124,7 @@ class Committer:
         self._groups = []
 
     def fail(self, reason: str) -> None:
-        """The disk failed: write nothing more, and say so. The state in memory may be ahead of the disk."""
+        """Write nothing more, and say so: the disk failed. The state in memory may be ahead of it."""
         if self.stopped is None:
             self.stopped = reason
             self._on_fatal(reason)

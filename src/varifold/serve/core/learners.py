@@ -1,4 +1,4 @@
-"""A learner as the server uses it: made by name, asked for an answer, kept as bytes."""
+"""Learners as the server uses them: made by name, predicting for JSON, stored as bytes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,10 @@ from varifold.serve.extra import orjson
 __all__ = [
     "Instance",
     "answer",
-    "check",
     "digest",
     "from_bytes",
-    "learn",
     "loss",
     "make",
-    "predict",
     "to_bytes",
 ]
 
@@ -36,7 +33,7 @@ Instance = Mapping[str, Any]
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
-    """A new learner of a registered method; nothing is imported by a name that a client chose."""
+    """Return a new learner of a registered method; nothing is imported by a name that a client chose."""
     if method not in models:
         raise RefusedError(f"there is no method {method!r}{nearest(method, models)}")
     accepted = inspect.signature(models[method]).parameters
@@ -48,7 +45,7 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The learner in a model file; a damaged one is refused."""
+    """Return the learner in a model file; a damaged one is rejected."""
     try:
         return base.from_bytes(data)
     except ModelFileError as error:
@@ -56,23 +53,18 @@ def from_bytes(data: bytes) -> Any:
 
 
 def to_bytes(learner: Any) -> bytes:
-    """The content of the learner's model file."""
+    """Return the content of the learner's model file."""
     data: bytes = learner.to_bytes()
     return data
 
 
 def digest(learner: Any) -> str:
-    """SHA-256 over the learner's whole state: the content of its model file."""
+    """Return the SHA-256 of the learner's complete state: the content of its model file."""
     return hashlib.sha256(to_bytes(learner)).hexdigest()
 
 
-def check(learner: Any, x: Instance, y: Any = None) -> None:
-    """Raise what learning this instance would raise; changes nothing. None: the label is not known yet."""
-    learner._check_one(x, y)
-
-
 def answer(learner: Any, x: Instance) -> dict[str, Any]:
-    """What the learner says of an instance: the label, or a regressor's number, and probabilities where it has them.
+    """Predict an instance: the label, or a regressor's number, and probabilities if the learner has them.
 
     A learner with coverages adds its intervals or sets by coverage; infinite bounds are None.
     """
@@ -91,7 +83,7 @@ def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:
 
 
 def _label(learner: Any, x: Instance) -> dict[str, Any]:
-    """The label, and probabilities where there are any."""
+    """Return the label, and probabilities if there are any."""
     if not hasattr(learner, "predict_proba_one"):
         return {"label": learner.predict_one(x)}
     if isinstance(learner, VaryingClassifier):
@@ -102,25 +94,15 @@ def _label(learner: Any, x: Instance) -> dict[str, Any]:
 
 
 def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[Any]]:
-    """Probabilities by label; pairs [label, probability] where two labels, such as 1 and "1", have one name in JSON."""
+    """Return probabilities by label; pairs [label, probability] if two labels, as 1 and "1", are one name in JSON."""
     if len(set(map(type, probabilities))) < 2:
         return probabilities
     names = {y if isinstance(y, str) else orjson.dumps(y, default=str).decode() for y in probabilities}
     return probabilities if len(names) == len(probabilities) else [[y, p] for y, p in probabilities.items()]
 
 
-def predict(learner: Any, x: Instance) -> Any:
-    """The label that the learner says."""
-    return learner.predict_one(x)
-
-
-def learn(learner: Any, x: Instance, y: Any, w: float) -> None:
-    """Learn an instance."""
-    learner.learn_one(x, y, w)
-
-
 def loss(given: Any, label: Any) -> float:
-    """How wrong an answer was: 0 or 1 for labels, the absolute error where both are floats."""
+    """Return the loss of a prediction: 0 or 1 for labels, the absolute error where both are floats."""
     if isinstance(given, float) and isinstance(label, float | int):
         return abs(given - label)
     return float(given != label)

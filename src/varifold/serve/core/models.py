@@ -104,12 +104,12 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         return self.state.name
 
     @property
     def stopped(self) -> str | None:
-        """Why the model accepts no changes; None if it does."""
+        """Say why the model accepts no changes; None if it does."""
         return self._stopped or self._committer.stopped
 
     # ------------------------------------------------------------------ changes
@@ -160,7 +160,7 @@ class Model:
     # ------------------------------------------------------------------ snapshots
 
     def _due(self) -> bool:
-        """Whether a snapshot should be made: many changes, or a long replay, since the last one."""
+        """Return whether a snapshot should be made: many changes, or a long replay, since the last one."""
         return self.state.seq - self._since >= self._policy.snapshot_every or self._replay > self._policy.replay_seconds
 
     async def _snapshot(self) -> None:
@@ -243,7 +243,7 @@ class Models:
 
     @property
     def stopped(self) -> str | None:
-        """Why no model accepts changes; None if they do."""
+        """Say why no model accepts changes; None if they do."""
         return self.committer.stopped
 
     def open(self) -> None:

@@ -10,7 +10,7 @@ from varifold.serve.core.learners import Instance
 BINS = 96
 """Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
 TRACKED = 400
-"""Most features followed; beyond that the ones seen longest ago are left out."""
+"""Most features tracked; beyond that the ones seen longest ago are left out."""
 EXACT = 20_000
 """Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
 REGULAR = 10
@@ -32,7 +32,7 @@ class ErrorCurve:
         self.usual = 0.0
 
     def add(self, at: int, loss: float) -> None:
-        """One scored answer."""
+        """Add the loss of a prediction."""
         self.scored += 1
         self.recent += max(_FAST, 1.0 / self.scored) * (loss - self.recent)
         self.usual += max(_SLOW, 1.0 / self.scored) * (loss - self.usual)
@@ -66,8 +66,8 @@ class Monitor:
 
     # ------------------------------------------------------------------ what happens
 
-    def saw(self, x: Instance) -> None:
-        """An instance came."""
+    def observe(self, x: Instance) -> None:
+        """Count an instance."""
         self.instances += 1
         self.label_rate *= 1.0 - _FAST
         self.usual_label_rate *= 1.0 - _SLOW
@@ -97,13 +97,13 @@ class Monitor:
         self._recent.clear()
 
     def labelled(self) -> None:
-        """A label came."""
+        """Count a label."""
         self.labels += 1
         self.label_rate += _FAST
         self.usual_label_rate += _SLOW
 
     def scored(self, loss: float) -> None:
-        """The label of an answered instance came: 0 or 1, or the absolute error of a number."""
+        """Add the loss of a prediction whose label came: 0 or 1, or the absolute error of a number."""
         self.error.add(self.instances, loss)
 
     def _close_bin(self) -> None:
@@ -130,7 +130,7 @@ class Monitor:
     # ------------------------------------------------------------------ what it says
 
     def presence(self, name: str) -> Presence:
-        """Whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
+        """Return whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
         self._count_recent()
         first = self._first[name]
         last = self._last[name]
@@ -145,21 +145,21 @@ class Monitor:
         return "new" if settled and self.instances - first < max(100, self.instances // 20) else "here"
 
     def count(self, name: str) -> int:
-        """Instances with a feature, of those looked at."""
+        """Count the instances with a feature, of those looked at."""
         self._count_recent()
         return self._count[name] + self._bin[name]
 
     def is_regular(self, name: str) -> bool:
-        """Whether a feature was seen often enough for its silence to be worth an alert."""
+        """Return whether a feature was seen often enough for its silence to be worth an alert."""
         return self.count(name) >= REGULAR
 
     def names(self) -> list[str]:
-        """The features followed, in order of their first appearance."""
+        """Return the tracked features, in order of their first appearance."""
         self._count_recent()
         return sorted(self._last, key=lambda name: (self._first[name], name))
 
     def features(self) -> list[dict[str, Any]]:
-        """Every feature followed, with its presence now and over the stream."""
+        """Describe every tracked feature, with its presence now and over the stream."""
         self._count_recent()
         bins = [*self.bins, (self._bin_size, self._bin)] if self._bin_size else self.bins
         return [
@@ -181,7 +181,7 @@ class Monitor:
     # ------------------------------------------------------------------ keeping
 
     def dump(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Return everything as JSON."""
         self._count_recent()
         return {
             "instances": self.instances,
@@ -198,7 +198,7 @@ class Monitor:
         }
 
     def fill(self, found: dict[str, Any]) -> None:
-        """Take what dump() gave."""
+        """Load what dump() returned."""
         self.instances, self.width = found["instances"], found["width"]
         self.bins = [(size, counts) for size, counts in found["bins"]]
         vars(self.error).update(found["error"])

@@ -89,12 +89,12 @@ class Unwritten:
             self.changes.append(Change(seq, ROWS, [text]))
 
     def take_label(self, number: int) -> None:
-        """An instance that waited has its label."""
+        """Note that an instance that waited has its label."""
         if self.kept.pop(number, None) is None:
             self.labelled.append(number)
 
     def remember(self, key: str, given: str, seq: int, number: int, forgotten: tuple[str, str] | None) -> None:
-        """An id is new, and another may be forgotten."""
+        """Note a new id, and one that is forgotten for it."""
         self.forgotten.pop((key, given), None)
         self.ids[key, given] = (seq, number)
         if forgotten is not None:
@@ -130,6 +130,7 @@ class ModelState:
         self.monitor = Monitor()
         self.last: learners.Instance | None = None
         self._unwritten = Unwritten()
+        self._expired_to = 0  # of the last transaction
 
     # ------------------------------------------------------------------ changes
 
@@ -194,7 +195,7 @@ class ModelState:
         self.learner.learn_one(x, y, body.get("w", 1.0))
         self.seq = result["seq"] = seq
         if not late:
-            self._saw(x)
+            self._observe(x)
         self.learned += 1
         self.monitor.labelled()
         if scored is not None:
@@ -256,7 +257,7 @@ class ModelState:
         x = self.features_of(body)
         result = {**learners.answer(self.learner, x), "seq": self.seq}
         self.last = x
-        self._saw(x)
+        self._observe(x)
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
@@ -276,12 +277,12 @@ class ModelState:
             )
         return {**x, field: key}
 
-    def _saw(self, x: learners.Instance) -> None:
+    def _observe(self, x: learners.Instance) -> None:
         """Count an instance. The monitor is stored as JSON, so the name of a learner's key is counted as text."""
         field = getattr(self.learner, "key", None)
         if field is not None and not isinstance(field, str) and field in x:
             x = {str(name): value for name, value in x.items()}
-        self.monitor.saw(x)
+        self.monitor.observe(x)
 
     # ------------------------------------------------------------------ ids
 
@@ -366,7 +367,9 @@ class ModelState:
             if number > self.waiting.expired_to
         ]
         ids = [(*names, *known) for names, known in new.ids.items()]
-        return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten))
+        expired = self.waiting.expired_to > self._expired_to
+        self._expired_to = self.waiting.expired_to
+        return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten), expired)
 
     def parts(self) -> list[bytes]:
         """Return the content of a snapshot: JSON with the monitor's counts, then the learner."""
@@ -393,6 +396,7 @@ class ModelState:
                     recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
         state.seq, state.time, state.learned = row.seq, row.time, row.learned
         held = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
+        state._expired_to = row.expired_to
         state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "held": held})
         for key, given, seq, number in database.ids(row):
             state.ids.add(key, given, seq, number)
@@ -407,7 +411,7 @@ class ModelState:
         if "y" in body:
             self._train(body)
         else:
-            self._saw(self.features_of(body))
+            self._observe(self.features_of(body))
 
 
 def _packed(prediction: Any) -> Any:

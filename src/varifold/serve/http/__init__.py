@@ -1,1 +1,1 @@
-"""The HTTP door: an ASGI application over the durable core."""
+"""The HTTP API: an ASGI application over the durable core."""

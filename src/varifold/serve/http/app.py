@@ -1,4 +1,4 @@
-"""The ASGI application: finds the route, checks who asks, and turns every refusal into an answer."""
+"""The ASGI application: find the route, check the token, and turn every error into a response."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MethodError(RequestError):
 
 
 def find(method: str, path: str) -> tuple[Route, str]:
-    """The route of a request, and the model or id in its path."""
+    """Return the route of a request, and the model or id in its path."""
     parts = path.split("/", 2) if path.startswith("/labels/") else path.split("/")  # an id may have a slash
     argument = parts[2] if len(parts) > 2 else parts[1]
     if len(parts) in (3, 4) and parts[1] == "models":
@@ -95,14 +95,14 @@ def find(method: str, path: str) -> tuple[Route, str]:
 
 
 def _no_token(given: bytes | None) -> Response:
-    """The answer to a request without a token, or with one that the server does not know."""
+    """Return the response to a request without a token, or with one that the server does not know."""
     if given is None or given[:7].lower() != b"bearer ":
         return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
     return refusal(ForbiddenError("this token is none of the server's; its token file lists them"), 403)
 
 
 class App:
-    """The door: one per process."""
+    """The application: one per process."""
 
     def __init__(self, models: Models, tokens: Tokens | None, limits: BodyLimits, *, local_only: bool = True) -> None:
         self.models = models
@@ -114,11 +114,11 @@ class App:
         self.stopping = asyncio.Event()
 
     def report(self, model: Model) -> dict[str, Any]:
-        """What the dashboard shows of a model."""
+        """Return what the dashboard shows of a model."""
         return self.reports.of(model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI's entry."""
+        """Handle a connection, as ASGI calls it."""
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -147,7 +147,7 @@ class App:
         self.metrics.count(name, response.status, time.perf_counter() - started)
 
     def _forbidden(self, request: Request, scope: int) -> Response | None:
-        """Why a request is not let in, None if it is."""
+        """Return why a request is not allowed, None if it is."""
         if self.tokens is not None:
             given = request.header(b"authorization")
             request.held = self.tokens.scope_of(given) if scope else 0
@@ -158,9 +158,7 @@ class App:
             return None
         host, origin = request.header(b"host") or b"", request.header(b"origin")
         if not _LOCAL.fullmatch(host) or (origin is not None and origin.partition(b"://")[2] != host):
-            return refusal(
-                ValueError("without a token the server answers only what this machine itself asks of it"), 403
-            )
+            return refusal(ValueError("without a token the server accepts requests from this machine only"), 403)
         return None
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Requests and responses of the HTTP door, as ASGI has them."""
+"""Requests and responses of the HTTP API, as ASGI has them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _options() -> int:
 
 
 def encode(found: Any) -> bytes:
-    """JSON; labels of other types than JSON has are given as text."""
+    """Return JSON; labels of other types than JSON has become text."""
     try:
         return orjson.dumps(found, option=_options(), default=str)
     except TypeError:
@@ -40,7 +40,7 @@ def _plain(found: Any) -> Any:
 
 @dataclass
 class Response:
-    """A whole answer."""
+    """A complete response."""
 
     body: bytes
     status: int = 200
@@ -48,19 +48,19 @@ class Response:
     headers: list[Header] = field(default_factory=list)
 
     async def send(self, send: Send) -> None:
-        """Hand it to the server."""
+        """Send it."""
         headers = [(b"content-type", self.kind), (b"content-length", b"%d" % len(self.body)), *self.headers]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
 
 def answer(found: Any, status: int = 200) -> Response:
-    """An answer in JSON."""
+    """Return a response in JSON."""
     return Response(encode(found), status)
 
 
 def refusal(error: Exception, status: int) -> Response:
-    """An answer that says what is wrong."""
+    """Return a response that says what is wrong."""
     response = answer({"error": str(error)}, status)
     if status == 429:
         response.headers.append((b"retry-after", b"1"))
@@ -83,21 +83,21 @@ class Request:
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:
-        """A header by its name (lower case); the last one counts."""
+        """Return a header by its name (lower case); the last one counts."""
         if self._headers is None:
             self._headers = dict(self.scope["headers"])
         return self._headers.get(name)
 
     def query(self, name: str) -> str | None:
-        """A parameter of the query."""
+        """Return a parameter of the query."""
         found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
         return found[0] if found else None
 
     async def body(self, most: int) -> bytes:
-        """The whole body; one of more than so many bytes is refused, as early as can be."""
+        """Return the complete body; one of more than `most` bytes is rejected as early as possible."""
         given = self.header(b"content-length")
         if given is not None and given.isdigit() and int(given) > most:
-            raise TooLargeError(f"the body has {int(given):,} bytes; at most {most:,} are taken")
+            raise TooLargeError(f"the body has {int(given):,} bytes; at most {most:,} are accepted")
         message = await self.receive()
         data: bytes = message.get("body", b"")
         if not message.get("more_body"):

@@ -1,4 +1,4 @@
-"""Counts of the door and of the models, in Prometheus' text format."""
+"""Counts of requests and of models, in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 def _family(kind: str, name: str, text: str, labels: list[str]) -> Any:
-    """A metric with labels, without values yet."""
+    """Return a metric with labels, without values yet."""
     return getattr(prometheus_client.metrics_core, f"{kind}MetricFamily")(name, text, labels=labels)
 
 
 class Metrics:
-    """Requests by route and status, with their durations; everything else is read from the models when asked."""
+    """Requests by route and status, with their durations; everything else is read from the models on demand."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -36,7 +36,7 @@ class Metrics:
         prometheus_client.ProcessCollector(registry=self._registry)
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Count a request."""
         self.requests[route, status] += 1
         self._sums[route] += seconds  # type: ignore[assignment]
         counts = self._durations.get(route)
@@ -45,12 +45,12 @@ class Metrics:
         counts[bisect_left(_BUCKETS, seconds)] += 1
 
     def text(self, app: App) -> bytes:
-        """All of it."""
+        """Return all metrics as text."""
         self._app = app
         return prometheus_client.generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
-        """Nothing in advance: names are known when asked."""
+        """Return nothing in advance: names are known when metrics are read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -85,7 +85,7 @@ def _last_pause(model: Model) -> float:
 
 
 def _pause_p99(model: Model) -> float:
-    """The 99th percentile of the latest pauses; 0 before the first snapshot."""
+    """Return the 99th percentile of the latest pauses; 0 before the first snapshot."""
     pauses = sorted(model.snapshot_pauses)
     return pauses[min(len(pauses) - 1, int(0.99 * len(pauses)))] if pauses else 0.0
 
@@ -101,7 +101,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "snapshots": ("Snapshots since the start", lambda m: m.snapshots),
     "snapshot_pause_seconds": ("How long the last snapshot held up the model", _last_pause),
     "snapshot_pause_p99_seconds": ("The 99th percentile of that over 1,000 snapshots", _pause_p99),
-    "stopped": ("1 when the model takes no changes", lambda m: float(m.stopped is not None)),
+    "stopped": ("1 when the model accepts no changes", lambda m: float(m.stopped is not None)),
 }
 
 

@@ -30,7 +30,7 @@ _MOST_SHOWN = 5
 
 
 async def predict(app: App, request: Request) -> Response:
-    """Answer an instance; with keep it waits for its label."""
+    """Predict an instance; with keep it waits for its label."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data)
     bodies.check_instance(body)
@@ -54,17 +54,17 @@ async def learn(app: App, request: Request) -> Response:
 
 
 async def label(app: App, request: Request) -> Response:
-    """The label of an instance that was kept."""
+    """Learn an instance that was kept, with its label."""
     body = bodies.parse(await request.body(app.limits.body))
     given = request.argument
     if "x" in body or str(body.get("id", given)) != given:
-        raise RefusedError('a label is {"y": ...}; the id of its instance stands in the path')
+        raise RefusedError('a label is {"y": ...}; the id of its instance is in the path')
     bodies.check_label(body)
     return await _labelled(_model_of(app, given), {**body, "id": given})
 
 
 def _model_of(app: App, given: str) -> Model:
-    """The model in which an instance was kept under an id, of the client's or of ours."""
+    """Return the model in which an instance was kept under an id, of the client's or of ours."""
     known = [model for model in app.models if model.state.knows(given)]
     if len(known) == 1:
         return known[0]
@@ -81,7 +81,7 @@ def _model_of(app: App, given: str) -> Model:
 
 
 async def model_label(app: App, request: Request) -> Response:
-    """The label of an instance that was kept under an id of the client's."""
+    """Learn an instance that was kept under an id of the client's, with its label."""
     body = bodies.parse(await request.body(app.limits.body))
     if "x" in body or "id" not in body:
         raise RefusedError('a label is {"id": ..., "y": ...}')
@@ -95,7 +95,7 @@ async def _labelled(model: Model, body: dict[str, Any]) -> Response:
 
 
 async def batch(app: App, request: Request) -> None:
-    """Rows in, answers out, one per line; they are sent as they reach the disk."""
+    """Apply rows, and answer each in a line; answers are sent as rows reach the disk."""
     model = app.models[request.argument]
     if model.stopped is not None:
         raise StoppedError(model.stopped)
@@ -114,7 +114,7 @@ async def batch(app: App, request: Request) -> None:
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """A model in a line."""
+    """Summarise a model."""
     state = model.state
     learner = state.learner
     inner = learner.model if isinstance(learner, KeyedLearner) else learner
@@ -130,14 +130,14 @@ def summary(model: Model) -> dict[str, Any]:
 
 
 async def list_models(app: App, request: Request) -> Response:
-    """All models, and why some could not be recovered."""
+    """List all models, and why some could not be recovered."""
     found = answer({"models": [summary(model) for model in app.models], "unrecovered": app.models.unrecovered})
     await app.models.committer.drain_group()  # nothing is shown that is not on disk
     return found
 
 
 async def show(app: App, request: Request) -> Response:
-    """One model, with its parameters, labels and the digest of its state."""
+    """Show a model with its parameters, labels and the digest of its state."""
     model = app.models[request.argument]
     learner = model.state.learner
     found = answer(
@@ -154,7 +154,7 @@ async def show(app: App, request: Request) -> Response:
 
 
 async def create(app: App, request: Request) -> Response:
-    """A new model."""
+    """Make a new model."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
     method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
@@ -171,14 +171,14 @@ async def delete(app: App, request: Request) -> Response:
 
 
 async def explain(app: App, request: Request) -> Response:
-    """What each feature adds to the answer; without an instance, to the last answer given."""
+    """Explain what each feature adds to a prediction; without an instance, to the last one made."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
     state = app.models[request.argument].state
     wanted = body.pop("label", None)
     if "x" not in body:
         if state.last is None:
-            raise NotFoundError("no instance has been answered since the start; send one as x")
+            raise NotFoundError("no instance has been predicted since the start; send one as x")
         body = {"x": state.last}
     bodies.check_instance(body)
     x = state.features_of(body)
@@ -192,7 +192,7 @@ async def explain(app: App, request: Request) -> Response:
 
 
 async def features(app: App, request: Request) -> Response:
-    """Every feature the learner knows, and which are here, silent, new or gone."""
+    """List every feature that the learner knows, and which are here, silent, new or gone."""
     state = app.models[request.argument].state
     learner: Any = state.learner
     if isinstance(learner, KeyedLearner):
@@ -216,12 +216,12 @@ async def features(app: App, request: Request) -> Response:
 
 
 async def report(app: App, request: Request) -> Response:
-    """What the model sees and how it does: the data of the dashboard."""
+    """Report what the model sees and how well it predicts: the data of the dashboard."""
     return answer(app.report(app.models[request.argument]))
 
 
 async def file(app: App, request: Request) -> Response:
-    """The model file, as `learner.save` writes it."""
+    """Return the model file, as `learner.save` writes it."""
     state = app.models[request.argument].state
     name = f'attachment; filename="{state.name}-{state.seq}.varifold"'.encode()
     data = learners.to_bytes(state.learner)

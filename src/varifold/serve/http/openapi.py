@@ -1,4 +1,4 @@
-"""The description of the door, in OpenAPI 3.1."""
+"""The description of the API, in OpenAPI 3.1."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _content(kind: Any) -> dict[str, Any]:
 
 @functools.cache
 def document() -> dict[str, Any]:
-    """The whole description."""
+    """Return the complete description."""
     paths: dict[str, Any] = {}
     for path, method, summary, body, found, status, refusals in _ROUTES:
         responses: dict[str, Any] = {str(status): {"description": "done", "content": _content(found)}}

@@ -45,17 +45,17 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
             self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
 
         def on_message_begin(self) -> None:
-            """A request begins."""
+            """Start to wait for the head of a request."""
             super().on_message_begin()
             self._expect_head()
 
         def on_headers_complete(self) -> None:
-            """The head of a request is complete."""
+            """Start to wait for the body."""
             self._phase, self._since = _BODY, self.loop.time()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
-            """The request is complete."""
+            """Stop waiting: the request is complete."""
             self._phase = _ANSWER
             super().on_message_complete()
 

@@ -34,7 +34,7 @@ class Tokens:
             raise ParameterError(f"{path} holds no token; write a line such as `write $(openssl rand -hex 24)` into it")
 
     def scope_of(self, authorization: bytes | None) -> int:
-        """What a header ``Bearer TOKEN`` allows: 0 nothing, READ or WRITE. Takes the same time for any token."""
+        """Return what a header ``Bearer TOKEN`` allows: 0 nothing, READ or WRITE; in the same time for any token."""
         kind, _, token = (authorization or b"").partition(b" ")
         digest = _digest(token.strip())
         found = 0
