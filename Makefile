@@ -58,7 +58,7 @@ fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)
 
 # The engine and a part of the methods under the address and undefined-behaviour sanitizers, garbage collected all the time.
-SANITIZED := tests/_engine tests/_numeric tests/serve/test_rows.py tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \
+SANITIZED := tests/_engine tests/_numeric tests/base/test_sparse.py tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \
   tests/linear/test_arow.py tests/copula/test_ovfm.py tests/forest/test_orf3v.py tests/evolving/test_save_load.py \
   tests/auto/test_auto.py tests/streams/readers tests/streams/scenarios tests/streams/test_prepare.py tests/streams/test_vary.py
 sanitize: .venv/sanitized/installed
