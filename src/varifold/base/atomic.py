@@ -1,4 +1,4 @@
-"""Files that are there whole and durable, or not at all: readers see the old content or the new, never a part of it."""
+"""Write files atomically and durably: a reader sees the old content or the new, never a part of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _END = ".part"
 
 
 def replace_file(target: Path, data: bytes) -> None:
-    """Write data to a temporary file beside the target, fsync, rename it to the target, fsync the folder.
+    """Write data to a temporary file next to the target, fsync, rename it to the target, fsync the folder.
 
     A process that is killed meanwhile leaves its temporary file; the next call for the same target removes it.
     """
@@ -30,7 +30,7 @@ def replace_file(target: Path, data: bytes) -> None:
         try:
             write_synced(handle, data)
             if sys.platform != "win32":
-                publish(temporary, target)  # while the lock is held: nobody takes the file for a stale one
+                publish(temporary, target)  # while the lock is held, so that nobody removes the file as stale
         finally:
             os.close(handle)
         if sys.platform == "win32":
@@ -41,26 +41,26 @@ def replace_file(target: Path, data: bytes) -> None:
 
 
 def write_synced(handle: int, data: bytes) -> None:
-    """Write all of the data to an open file; it is on disk when this returns."""
+    """Write all of the data to an open file and flush it to disk."""
     write_all(handle, data)
     os.fsync(handle)
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """Write all of the data to an open file, in as many pieces as the system takes it."""
+    """Write all of the data to an open file, in as many writes as it takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
 
 
 def publish(part: Path, target: Path) -> None:
-    """Give a written file its name, durably."""
+    """Rename a written file to its target and flush the folder."""
     os.replace(part, target)
     sync_folder(target.parent)
 
 
 def remove_stale(target: Path) -> None:
-    """Remove the temporary files that killed processes left beside the target, and no other file.
+    """Remove the temporary files that killed processes left next to the target, and no other file.
 
     A writer holds a lock on its file from the start to the rename. The system drops the lock when the process ends,
     so a file that can be locked has no writer any more. Windows has no such lock, and removes no open file.
@@ -92,7 +92,7 @@ def _opened(part: Path) -> Iterator[int]:
 
 
 def _new_part(target: Path) -> tuple[Path, int]:
-    """A new locked file beside the target, with the permissions that the umask leaves."""
+    """Create a locked file next to the target, with the permissions that the umask leaves."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         part = target.with_name(f"{target.name}{_MARK}{secrets.token_hex(4)}{_END}")
@@ -102,11 +102,11 @@ def _new_part(target: Path) -> tuple[Path, int]:
             continue
         if _lock(handle):
             return part, handle
-        os.close(handle)  # another process took it for a stale one before it was locked
+        os.close(handle)  # another process removed it as stale before it was locked
 
 
 def _lock(handle: int) -> bool:
-    """Lock the file until it is closed; whether it still has a name."""
+    """Lock the file until it is closed; return whether it still has a name."""
     if sys.platform == "win32":
         return True
     with contextlib.suppress(OSError):  # a file system without locks: then nobody can lock, and remove, the file
@@ -115,7 +115,7 @@ def _lock(handle: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable; Windows opens no folders."""
+    """Flush renames and removals in a folder to disk; Windows cannot open folders."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)

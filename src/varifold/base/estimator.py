@@ -1,4 +1,4 @@
-"""What learners and transformers share: parameters, what can be looked at, files, bytes, pickles and copies."""
+"""The base of learners and transformers: parameters, features, files, pickles and copies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 def undisturbed(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
-    """A method that reads the state in several steps: another thread's call in between gets `BusyLearnerError`."""
+    """Guard a method that reads the state in several steps: a call from another thread raises `BusyLearnerError`."""
 
     @functools.wraps(method)
     def guarded(self: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -58,11 +58,11 @@ class Estimator(Saved, river_base.Estimator):
         return merged
 
     def _make_engine(self) -> Engine:
-        """A new engine with this object's parameters."""
+        """Make a new engine with this object's parameters."""
         raise NotImplementedError(f"{type(self).__name__} must define _make_engine()")
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A new one with the same parameters, or with these instead, that has learned nothing."""
+        """Return a new object with the same parameters, or with these instead, that has learned nothing."""
         return super().clone(_for_river(new_params or {}), include_attributes)
 
     def _get_params(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Estimator(Saved, river_base.Estimator):
     @property
     @undisturbed
     def features(self) -> dict[Name, Feature]:
-        """Every known feature: first and last seen (steps count from 1), count, weight and role."""
+        """Known features: first and last seen (steps count from 1), count, weight and role of each."""
         engine = self._engine
         seen = engine.space.seen_table().tolist()
         return {
@@ -93,18 +93,17 @@ class Estimator(Saved, river_base.Estimator):
         }
 
     def rename(self, names: Mapping[Name, Name]) -> None:
-        """Let features go on under new names, with all that was learned of them: ``rename({"temp": "temp_v2"})``.
+        """Rename features and keep all that was learned about them: ``rename({"temp": "temp_v2"})``.
 
-        A column of string values takes its levels along. A feature that is already known under a new name gives way:
-        its own state is dropped. Names may be exchanged. Files keep the new names. When anything is wrong with the
-        names, nothing changes.
+        The levels of a column of strings are renamed with it. A feature that already has one of the new names loses its
+        state. Two names may be exchanged. Files keep the new names. If any of the names is wrong, nothing changes.
         """
         if not isinstance(names, Mapping):
             raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
         self._rename(dict(names), partial=False)
 
     def _rename(self, names: dict[Name, Name], partial: bool) -> int:
-        """Rename, when `partial` without names that are not known; how many slots got a new name."""
+        """Rename, ignoring unknown names if `partial`; return the number of slots with a new name."""
         for rule in _python_rules(self._engine.model):
             raise DataError(
                 f"this {type(self).__name__} holds a {type(rule.learner).__name__}, which knows features by their "
@@ -115,7 +114,7 @@ class Estimator(Saved, river_base.Estimator):
 
     @undisturbed
     def state_bytes(self) -> dict[str, int]:
-        """Bytes of state held, by part; the name objects themselves are not counted."""
+        """Return the bytes of state by part; the name objects themselves are not counted."""
         held: dict[str, int] = self._engine.nbytes()
         return held
 
@@ -178,7 +177,7 @@ def _check_same_arrays(held: files.Arrays, given: files.Arrays) -> None:
 
 
 def _python_rules(model: Model) -> Iterator[PythonModel]:
-    """The Python learners in a model, which its arrays leave out, whatever stands around them."""
+    """Yield the Python learners in a model, at any depth; its arrays do not hold them."""
     if isinstance(model, PythonModel):
         yield model
     for part in ("base", "rule"):
@@ -188,5 +187,5 @@ def _python_rules(model: Model) -> Iterator[PythonModel]:
 
 
 def _for_river(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters with empty tuples as lists: river looks for a class in the first place of a tuple."""
+    """Replace empty tuples by lists: river looks for a class in the first element of a tuple."""
     return {name: [] if isinstance(value, tuple) and not value else value for name, value in params.items()}

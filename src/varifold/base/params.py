@@ -1,4 +1,4 @@
-"""Constraints of parameters: declared once per parameter, checked with one message."""
+"""Constraints of parameters: declared once per parameter, checked everywhere with one message."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Constraint(Protocol):
     """The values that a parameter accepts."""
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is allowed."""
+        """Return whether the value is allowed."""
 
     def describe(self) -> str:
-        """The allowed values in words, to stand after 'must be'."""
+        """Describe the allowed values, as in 'must be ...'."""
 
 
 def _bounds(low: float | None, high: float | None, open_low: bool) -> str:
@@ -41,7 +41,7 @@ class Real:
     open_low: bool = False
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is a number in the interval."""
+        """Return whether the value is a number in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             return False
         try:
@@ -53,7 +53,7 @@ class Real:
         return self.low is None or (v > self.low if self.open_low else v >= self.low)
 
     def describe(self) -> str:
-        """The interval in words."""
+        """Describe the interval."""
         return f"a float {_bounds(self.low, self.high, self.open_low)}".strip()
 
 
@@ -65,7 +65,7 @@ class Integer:
     high: int | None = None
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is an int in the interval."""
+        """Return whether the value is an int in the interval."""
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
             return False
         if not -(2**63) <= int(value) < 2**63:  # compiled code counts in 64 bits
@@ -73,7 +73,7 @@ class Integer:
         return (self.low is None or int(value) >= self.low) and (self.high is None or int(value) <= self.high)
 
     def describe(self) -> str:
-        """The interval in words."""
+        """Describe the interval."""
         return f"an int {_bounds(self.low, self.high, False)}".strip()
 
 
@@ -82,11 +82,11 @@ class Boolean:
     """True or False."""
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is a bool."""
+        """Return whether the value is a bool."""
         return isinstance(value, bool | np.bool_)
 
     def describe(self) -> str:
-        """The two values."""
+        """Describe the two values."""
         return "a bool"
 
 
@@ -97,31 +97,31 @@ class OneOf:
         self.choices = choices
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is among the choices."""
+        """Return whether the value is among the choices."""
         return isinstance(value, str) and value in self.choices
 
     def describe(self) -> str:
-        """The choices."""
+        """List the choices."""
         return "one of " + ", ".join(repr(c) for c in self.choices)
 
 
 class AnyOf:
-    """What any of several constraints accepts; None stands for itself."""
+    """A value that any of several constraints accepts; None means the value None."""
 
     def __init__(self, *options: Constraint | None) -> None:
         self.options = options
 
     def accepts(self, value: object) -> bool:
-        """Whether one of the options accepts the value."""
+        """Return whether one of the options accepts the value."""
         return any(value is None if o is None else o.accepts(value) for o in self.options)
 
     def describe(self) -> str:
-        """The options joined by 'or'."""
+        """Describe the options, joined by 'or'."""
         return " or ".join("None" if o is None else o.describe() for o in self.options)
 
 
 def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[str, Any]) -> None:
-    """Raise ParameterError for the first value its constraint refuses."""
+    """Raise ParameterError for the first value that its constraint rejects."""
     for name, constraint in constraints.items():
         if name in values and not constraint.accepts(values[name]):
             raise ParameterError(

@@ -1,4 +1,4 @@
-"""One learner per value of a field, in bounded memory: what classifiers and regressors by key share."""
+"""One learner per value of a field, in bounded memory: the base of `PerKey` and `PerKeyRegressor`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def exclusive(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K,
 
 
 class KeyedLearner(Saved):
-    """What `PerKey` and `PerKeyRegressor` share: the learners, in memory and on disk, and their keys."""
+    """The base of `PerKey` and `PerKeyRegressor`: learners by key, in memory and on disk."""
 
     _method: ClassVar[str]
     _numeric: ClassVar[bool]
@@ -94,12 +94,12 @@ class KeyedLearner(Saved):
 
     @property
     def keys(self) -> list[Key]:
-        """Every key learned, in order of first sight."""
+        """Keys learned so far, in the order of their first instance."""
         return list(self._known)
 
     @exclusive
     def learner(self, key: Key) -> VaryingLearner | None:
-        """The learner of a key, None before the key was learned."""
+        """Return the learner of a key, None before the key was learned."""
         found = self._here.get(key)
         if found is not None:
             self._here.move_to_end(key)
@@ -152,7 +152,7 @@ class KeyedLearner(Saved):
 
     @exclusive
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one instance and its label or target with the learner of its key; a new key's is made now."""
+        """Learn one instance and its label or target with the learner of its key; make one for a new key."""
         key, rest = self._split(x)
         known = self.learner(key)
         if known is None:
@@ -168,17 +168,17 @@ class KeyedLearner(Saved):
             self._here[key] = learner
 
     def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
-        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
         learner, rest = self._for(x)
         learner._check_one(rest, y)
 
     def _for(self, x: Mapping[Any, Any]) -> tuple[Any, dict[Any, Any]]:
-        """The learner of an instance's key, a new one before the key was learned, and the instance without the key."""
+        """Return the learner of an instance's key, a new one for a new key, and the instance without the key."""
         key, rest = self._split(x)
         return self.learner(key) or self._blank, rest
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:
-        """What the learner of the key says; None or 0 before the key was learned. Changes nothing."""
+        """Predict with the learner of the key; None or 0 before the key was learned. Changes nothing."""
         learner, rest = self._for(x)
         return learner.predict_one(rest)
 
@@ -188,7 +188,7 @@ class KeyedLearner(Saved):
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order: dicts, a Block (which holds labels or targets), a frame, a matrix or an array.
 
-        The state afterwards is that of `learn_one` on each. What is refused is refused before anything is learned.
+        The state afterwards is that of `learn_one` on each. All instances are checked before anything is learned.
         """
         if isinstance(X, list | tuple) and w is None and y is not None:
             rows, targets = X, list(y)
@@ -205,7 +205,7 @@ class KeyedLearner(Saved):
             self.learn_one(x, target, weight)
 
     def _check_row(self, i: int, x: Mapping[Any, Any], target: Any) -> None:
-        """Raise what learning a row of many would raise, with its place."""
+        """Raise what learning a row of many would raise, with its number."""
         if target is None or target != target:
             what = "target" if self._numeric else "label"
             raise DataError(f"instance {i} has no {what}; leave it out, or give one for each instance")
@@ -215,11 +215,11 @@ class KeyedLearner(Saved):
             raise type(error)(f"instance {i}: {error}") from error
 
     def predict_many(self, X: Any) -> Any:
-        """What `predict_one` gives for each instance: a Series or an Array for a frame, else a list."""
+        """Return what `predict_one` returns for each instance: a Series or an Array for a frame, else a list."""
         return frames.label_column([self.predict_one(x) for x in instances(X)], X)
 
     def _targets(self, block: Block) -> Any:
-        """Labels or numbers of a block's rows; None of each where it has none."""
+        """Return the labels or numbers of a block's rows; None for each if it has none."""
         if not self._numeric:
             return block.y
         numbers = with_numbers(block).targets
@@ -228,7 +228,7 @@ class KeyedLearner(Saved):
     def _walk(
         self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]
     ) -> None:
-        """Learn and ask the rows of a block as the schedule says; without one every row is asked, then learned."""
+        """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
         rows, n = list(block.rows()), len(block)
         if schedule is None:
             schedule = np.repeat(np.arange(1, n + 1), 2)
@@ -242,9 +242,9 @@ class KeyedLearner(Saved):
 
     @exclusive
     def rename(self, names: Mapping[Key, Key]) -> None:
-        """Let features go on under new names in every learner that knows them, as `VaryingLearner.rename` does.
+        """Rename features in every learner that knows them, as `VaryingLearner.rename` does.
 
-        Names that no learner knows, and the field of the key, are refused, and nothing changes.
+        A name that no learner knows, or the field of the key, raises an error, and nothing changes.
         """
         if not isinstance(names, Mapping):
             raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
@@ -269,7 +269,7 @@ class KeyedLearner(Saved):
 
     @property
     def coverages(self) -> tuple[float, ...]:
-        """How often intervals or sets shall hold the truth, as each learner was made."""
+        """Coverages of intervals or sets, a parameter of each learner."""
         return tuple(self._blank.coverages)
 
     @property
@@ -278,7 +278,7 @@ class KeyedLearner(Saved):
         return self._steps
 
     def items(self) -> Iterator[tuple[Key, VaryingLearner]]:
-        """Every key with its learner, in order of first sight; what is on disk stays there."""
+        """Yield every key with its learner, in the order of their first instance; what is on disk stays there."""
         for key in list(self._known):
             yield key, self._seen_in_place(key)
 
@@ -289,7 +289,7 @@ class KeyedLearner(Saved):
         return here if here is not None else self._decoded(self._spill.read(key))
 
     def open_files(self) -> list[int]:
-        """File descriptors that a forked copy of this learner needs."""
+        """Return the file descriptors that a forked copy of this learner needs."""
         return self._spill.open_files()
 
     # ------------------------------------------------------------------ keeping
@@ -303,7 +303,7 @@ class KeyedLearner(Saved):
         self._lock = threading.RLock()
 
     def __copy__(self) -> Self:
-        """A copy shares nothing with its original, or each would move the other's learners."""
+        """Copy deeply: a copy that shared learners with the original would move them to disk."""
         return copy.deepcopy(self)
 
     def _header(self) -> dict[str, Any]:
@@ -338,5 +338,5 @@ class KeyedLearner(Saved):
 
 
 def instances(X: Any) -> Iterable[Mapping[Any, Any]]:
-    """The rows of anything that holds instances, as mappings."""
+    """Return the rows of anything that holds instances, as mappings."""
     return X if isinstance(X, list | tuple) else to_block(X).rows()
