@@ -143,19 +143,19 @@ class Illiterate(varifold.AROW):
 
 
 BROKEN: list[tuple[type[Any], Callable[[Any], None], type[Exception]]] = [
-    (Mutating, checks.answering.check_predict_is_pure, AssertionError),
-    (Forgetting, checks.doors.check_copies, AssertionError),
-    (Fragile, checks.answering.check_empty_instance, ZeroDivisionError),
-    (Fragile, checks.answering.check_cold_start, ZeroDivisionError),
+    (Mutating, checks.predictions.check_predict_is_pure, AssertionError),
+    (Forgetting, checks.apis.check_copies, AssertionError),
+    (Fragile, checks.predictions.check_empty_instance, ZeroDivisionError),
+    (Fragile, checks.predictions.check_cold_start, ZeroDivisionError),
     (ZeroIsAbsent, checks.spaces.check_zero_is_a_value, AssertionError),
     (Ordered, checks.spaces.check_key_order, AssertionError),
-    (Unweighted, checks.answering.check_weights, AssertionError),
-    (OneDoor, checks.doors.check_many_is_one, AssertionError),
+    (Unweighted, checks.predictions.check_weights, AssertionError),
+    (OneDoor, checks.apis.check_many_is_one, AssertionError),
     (Hashed, checks.spaces.check_hash_seed, AssertionError),
     (Hoarding, checks.spaces.check_bounded_memory, AssertionError),
     (Illiterate, checks.spaces.check_string_columns, AssertionError),
-    (Stubborn, checks.answering.check_learns, AssertionError),
-    (Stubborn, checks.answering.check_probabilities, AssertionError),
+    (Stubborn, checks.predictions.check_learns, AssertionError),
+    (Stubborn, checks.predictions.check_probabilities, AssertionError),
 ]
 
 
@@ -166,9 +166,9 @@ def test_string_columns_whose_indicators_never_vary_are_found() -> None:
 
 
 def test_a_learner_of_presence_is_asked_to_learn_presence() -> None:
-    checks.answering.check_learns(varifold.NB3())
+    checks.predictions.check_learns(varifold.NB3())
     with pytest.raises(AssertionError, match="where the majority class gives"):
-        checks.answering.check_learns(Deaf())
+        checks.predictions.check_learns(Deaf())
 
 
 @pytest.mark.parametrize(("cls", "check", "error"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))

@@ -111,7 +111,7 @@ def test_what_cannot_be_drawn_is_told(capsys, saved, tmp_path):
     for file, row, extra, words in (
         (str(tmp_path / "m"), "a=1", ["--feature", "a"], "is of olvf"),
         (saved[1], "site=north", [], "name one with --feature"),
-        (saved[1], "heat=30", ["--feature", "hat"], "no digest is held for the feature 'hat'"),
+        (saved[1], "heat=30", ["--feature", "hat"], "there is no digest for the feature 'hat'"),
     ):
         assert main(["explain", file, "--row", row, "--plot", str(tmp_path / "x.png"), *extra]) != 0
         assert words in capsys.readouterr().err
@@ -161,7 +161,7 @@ def test_a_key_that_is_a_number_is_found(capsys, keyed):
     [
         (
             ["--row", "heat=3"],
-            "one learner per 'device'; name one with --key-value, or give 'device' in the row. Known: a, b, 7",
+            "one learner per 'device'; name one with --key-value, or put 'device' in the row. Known: a, b, 7",
         ),
         (["--row", "heat=3", "device=c"], "no learner for 'device' = 'c'"),
         (["--row", "heat=3", "--key-value", "zz"], "no learner for 'device' = 'zz'"),
@@ -175,7 +175,7 @@ def test_a_key_is_needed_and_known(capsys, keyed, given, said):
 def test_a_key_is_refused_where_there_is_one_learner(capsys, saved):
     for command in (["explain", saved[1], "--row", "heat=3"], ["inspect", saved[1]]):
         assert main([*command, "--key-value", "a"]) == 2
-        assert "holds one learner for all" in capsys.readouterr().err
+        assert "has a single learner" in capsys.readouterr().err
 
 
 def test_inspect_lists_keys_and_opens_one(capsys, keyed):

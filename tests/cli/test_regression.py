@@ -72,11 +72,11 @@ def test_whole_numbers_are_classes_unless_asked(tmp_path: Path, capsys: pytest.C
     assert run("run", str(place), "--target", "rings", "--model", "arow") == 0
     said = capsys.readouterr()
     assert "29 classes" in said.out
-    assert "29 numbers, each taken as a class; --target-type number" in said.err
+    assert "29 numbers, each read as a class; --target-type number" in said.err
     assert run("run", str(place), "--target", "rings", "--model", "arow", "--target-type", "number") == 0
     said = capsys.readouterr()
     assert "targets from 1 to 28" in said.out or "targets from 0 to 28" in said.out
-    assert "asked for by --target-type" in said.err
+    assert "requested by --target-type" in said.err
     assert run("run", str(place), "--target", "rings", "--model", "arowregressor", "--target-type", "class") == 2
     assert "is a regressor" in capsys.readouterr().err
 

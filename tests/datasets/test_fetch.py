@@ -76,7 +76,7 @@ def test_a_good_answer_is_kept_and_found_again(server, tmp_path):
     [
         ("wrong.csv", "has another sha256 than the registry"),
         ("broken.csv", "cannot be fetched: "),
-        ("missing.csv", "the server answered 404 Not Found"),
+        ("missing.csv", "the server returned 404 Not Found"),
     ],
 )
 def test_a_bad_answer_leaves_nothing_behind(server, tmp_path, name, words):
@@ -103,9 +103,9 @@ def test_no_server_is_one_line(server, tmp_path):
 
 
 def test_sets_without_a_checked_download_say_what_to_do(server):
-    with pytest.raises(DataError, match="'hapt' has no checked download; get it from https://"):
+    with pytest.raises(DataError, match="'hapt' has no verified download; get it from https://"):
         datasets.fetch("hapt")
-    with pytest.raises(DataError, match="'credit-g' has no checked download"):
+    with pytest.raises(DataError, match="'credit-g' has no verified download"):
         datasets.fetch("credit-g")
     assert datasets.fetch("synthetic") == []
 

@@ -13,34 +13,34 @@ CURVE_POINTS = 60
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """What is run. Equal cells give equal outcomes, whichever table asks for them."""
+    """What to run. Equal cells have equal outcomes in every table."""
 
     data: str
     """A registered data set, ``made:...`` for a generated one, ``file:...`` for a file."""
     scenario: str
     shuffle: bool
     scale: str
-    """What is done to the whole set before the stream starts, steps joined by ``+``: codes or filecodes (numbers for
-    string values), zscore or minmax (all of these look ahead), positive=LABEL (what F is about); none for nothing."""
+    """Steps applied to the whole set before the stream starts, joined by ``+``: codes or filecodes (numbers for
+    string values), zscore or minmax (these look ahead), positive=LABEL (label of F-measures); none for nothing."""
     model: str
     overrides: str
-    """Parameters set where the learner has them and `model` does not, so that it does not scale again."""
+    """Parameters to set if the learner has them and `model` does not, so that it does not scale again."""
     seed: int
 
     @property
     def stream(self) -> tuple[str, str, bool, str, int]:
-        """What cells on the same stream share."""
+        """Return what cells on the same stream have in common."""
         return self.data, self.scenario, self.shuffle, self.scale, self.seed
 
     @property
     def kind(self) -> tuple[str, str, bool, str, str, str]:
-        """What cells that differ by seed alone share."""
+        """Return what cells that differ only by seed have in common."""
         return self.data, self.scenario, self.shuffle, self.scale, self.model, self.overrides
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of a cell; everything but the times is the same in every run."""
+    """The outcome of a cell; everything but the times is the same in every run."""
 
     cer: float
     accuracy: float
@@ -59,7 +59,7 @@ class Outcome:
     empty: int
     names: int
     known: int | None
-    """Features the learner holds at the end, and how many of them with a weight; None where it does not say."""
+    """Features of the learner at the end, and the number with a weight; None if unknown."""
     weighted: int | None
     curve: bytes
     """CER so far at `curve_ends`, as 32-bit floats."""
@@ -72,7 +72,7 @@ class Outcome:
     wall: float
     """Time of the whole cell."""
     mae: float = math.nan
-    """From here on: of a regressor, whose other metrics are NaN; its curves hold MAE and RMSE so far."""
+    """This and the following are metrics of regressors, whose others are NaN; their curves are MAE and RMSE so far."""
     rmse: float = math.nan
     r2: float = math.nan
     mape: float = math.nan
@@ -80,16 +80,16 @@ class Outcome:
     mean_mae: float = math.nan
     """MAE of the mean of the targets so far."""
     uncertainty: str = ""
-    """JSON: how intervals or sets of labels did, name -> number by coverage; empty without coverages."""
+    """JSON: scores of intervals or sets of labels, name -> number by coverage; empty without coverages."""
 
     @property
     def by_coverage(self) -> dict[str, dict[str, float]]:
-        """How intervals or sets of labels did, by coverage."""
-        found: dict[str, dict[str, float]] = json.loads(self.uncertainty) if self.uncertainty else {}
-        return found
+        """Return the scores of intervals or sets of labels by coverage."""
+        scores: dict[str, dict[str, float]] = json.loads(self.uncertainty) if self.uncertainty else {}
+        return scores
 
     def value(self, metric: str) -> float:
-        """A metric by name; ``covered@0.9`` is that of a coverage, NaN where the learner has no such coverage."""
+        """Return a metric by name; ``covered@0.9`` is that of a coverage, NaN if the learner has no such coverage."""
         name, _, coverage = metric.partition("@")
         if coverage:
             return self.by_coverage.get(coverage, {}).get(name, math.nan)
@@ -101,6 +101,6 @@ TIMES = ("seconds", "wall")
 
 
 def curve_ends(instances: int) -> list[int]:
-    """Instances done at each point of a stored curve."""
+    """Return the number of instances at each point of a stored curve."""
     width = max(1, -(-instances // CURVE_POINTS))
     return [min(end, instances) for end in range(width, instances + width, width)]

@@ -1,4 +1,4 @@
-"""A table with what the store holds of it: printed numbers, ours beside them, and what is missing."""
+"""A table filled from the store: printed numbers, ours next to them, and what is missing."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ HIGHER = ("accuracy", "f1", "balanced_accuracy", "auroc", "auprc", "r2")
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether less of it is better."""
+    """Return whether less is better."""
     return metric not in HIGHER
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of ours: the repeats of one candidate, or why there is none."""
+    """One of our numbers: the repeats of one candidate, or why there is none."""
 
     gap: str = ""
     text: str = ""
     """The specification shown."""
     tried: int = 1
-    """Candidates the shown one is the best of; more than one means tuned on the stream."""
+    """Number of candidates of which the best is shown; more than one means tuned on the stream."""
     cells: tuple[Cell, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     wanted: int = 0
@@ -56,7 +56,7 @@ class Number:
     """Means computed so far, by metric: a page needs each a hundred times."""
 
     def values(self, metric: str) -> Floats:
-        """The metric in every repeat."""
+        """Return the metric of every repeat."""
         return np.array([o.value(metric) for o in self.outcomes], dtype=np.float64)
 
     def mean(self, metric: str) -> float:
@@ -69,7 +69,7 @@ class Number:
         return self.means[metric]
 
     def std(self, metric: str) -> float:
-        """Sample standard deviation; NaN for a single repeat."""
+        """Return the sample standard deviation; NaN for a single repeat."""
         values = self.values(metric)
         return float(values.std(ddof=1)) if len(values) > 1 else math.nan
 
@@ -83,7 +83,7 @@ Place = tuple[str, str]
 
 @dataclass
 class Filled:
-    """A table, filled as far as the store goes."""
+    """A table, filled as far as the store has outcomes."""
 
     table: Table
     numbers: dict[tuple[str, str, str, str], Number] = field(default_factory=dict)
@@ -92,24 +92,24 @@ class Filled:
     """By setting, data set, method and metric."""
 
     def number(self, setting: Setting, data: Data, method: str, column: str) -> Number:
-        """A number of ours."""
+        """Return one of our numbers."""
         return self.numbers.get((setting.name, data.name, method, column), Number(gap="not in this table"))
 
     def published(self, setting: Setting, data: Data, method: str, metric: str) -> Published | None:
-        """The printed number, where there is one."""
+        """Return the printed number, if there is one."""
         found = self.printed.get((setting.name, data.name, method, metric))
         return found if found is not None and found.mean is not None else None
 
     def doubt(self, cell: Published) -> str:
-        """What speaks against a printed number; empty where nothing does."""
+        """Return what contradicts a printed number; empty if nothing does."""
         return next((doubt.why for doubt in self.table.doubts if doubt.covers(cell)), "")
 
     def at(self, setting: Setting, data: Data) -> dict[tuple[str, str], Number]:
-        """Numbers of a data set in a setting by method and column."""
+        """Return the numbers of a data set in a setting by method and column."""
         return {key[2:]: n for key, n in self.numbers.items() if key[:2] == (setting.name, data.name) and n}
 
     def majority(self, setting: Setting, data: Data, metric: str) -> float:
-        """What answering the commonest label, or the mean so far, would give; NaN where that is not known."""
+        """Return the score of always predicting the most frequent label, or the mean so far; NaN if unknown."""
         for number in self.at(setting, data).values():
             if metric == "mae":
                 return float(np.mean([o.mean_mae for o in number.outcomes]))
@@ -118,7 +118,7 @@ class Filled:
         return math.nan
 
     def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
-        """The best of our numbers there, method, column and number; neither tuned ones nor variants of a protocol."""
+        """Return method, column and value of our best number, without tuned ones and variants of a protocol."""
         sign = 1 if lower_is_better(metric) else -1
         found = [
             (sign * n.mean(metric), method, column, n)
@@ -128,24 +128,24 @@ class Filled:
         return min(found, key=lambda f: f[0])[1:] if found else None
 
     def data_in(self, setting: Setting) -> list[Data]:
-        """Data sets of a setting."""
+        """Return the data sets of a setting."""
         return [data for s, data in self.table.places() if s == setting]
 
     def repeats(self) -> tuple[int, int]:
-        """Fewest and most repeats behind a number."""
+        """Return the fewest and most repeats of a number."""
         counts = [len(n.outcomes) for n in self.numbers.values() if n]
         return (min(counts), max(counts)) if counts else (0, 0)
 
     def done(self) -> tuple[int, int]:
-        """Numbers that are there, and those the table asks for."""
+        """Return the count of the numbers so far, and of all numbers of the table."""
         return sum(bool(n) for n in self.numbers.values()), len(self.numbers)
 
     def gaps(self) -> Counter[str]:
-        """Why numbers are missing, and how many each."""
+        """Count the reasons why numbers are missing."""
         return Counter(n.gap for n in self.numbers.values() if not n)
 
     def methods(self, group: str, setting: Setting) -> list[Method]:
-        """The methods of a group that the table has in a setting."""
+        """Return the methods of a group in a setting."""
         there = {key[2] for key in (*self.numbers, *self.printed) if key[0] == setting.name}
         return [m for m in self.table.in_group(group) if m.name in there]
 
@@ -153,7 +153,7 @@ class Filled:
 def fill(
     table: Table, outcomes: dict[Cell, Outcome], failures: dict[Cell, str] | None = None, repeats: int | None = None
 ) -> Filled:
-    """Put what is there into its places; of several candidates the one with the best mean is shown."""
+    """Fill a table with outcomes; of several candidates the one with the best mean is shown."""
     places = {(setting.name, data.name) for setting, data in table.places()}
     printed = {(p.setting, p.data, p.method, p.metric): p for p in table.published if (p.setting, p.data) in places}
     filled = Filled(table, printed=printed)
@@ -201,7 +201,7 @@ def _reason(slot: Slot, failures: dict[Cell, str], missing: Callable[[str], str]
 
 @dataclass(frozen=True)
 class Mark:
-    """How a number of ours stands to the printed one."""
+    """The comparison of one of our numbers with the printed one."""
 
     sign: str
     """``+`` at least as good, ``~`` worse by no more than one deviation, ``-`` worse."""
@@ -210,7 +210,7 @@ class Mark:
 
 
 def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:
-    """Compare, at the precision of print: three digits."""
+    """Compare at the precision of print: three digits."""
     mean = number.mean(metric)
     if printed is None or printed.mean is None or math.isnan(mean) or metric == "seconds":
         return None
@@ -226,13 +226,13 @@ def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:
 
 @dataclass
 class Tally:
-    """Printed cells, how many of ours there are to compare, and how many are at least as good."""
+    """Counts of printed cells, of our numbers to compare, and of those at least as good."""
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """By column (paper, default, auto, best, variants): compared, good, near."""
     doubted: int = 0
-    """Printed cells that another figure speaks against."""
+    """Printed cells that another figure contradicts."""
 
 
 def tally(filled: Iterable[Filled]) -> Tally:
@@ -274,18 +274,18 @@ def tally(filled: Iterable[Filled]) -> Tally:
 
 @dataclass(frozen=True)
 class Gap:
-    """An as-paper number of ours that is worse than the printed one."""
+    """One of our as-paper numbers that is worse than the printed one."""
 
     table: Table
     printed: Published
     ours: float
     size: float
-    """By how much it is worse."""
+    """How much worse it is."""
     why: str
 
 
 def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
-    """The as-paper numbers furthest behind print, the largest gap first; cells in doubt are left out."""
+    """Return the as-paper numbers with the largest gaps to print, without cells in doubt."""
     found = []
     for one in filled:
         table = one.table
@@ -303,7 +303,7 @@ def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
 
 
 def won(filled: Filled) -> tuple[dict[str, int], int]:
-    """By learner of ours, in how many places it is above the best printed number; and the places.
+    """Count, for each of our learners, where it beats the best printed number; and return these places.
 
     "best single method" is the best of ours in each place, ensembles over all of them (auto) left out.
     """

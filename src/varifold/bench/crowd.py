@@ -1,4 +1,4 @@
-"""A made crowd-sensing stream, in place of ORF3V's, which is not public."""
+"""A generated crowd-sensing stream, in place of ORF3V's, which is not public."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["crowd", "made"]
 CASES, DAYS, CITIES, ROWS = 8, 790, 28, 12_000
 _SENSORS = ("noise", "eco2", "etvoc", "light", "pm", "temperature", "humidity", "battery")
 _CROWDED = np.array([1.0, 0.8, 0.6, 0.3, 0.5, 0.0, 0.0, 0.0])
-"""How much each kind of sensor tells of how crowded a place is."""
+"""Weight of each kind of sensor as a measure of how crowded a place is."""
 _TWO_LEVELS = (3, 5)
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Rows in time order: what the sensors of one city show (NaN: silent), and how strict each rule was that day."""
+    """Rows in time order: the readings of one city's sensors (NaN: silent), and how strict each rule was that day."""
 
     names: list[str]
     values: Array
@@ -32,7 +32,7 @@ class Readings:
 
 
 def crowd(rows: int = ROWS, seed: int = 0) -> Readings:
-    """Readings of sensors in some cities over 790 days in which public life was restricted more and less.
+    """Generate readings of sensors in some cities over 790 days with more and less restricted public life.
 
     As the paper tells of its stream: every row is one city at one time, sensors join over the years and fall silent
     for days or for good, and the label is how strict a government's answer was (eight kinds of answer, cases 3 and 5
@@ -59,7 +59,7 @@ def crowd(rows: int = ROWS, seed: int = 0) -> Readings:
 
 
 def _severity(draw: np.random.Generator, day: Array, case: int) -> Array:
-    """A level that holds for weeks: nothing for two months, strict at first, then up and down."""
+    """Generate a level that lasts for weeks: nothing for two months, strict at first, then up and down."""
     levels = 2 if case in _TWO_LEVELS else 4
     changes = np.concatenate([[0, draw.uniform(60, 75)], np.sort(draw.uniform(100, DAYS, 9))])
     level = np.concatenate([[0, levels - 1], draw.integers(0, levels, 9)])
@@ -67,7 +67,7 @@ def _severity(draw: np.random.Generator, day: Array, case: int) -> Array:
 
 
 def _alive(draw: np.random.Generator, day: Array, city: Array) -> Array:
-    """Sensors join late, fall silent for days, and some for good; single readings get lost."""
+    """Let sensors start late, fall silent for days or for good, and lose single readings."""
     birth = np.where(draw.random(CITIES) < 0.4, 0, draw.uniform(0, 0.7 * DAYS, CITIES))
     death = birth + draw.exponential(DAYS, CITIES)
     there = (day >= birth[city]) & (day < death[city]) & (draw.random(len(day)) < 0.9)
@@ -79,7 +79,7 @@ def _alive(draw: np.random.Generator, day: Array, city: Array) -> Array:
 
 
 def made(name: str) -> FileData:
-    """``made:crowd:CASE:binary`` (some rule or none) or ``made:crowd:CASE:levels``."""
+    """Make ``made:crowd:CASE:binary`` (some rule or none) or ``made:crowd:CASE:levels``."""
     parts = name.split(":")
     if len(parts) != 4 or parts[1] != "crowd" or parts[2] not in map(str, range(1, CASES + 1)):
         raise UnknownNameError(f"no generated data set is called {name!r}; it is made:crowd:1 to 8:binary or levels")

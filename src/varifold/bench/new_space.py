@@ -1,4 +1,4 @@
-"""Ensembles over a switch of the feature space whose new model learns the second space from the start."""
+"""Ensembles for a switch of the feature space whose new model learns the second space from the start."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ class NewSpace(river_base.Classifier):
 
     @property
     def classes(self) -> list[Any]:
-        """Labels in the order in which they were learned."""
+        """Return the labels in the order in which they were learned."""
         found: list[Any] = self._old.classes
         return found
 
     def _views(self, x: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """What the old and the new model see of an instance."""
+        """Split an instance for the old and the new model."""
         new = {name: value for name, value in x.items() if NEW.fullmatch(str(name))}
         hidden = self._step < self.switch - self.overlap
         return ({name: value for name, value in x.items() if name not in new} if hidden else x), new
 
     def _margins(self, x: dict[Any, Any]) -> tuple[float, float]:
-        """Scores of the second label by both models; 0 where a model has not seen two labels."""
+        """Return the scores of the second label by both models; 0 if a model has not seen two labels."""
         found = []
         for learner, view in zip((self._old, self._new), self._views(x), strict=True):
             margins = learner.margins_one(view)
@@ -105,13 +105,13 @@ class NewSpace(river_base.Classifier):
         self._step += 1
 
     def _loss(self, margin: float) -> float:
-        """Hinge; of FESL logistic to the base 2, as their papers have it."""
+        """Compute the hinge loss; for FESL the logistic loss to the base 2, as in the papers."""
         if self.family != "fesl":
             return max(0.0, 1.0 - margin)
         return (math.log1p(math.exp(-abs(margin))) + max(0.0, -margin)) / math.log(2.0)
 
     def _score(self, x: dict[Any, Any]) -> float:
-        """The old model's score before the switch, the mix after it."""
+        """Return the old model's score before the switch, the mixture's after it."""
         old, new = self._margins(x)
         if self._step < self.switch:
             return old
@@ -121,7 +121,7 @@ class NewSpace(river_base.Classifier):
         return old if random.Random(self.seed * 1_000_003 + self._step).random() < share else new
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Logistic of the score."""
+        """Return the logistic function of the score."""
         if len(self.classes) < 2:
             return dict.fromkeys(self.classes, 1.0)
         p = 1.0 / (1.0 + math.exp(-min(max(self._score(x), -700.0), 700.0)))

@@ -1,4 +1,4 @@
-"""With what the numbers were made: code, versions, machine."""
+"""Provenance of the numbers: code, versions, machine."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from varifold.errors import ParameterError, UnknownNameError
 __all__ = ["cell_code", "code_version", "current_for", "environment"]
 
 _ABOVE = {"report", "cli", "checks"}
-"""Parts of the package that no learner's number depends on."""
+"""Parts of the package that do not affect any number."""
 _BENCH = {"bench/crowd.py", "bench/sources.py", "bench/work.py"}
-"""Of the bench, the modules that make streams and outcomes."""
+"""Modules of bench that make streams and outcomes."""
 _INSIDE = {"varifold", "builtins", "abc", "typing"}
 _SOURCES = (".py", ".pyx", ".pxd", ".toml")
 
 
 @cache
 def code_version() -> str:
-    """Checksum (12 digits) of every source that a number can depend on: learners, engine, streams, evaluation."""
+    """Return the checksum (12 digits) of every source that affects a number: learners, engine, streams, evaluation."""
     digest = hashlib.sha256()
     for name, content in sorted(_walk(resources.files("varifold"), "")):
         digest.update(name.encode() + b"\0" + content + b"\0")
@@ -50,7 +50,7 @@ def _walk(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
 
 @cache
 def cell_code(model: str) -> str:
-    """The version of the code behind a model's numbers: ours, and of a learner from outside that of its modules.
+    """Return the version of the code behind a model's numbers: ours, and for an external learner that of its modules.
 
     Such a learner is imported, so the model must come from the command line or from code, not from a store. A module
     counts with its text, so that a changed file is another version; what the module imports does not count, apart from
@@ -71,7 +71,7 @@ def cell_code(model: str) -> str:
 
 
 def current_for(imported: Collection[str] = ()) -> Callable[[str, str], bool]:
-    """A test (model, version): whether an outcome of that version is one of the current code.
+    """Return a function of (model, version) that tells whether an outcome was made with the current code.
 
     The modules of a learner from outside count where it is among those that may be `imported`: the models that the
     command line or code names. A store may name any other; of these only the version of our code is compared.
@@ -86,20 +86,20 @@ def current_for(imported: Collection[str] = ()) -> Callable[[str, str], bool]:
 
 
 def _classes(spec: ModelSpec) -> list[type[Any]]:
-    """The class of a learner and of the learners given as its parameters."""
+    """Return the class of a learner and of the learners among its parameters."""
     within = [value.spec for _, value in spec.params if isinstance(value, Nested)]
     return [spec.cls, *(cls for inner in within for cls in _classes(inner))]
 
 
 def _text(module: str) -> bytes:
-    """Source of a module, or its file where that is compiled; empty for one without a file."""
+    """Read the source of a module, or its file if it is compiled; empty for one without a file."""
     path = getattr(sys.modules.get(module), "__file__", None)
     return b"" if path is None else Path(path).read_bytes()
 
 
 @cache
 def environment() -> dict[str, Any]:
-    """Versions and machine, to be kept beside every number."""
+    """Return versions and machine, which are stored with every number."""
     found: dict[str, Any] = {"code": code_version(), "git": _git(), "python": platform.python_version()}
     for package in ("varifold", "numpy", "scipy", "river", "joblib"):
         try:
@@ -116,7 +116,7 @@ def environment() -> dict[str, Any]:
 
 
 def _git() -> str | None:
-    """The commit of the tree that the package is run from, with + when it has changes; None when it is in no tree."""
+    """Return the commit of the source tree, with + if it has changes; None outside a source tree."""
     folder = str(resources.files("varifold"))
     try:
         head = subprocess.run(

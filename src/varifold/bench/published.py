@@ -1,4 +1,4 @@
-"""The numbers the papers print, as shipped with the package."""
+"""The numbers printed in the papers, shipped with the package."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ METRICS = {
     "run time ms": "seconds",
     "balanced accuracy %": "balanced_accuracy",
 }
-"""Metric as printed -> the attribute of a result that it is compared with."""
+"""Attribute of a result by the printed name of the metric."""
 COLUMNS = ("setting", "dataset", "method", "metric", "mean", "std", "n", "notes")
-"""Of a file of printed numbers."""
+"""Columns of a file of printed numbers."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """One printed cell: error counts and percents as rates, milliseconds as seconds; no mean where none is legible."""
+    """One printed cell: error counts and percents as rates, milliseconds as seconds; no mean if it is illegible."""
 
     setting: str
     data: str
@@ -39,7 +39,7 @@ class Published:
 
 
 def read_published(name: str, folder: Path | None = None) -> list[Published]:
-    """The printed cells of a table that can be compared (average ranks and parameters are left out)."""
+    """Return the printed cells of a table that can be compared (not average ranks and parameters)."""
     place = resources.files("varifold.bench").joinpath("published") if folder is None else folder
     try:
         text = place.joinpath(name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Running the cells that are not there yet, several at a time; this process alone writes the store."""
+"""Run the cells that are not in the store yet, several at a time; only this process writes the store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Progress:
     done: int
     total: int
     left: float | None
-    """Seconds to go, once something is known about them."""
+    """Estimated seconds left, once known."""
     cell: Cell
 
 
@@ -43,12 +43,12 @@ class RunSummary:
     ran: int = 0
     failures: dict[Cell, Failure] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
-    """Models that are not registered, and what was said of them."""
+    """Models that are not registered, and why."""
     seconds: float = 0.0
 
 
 def missing_model(text: str, *, imports: bool = False) -> str:
-    """Why a model cannot be made, or nothing; `imports` is that of `parse_model`."""
+    """Return why a model cannot be made; empty if it can. `imports` is that of `parse_model`."""
     try:
         parse_model(text, imports=imports)
     except UnknownNameError:
@@ -59,7 +59,7 @@ def missing_model(text: str, *, imports: bool = False) -> str:
 
 
 def plan(tables: Iterable[Table], repeats: int | None = None) -> list[Cell]:
-    """The cells of some tables, each once, in the order of work: seed by seed, small sets first, stream by stream."""
+    """Return the cells of some tables, each once, in the order of work: by seed, small sets first, by stream."""
     cells = {
         cell for table in tables for slot in table.slots(repeats) for group in slot.cells.values() for cell in group
     }
@@ -77,16 +77,16 @@ def run(
     older: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> RunSummary:
-    """Run what the store does not hold yet.
+    """Run the cells that are not in the store yet.
 
     Parameters
     ----------
     tables
-        What is wanted; see `find_table`.
+        The tables to run; see `find_table`.
     store
-        Where outcomes are and go.
+        The store of outcomes.
     repeats
-        At most so many seeds (0, 1, ...); None takes what each table says.
+        Most seeds (0, 1, ...); None uses the number of each table.
     jobs, backend
         Cells at a time, and the joblib backend that runs them (loky, threading, dask, ray, ...).
     older
@@ -101,19 +101,19 @@ def run(
         text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text, imports=True))
     }
     wanted = [cell for cell in wanted if cell.model not in unknown]
-    held = store.outcomes(None if older else current_for({cell.model for cell in wanted}))
-    todo = [cell for cell in wanted if cell not in held]
+    stored = store.outcomes(None if older else current_for({cell.model for cell in wanted}))
+    todo = [cell for cell in wanted if cell not in stored]
     summary = RunSummary(len(wanted), len(wanted) - len(todo), unknown=unknown)
-    clock = _Clock(held, todo, jobs)
+    clock = _Clock(stored, todo, jobs)
     started = perf_counter()
-    for cell, found in _results(todo, jobs, backend):
-        if isinstance(found, Outcome):
-            store.put(cell, found, facts, cell_code(cell.model))
+    for cell, outcome in _results(todo, jobs, backend):
+        if isinstance(outcome, Outcome):
+            store.put(cell, outcome, facts, cell_code(cell.model))
             summary.ran += 1
         else:
-            store.put_failure(cell, found, cell_code(cell.model))
-            summary.failures[cell] = found
-        clock.note(cell, found)
+            store.put_failure(cell, outcome, cell_code(cell.model))
+            summary.failures[cell] = outcome
+        clock.note(cell, outcome)
         if progress is not None:
             progress(Progress(summary.ran + len(summary.failures), len(todo), clock.left(), cell))
     summary.seconds = perf_counter() - started
@@ -147,14 +147,14 @@ class _Mean:
 
 
 class _Clock:
-    """Time left: a cell takes what it took with another seed; without one, what others on its data took."""
+    """Estimates the time left: that of the cell with another seed, else that of others on the same data."""
 
-    def __init__(self, held: dict[Cell, Outcome], todo: list[Cell], jobs: int) -> None:
+    def __init__(self, stored: dict[Cell, Outcome], todo: list[Cell], jobs: int) -> None:
         self.jobs = jobs
         self.by_kind: dict[tuple[object, ...], _Mean] = defaultdict(_Mean)
         self.by_data: dict[str, _Mean] = defaultdict(_Mean)
         self.every = _Mean()
-        for cell, outcome in held.items():
+        for cell, outcome in stored.items():
             self._add(cell, outcome.wall)
         self.todo = Counter(cell.kind for cell in todo)
         self.estimate = (-_SECONDS, 0.0)
@@ -164,13 +164,13 @@ class _Clock:
             mean.add(wall)
 
     def note(self, cell: Cell, outcome: Outcome | Failure) -> None:
-        """A cell is done."""
+        """Record that a cell is done."""
         self.todo[cell.kind] -= 1
         if isinstance(outcome, Outcome):
             self._add(cell, outcome.wall)
 
     def left(self) -> float | None:
-        """Seconds to go; computed again once a second."""
+        """Return the seconds left; computed at most once a second."""
         now = perf_counter()
         if not self.every.count:
             return None

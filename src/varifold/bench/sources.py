@@ -1,4 +1,4 @@
-"""Data sets by the name a cell has for them, scaled as a paper did, and made into streams."""
+"""Load the data set of a cell, scale it as in the paper, and make its stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCALES = ("none", "codes", "filecodes", "zscore", "minmax")
 
 @dataclass(frozen=True)
 class FileData:
-    """A file as a data set: what `prepare` asks of one."""
+    """A file as a data set, as `prepare` needs it."""
 
     name: str
     block: Block
@@ -33,13 +33,13 @@ class FileData:
 
     @property
     def positive(self) -> object:
-        """F-measures of files are about the rarer label."""
+        """Return None: F-measures of files are those of the rarer label."""
         return None
 
 
 @dataclass(frozen=True)
 class CellStream:
-    """A prepared stream with the checksums of the data and of what is left of them."""
+    """A prepared stream with the checksums of the data and of the stream."""
 
     prepared: Prepared
     positive: Any
@@ -49,17 +49,17 @@ class CellStream:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that are read one after the other, with the options of `streams.read`."""
+    """Files that are read one after the other, with options of `streams.read`."""
 
     paths: tuple[str, ...]
     target: str | None
     reading: dict[str, Any]
     content: str
-    """sha256 (16 digits) of what they hold."""
+    """sha256 (16 digits) of their content."""
 
 
 def file_name(paths: Sequence[str], target: str | None, reading: Mapping[str, Any] | None = None) -> str:
-    """The name of files in cells; holds the checksum of their content, so that a changed file is another data set."""
+    """Return the name of files in cells, with the checksum of their content: a changed file is another data set."""
     facts = {
         "content": _content(paths),
         "target": target,
@@ -70,7 +70,7 @@ def file_name(paths: Sequence[str], target: str | None, reading: Mapping[str, An
 
 
 def files_of(name: str) -> Files | None:
-    """The files behind a name in cells; None for a data set."""
+    """Return the files of a name in cells; None for a data set."""
     if not name.startswith("file:"):
         return None
     facts = json.loads(name.removeprefix("file:"))
@@ -78,7 +78,7 @@ def files_of(name: str) -> Files | None:
 
 
 def short_name(name: str) -> str:
-    """A data set as a line of text has room for it."""
+    """Shorten the name of a data set for a line of text."""
     files = files_of(name)
     return name if files is None else " ".join(Path(path).name for path in files.paths)
 
@@ -91,7 +91,7 @@ def _content(paths: Sequence[str]) -> str:
 
 
 def length(name: str) -> int:
-    """Rows of a data set as far as they are known without reading it; 0 where they are not."""
+    """Return the number of rows of a data set without reading it; 0 if unknown."""
     if name.startswith("made:"):
         from varifold.bench.crowd import ROWS
 
@@ -134,7 +134,7 @@ def _read(files: Files) -> FileData:
 
 @lru_cache(maxsize=2)
 def _treated(name: str, steps: str) -> tuple[Any, str]:
-    """A data set after the steps of `Cell.scale`."""
+    """Apply the steps of `Cell.scale` to a data set."""
     found, sha = _loaded(name)
     block = found.block
     for step in steps.split("+"):
@@ -150,7 +150,7 @@ def _treated(name: str, steps: str) -> tuple[Any, str]:
 
 
 def _positive(steps: str, usual: Any) -> Any:
-    """The label that F-measures are about: the data set's, or the one that the steps name."""
+    """Return the label of F-measures: the data set's, or the one that the steps name."""
     named = [step.partition("=")[2] for step in steps.split("+") if step.startswith("positive=")]
     return named[-1] if named else usual
 
@@ -163,12 +163,12 @@ def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> C
 
 
 def stream_of(cell: Cell) -> CellStream:
-    """The stream of a cell; the last ones are kept, since many learners see the same."""
+    """Return the stream of a cell; the last ones are cached, since many learners share them."""
     return _stream(*cell.stream)
 
 
 def checksum(block: Block) -> str:
-    """sha256 (16 digits) of which features are there, their values and the labels or numbers to predict."""
+    """Return the sha256 (16 digits) of the features present, their values, and the labels or targets."""
     digest = hashlib.sha256()
     targets = [] if block.targets is None else [block.targets]
     for part in (block.indptr, block.indices, block.values, block.codes, *targets):
@@ -177,7 +177,7 @@ def checksum(block: Block) -> str:
 
 
 def coded(block: Block, *, alphabetical: bool = True) -> Block:
-    """String columns as numbers 0, 1, ..., in alphabetical order of their values or in the order of the file."""
+    """Convert string columns to numbers 0, 1, ..., by alphabetical order of their values or by order in the file."""
     old, new = block.vocabulary, Vocabulary()
     ids = np.zeros(old.size, dtype=block.indices.dtype)
     codes = np.full(old.size, np.nan)
@@ -196,7 +196,7 @@ def coded(block: Block, *, alphabetical: bool = True) -> Block:
 
 
 def minmax(block: Block) -> Block:
-    """Every number scaled to [0, 1] over the whole block; looks ahead, for reproducing papers only.
+    """Scale every number to [0, 1] over the whole block; this looks ahead and is only for reproducing papers.
 
     A feature that is constant becomes 0; indicators stay as they are.
     """

@@ -1,4 +1,4 @@
-"""How methods are compared: paired t-tests, average ranks, Friedman and Nemenyi, wins, ties and losses."""
+"""Statistical comparison of methods: paired t-tests, average ranks, Friedman and Nemenyi, wins, ties and losses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALPHA = 0.05
 
 
 def paired_t(a: Floats, b: Floats) -> float:
-    """p-value (two-sided) of a paired t-test over repeats with the same seeds; NaN where it is undefined.
+    """Return the two-sided p-value of a paired t-test over repeats with the same seeds; NaN if undefined.
 
     It is undefined for fewer than two repeats, and when the differences do not vary.
     """
@@ -34,7 +34,7 @@ def paired_t(a: Floats, b: Floats) -> float:
 
 
 def average_ranks(scores: Floats) -> Floats:
-    """Mean rank of each method (columns) over data sets (rows); lower scores rank first, ties share a rank."""
+    """Return the mean rank of each method (columns) over data sets (rows); lower scores first, ties share a rank."""
     from scipy.stats import rankdata
 
     ranks: Floats = rankdata(scores, axis=1).mean(axis=0)
@@ -42,7 +42,7 @@ def average_ranks(scores: Floats) -> Floats:
 
 
 def critical_difference(methods: int, sets: int, alpha: float = ALPHA) -> float:
-    """Nemenyi's: average ranks further apart than this differ."""
+    """Return Nemenyi's critical difference: average ranks further apart than this differ."""
     from scipy.stats import studentized_range
 
     q = float(studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
@@ -58,12 +58,12 @@ class Ranking:
     sets: int
     chi2: float
     p: float
-    """Friedman's, with the correction for ties; NaN for fewer than three methods or two data sets."""
+    """p-value of Friedman's test, corrected for ties; NaN for fewer than three methods or two data sets."""
     difference: float
     """Nemenyi's critical difference at 5 %."""
 
     def ties(self) -> list[tuple[int, int]]:
-        """Longest runs of methods (positions in the order of rank) that do not differ."""
+        """Return the longest runs of methods (positions in the order of rank) that do not differ."""
         order = np.sort(np.array(self.ranks))
         found: list[tuple[int, int]] = []
         for i, rank_i in enumerate(order):
@@ -74,7 +74,7 @@ class Ranking:
 
 
 def rank(names: list[str], scores: Floats) -> Ranking:
-    """Ranks, Friedman's test and the critical difference; lower scores are better."""
+    """Compute ranks, Friedman's test and the critical difference; lower scores are better."""
     from scipy.stats import friedmanchisquare
 
     sets, methods = scores.shape
@@ -86,7 +86,7 @@ def rank(names: list[str], scores: Floats) -> Ranking:
 
 
 def win_tie_loss(ours: list[Floats], theirs: list[Floats]) -> tuple[int, int, int]:
-    """Data sets on which ours is significantly lower, not different, significantly higher (paired t-test, 5 %)."""
+    """Count the data sets on which ours is significantly lower, not different, or higher (paired t-test, 5 %)."""
     wins = losses = 0
     for a, b in zip(ours, theirs, strict=True):
         p = paired_t(a, b)

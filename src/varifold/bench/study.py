@@ -1,4 +1,4 @@
-"""A comparison of one's own: any data, any learners, in the machinery of the papers' tables."""
+"""A user's comparison: any data and learners, run like the papers' tables."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LABELS = ("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss")
 NUMBERS = ("mae", "rmse", "r2", "mape", "pinball")
 """Metrics of a study, by what is predicted."""
 OWN_LABELS = (".svm", ".svmlight", ".libsvm")
-"""Endings of files that bring their labels."""
+"""Suffixes of files that contain their labels."""
 
 
 def split_models(text: str) -> list[str]:
-    """The learners of a list; commas also stand between the parameters of one: ``auto,olvf:C=0.1,B=0.5,pa``."""
+    """Split a list of learners; commas also separate the parameters of one: ``auto,olvf:C=0.1,B=0.5,pa``."""
     found: list[str] = []
     depth = 0
     for part in text.split(","):
@@ -48,17 +48,17 @@ def define(
     reading: Mapping[str, Any] | None = None,
     shuffle: bool | None = None,
 ) -> dict[str, Any]:
-    """The definition of a study, as it is stored; everything in it is checked.
+    """Check and return the definition of a study, as it is stored.
 
     Parameters
     ----------
     data
         A registered data set, or files that are read one after the other.
     target
-        The column of files that holds the label.
+        The label column of files.
     models, scenario, repeats, name
-        Learners, how features come and go, streams, and the name in reports (by default made of the others). Where one
-        of the learners is a regressor, or the target a number, the others are taken as regressors, too.
+        Learners, scenario, number of streams, and the name in reports (by default made of the others). If one of the
+        learners is a regressor, or the target a number, the others become regressors, too.
     reading
         Options of `streams.read` for files.
     shuffle
@@ -92,7 +92,7 @@ def define(
 
 
 def _is_numeric(models: list[str], paths: list[str], target: str | None, reading: Mapping[str, Any]) -> bool:
-    """Whether numbers are predicted: a regressor is among the learners, or the target of the files is a number."""
+    """Return whether this is regression: a learner is a regressor, or the target of the files is a number."""
     from varifold.streams import read
 
     if any(is_regressor(parse_model(text, imports=True).cls) for text in models):
@@ -104,7 +104,7 @@ def _is_numeric(models: list[str], paths: list[str], target: str | None, reading
 
 
 def _short(label: str, load: str) -> str:
-    """The names of the files; of many the first, their number, and a few digits that tell other files apart."""
+    """Return the names of the files; of many the first, their number, and a few digits that identify them."""
     files = label.split(" ")
     if len(files) <= 3:
         return label
@@ -112,7 +112,7 @@ def _short(label: str, load: str) -> str:
 
 
 def check_models(models: str) -> list[str]:
-    """The learners of a list, refused where one cannot be made or stands there twice."""
+    """Return the learners of a list; raise an error if one cannot be made or occurs twice."""
     listed = split_models(models)
     listed = [parse_spec(text, imports=True).text for text in listed]
     if len(set(listed)) < len(listed) or not listed:
@@ -141,14 +141,14 @@ def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> str:
 
 
 def _title(data: str, scenario: str) -> str:
-    """What was learned from: of many files the first and how many more."""
+    """Return the title of the data: of many files, the first and the number of the others."""
     files = data.split(" ")
     shown = data if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
     return shown if scenario == "none" else f"{shown} ({scenario})"
 
 
 def study_table(name: str, raw: dict[str, Any]) -> Table:
-    """A study as a table without printed numbers; rows in one order and all of them there make one stream."""
+    """Make a table of a study, without printed numbers; a fixed order and no scenario make one stream."""
     shuffle = raw["shuffle"]
     fixed = not shuffle and raw["scenario"] == "none"
     repeats = 1 if fixed else raw["repeats"]

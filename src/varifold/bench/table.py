@@ -1,4 +1,4 @@
-"""A table of a paper as data: what is run, how, and what was printed."""
+"""A table of a paper as data: what to run, how, and the printed numbers."""
 
 from __future__ import annotations
 
@@ -22,62 +22,62 @@ __all__ = [
 ]
 
 COLUMNS = ("paper", "default")
-"""Our two columns beside a printed cell: as the paper did it, and with the library's defaults."""
+"""Our two columns next to a printed cell: as in the paper, and with the library's defaults."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One protocol of a table: its name as in the printed numbers, and the scenario that makes it."""
+    """One protocol of a table: its name as in the printed numbers, and its scenario."""
 
     name: str
     title: str
     scenario: str
     shuffle: bool = True
     repeats: int | None = None
-    """At most so many, where more say nothing (an order that is kept gives the same run each time)."""
+    """Most repeats, where more add nothing (a fixed order gives the same run each time)."""
     variant: str = ""
-    """Put behind the name of the data set."""
+    """Suffix of the name of the data set."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set of a table: its printed name, ours, and what is particular to it."""
+    """A data set of a table: its printed name, our name, and its particulars."""
 
     name: str
     load: str
     repeats: int | None = None
-    """At most so many, to keep a full run within its time."""
+    """Most repeats, to limit the time of a full run."""
     before: str = ""
-    """Scenario put before the setting's, ``balanced`` for one."""
+    """Scenario applied before the setting's, such as ``balanced``."""
     rows: int | None = None
     gap: str = ""
     """Why it cannot be run."""
     scale: str | None = None
-    """Scaling in the as-paper column where it is not the table's."""
+    """Scaling in the as-paper column if it differs from the table's."""
     codes: str | None = None
-    """How the as-paper column turns string columns into numbers: codes, filecodes, or none."""
+    """How the as-paper column converts string columns to numbers: codes, filecodes, or none."""
     positive: str = ""
-    """The label that the printed F-measures are about, where it is not the data set's."""
+    """The label of the printed F-measures, if it is not the data set's."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Another reading of a paper's protocol, run beside the literal one and counted apart."""
+    """Another reading of a paper's protocol, run in addition to the literal one and counted separately."""
 
     name: str
     why: str
-    """What differs, and how it stands to the text."""
+    """What differs, and how that relates to the text."""
     scenarios: dict[str, str] = field(default_factory=dict)
-    """Scenario by setting; settings without one are left out, unless none is given at all."""
+    """Scenario by setting; settings without one are left out, unless there is none at all."""
     methods: tuple[str, ...] = ()
-    """Methods it is run for; all when empty."""
+    """Methods to run; all if empty."""
     parameters: str = ""
     """``key=value,...`` set in the as-paper specification."""
     models: dict[str, str] = field(default_factory=dict)
     """Specification by method, in place of the as-paper one."""
 
     def applies(self, setting: Setting, method: Method) -> bool:
-        """Whether there is such a number."""
+        """Return whether there is such a number."""
         return (not self.scenarios or setting.name in self.scenarios) and (
             not self.methods or method.name in self.methods
         )
@@ -85,7 +85,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Remark:
-    """What is to be said of printed cells: a figure that speaks against them, or why ours are far from them."""
+    """A remark about printed cells: a figure that contradicts them, or why ours differ from them."""
 
     why: str
     data: str
@@ -96,7 +96,7 @@ class Remark:
     """Only cells above this."""
 
     def covers(self, cell: Published) -> bool:
-        """Whether a printed cell is meant."""
+        """Return whether the remark is about a printed cell."""
         wanted = ((self.data, cell.data), (self.setting, cell.setting), (self.method, cell.method))
         named = all(not mine or mine == theirs for mine, theirs in (*wanted, (self.metric, cell.metric)))
         return named and (self.above is None or (cell.mean is not None and cell.mean > self.above))
@@ -104,16 +104,16 @@ class Remark:
 
 @dataclass(frozen=True)
 class Method:
-    """A printed column: how it is run as in the paper, and with defaults; several candidates mean a search."""
+    """A printed column: how to run it as in the paper, and with defaults; several candidates mean a search."""
 
     name: str
     group: str
     default: tuple[str, ...]
     paper: tuple[str, ...]
     by_data: dict[str, str | list[str]] = field(default_factory=dict)
-    """As-paper specification, or several, by "data set" or "setting/data set", where the authors give one."""
+    """As-paper specification, or several, by "data set" or "setting/data set", if the authors state one."""
     by_setting: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Candidates of a setting in which the paper searched."""
+    """Candidates of a setting for which the paper searched."""
     scale: str | None = None
     intercept: bool | None = None
     gap: str = ""
@@ -122,7 +122,7 @@ class Method:
     """Why it is not run on single data sets."""
 
     def candidates(self, column: str, setting: str, data: str) -> tuple[str, ...]:
-        """What is run for a column; the best of several is shown, as tuned on the stream."""
+        """Return the candidates of a column; the best of several is shown, as tuned on the stream."""
         if column == "default":
             return self.default
         for key in (f"{setting}/{data}", data):
@@ -134,7 +134,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for a number of ours: the cells behind it, by candidate."""
+    """The place of one of our numbers: the cells that it needs, by candidate."""
 
     setting: Setting
     data: Data
@@ -146,7 +146,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper, or a study of one's own."""
+    """A table of a paper, or a user's study."""
 
     name: str
     title: str
@@ -163,28 +163,28 @@ class Table:
     intercept: bool = False
     also: tuple[str, ...] = ()
     relative_to: str = ""
-    """A method whose time is the unit; set in tables of run times."""
+    """The method whose time is the unit, in tables of run times."""
     parameters: str = ""
-    """Another table that this one gives the parameters of."""
+    """Another table, whose parameters this one states."""
     stand_in: str = ""
-    """Why the data are not the paper's: printed numbers are then shown, not compared with."""
+    """Why the data are not the paper's: printed numbers are then shown, but not compared."""
     own: bool = False
     apart: bool = False
-    """Whether its printed cells stay out of the counts over all papers."""
+    """Whether its printed cells are excluded from the counts over all papers."""
     also_as: dict[str, str] = field(default_factory=dict)
-    """Learners beside the methods under another name than their specification."""
+    """Additional learners that have another name than their specification."""
     shown: tuple[str, ...] = COLUMNS
     """The columns that are run for each method."""
     codes: str | None = None
-    """How the as-paper columns turn string columns into numbers: codes or filecodes; None leaves them."""
+    """How the as-paper columns convert string columns to numbers: codes or filecodes; None keeps them."""
     variants: tuple[Variant, ...] = ()
     doubts: tuple[Remark, ...] = ()
-    """Printed cells that another figure speaks against."""
+    """Printed cells that another figure contradicts."""
     reasons: tuple[Remark, ...] = ()
-    """Why ours are far from printed cells."""
+    """Why ours differ from printed cells."""
 
     def columns(self, setting: Setting, method: Method) -> tuple[str, ...]:
-        """Our columns beside a method's printed numbers in a setting."""
+        """Return our columns next to a method's printed numbers in a setting."""
         if self.own:
             return ("default",)
         if method.gap:
@@ -192,11 +192,11 @@ class Table:
         return (*self.shown, *(v.name for v in self.variants if v.applies(setting, method)))
 
     def variant(self, column: str) -> Variant | None:
-        """The variant of a column; None for the usual ones."""
+        """Return the variant of a column; None for the usual ones."""
         return next((v for v in self.variants if v.name == column), None)
 
     def places(self) -> Iterator[tuple[Setting, Data]]:
-        """Settings with the data sets that the paper has there."""
+        """Yield the settings with the paper's data sets."""
         printed = {(p.setting, p.data) for p in self.published}
         for setting in self.settings:
             for data in self.data:
@@ -204,20 +204,20 @@ class Table:
                     yield setting, data
 
     def groups(self) -> list[str]:
-        """Groups of methods, in order."""
+        """Return the groups of methods, in order."""
         return list(dict.fromkeys(m.group for m in self.methods))
 
     def in_group(self, group: str) -> list[Method]:
-        """The methods shown together."""
+        """Return the methods of a group."""
         return [m for m in self.methods if m.group == group]
 
     def seeds(self, setting: Setting, data: Data, repeats: int | None = None) -> range:
-        """Seeds of the repeats: 0, 1, ..."""
+        """Return the seeds of the repeats: 0, 1, ..."""
         limits = [self.repeats if repeats is None else repeats, setting.repeats, data.repeats]
         return range(min(x for x in limits if x is not None))
 
     def slots(self, repeats: int | None = None) -> Iterator[Slot]:
-        """Every number of ours, with the cells it needs."""
+        """Yield every number of ours, with the cells it needs."""
         if self.parameters:
             return
         printed = {(p.setting, p.data, p.method) for p in self.published}
@@ -248,7 +248,7 @@ class Table:
         return Slot(setting, data, method.name, column, cells, gap)
 
     def _treatment(self, method: Method, data: Data, column: str) -> tuple[str, str]:
-        """What is done to the whole set, and the overrides that keep the learner from scaling again."""
+        """Return the scaling of the whole set, and the overrides that prevent the learner from scaling again."""
         positive = [f"positive={data.positive}"] if data.positive else []
         if column == "default":
             return "+".join(positive) or "none", ""
@@ -262,7 +262,7 @@ class Table:
 
 
 def _filled(text: str, data: Data) -> str:
-    """{n}, {switch} and {rest} become the length of the stream, of its first and of its second half."""
+    """Replace {n}, {switch} and {rest} by the length of the stream, of its first and of its second half."""
     if "{" not in text:
         return text
     n = data.rows if data.rows is not None else length(data.load)
@@ -270,7 +270,7 @@ def _filled(text: str, data: Data) -> str:
 
 
 def _with(text: str, parameters: str) -> str:
-    """A specification with these parameters, in the place of those it has or behind them."""
+    """Set parameters in a specification, replacing those it has."""
     for pair in parameters.split(",") if parameters else []:
         key = pair.partition("=")[0]
         text, found = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)

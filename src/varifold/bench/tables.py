@@ -1,4 +1,4 @@
-"""Tables read from TOML: those of the papers (``specs/*.toml``), of installed packages, and a user's own."""
+"""Read tables from TOML: those of the papers (``specs/*.toml``), of installed packages, and of users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["GROUP", "find_table", "table_names", "tables"]
 
 
 def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
-    """The candidates of a method: a specification, several, or one with a grid of parameters."""
+    """Return the candidates of a method: a specification, several, or one with a grid of parameters."""
     texts = (raw,) if isinstance(raw, str) else tuple(raw)
     if not grid:
         return texts
@@ -57,7 +57,7 @@ def _data(raw: dict[str, Any]) -> Data:
 
 
 def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Table:
-    """A table from the content of its TOML file; printed numbers are in the package, or in a folder."""
+    """Make a table of the content of its TOML file; printed numbers are in the package, or in a folder."""
     raw = dict(raw)
     printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
     as_paper = ("paper", "grid", "grids", "by_data", "gap", "gaps")
@@ -81,13 +81,13 @@ def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Ta
 
 
 GROUP = "varifold.tables"
-"""Entry points of this group name attributes that hold the path of a TOML file: tables of third parties."""
+"""Entry points of this group name attributes with the path of a TOML file: tables of third parties."""
 _ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """Every table shipped, in the order of the papers."""
+    """Return the tables of the package, in the order of the papers."""
     folder = resources.files("varifold.bench").joinpath("specs")
     found = sorted(
         (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")),
@@ -100,12 +100,12 @@ def tables() -> dict[str, Table]:
 
 
 def table_names() -> list[str]:
-    """Names of the tables shipped."""
+    """Return the names of the tables of the package."""
     return list(tables())
 
 
 def find_table(name: str) -> Table:
-    """A table by name: one of the papers', one that an installed package brings, or a TOML file."""
+    """Find a table by name: of a paper, of an installed package, or a TOML file."""
     found = tables()
     if name in found:
         return found[name]
@@ -120,7 +120,7 @@ def find_table(name: str) -> Table:
 
 
 def _from_file(path: Path, name: str) -> Table:
-    """A table of the user's own; what is wrong with its file is reported with its name."""
+    """Read a user's table; errors in its file are reported with its name."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         given = {"paper": name, "title": name, "caption": "", "repeats": 1, **raw}
@@ -137,7 +137,7 @@ def _from_file(path: Path, name: str) -> Table:
 
 
 _NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
-"""What each part of a table's file has to say."""
+"""Required entries of each part of a table's file."""
 _KNOWN = sorted({*METRICS, *REGRESSION_METRICS, "seconds"})
 """Metrics that a table can show."""
 _PARTS: dict[str, type[Any]] = {"setting": Setting, "data": Data, "method": Method, "variant": Variant}
@@ -152,7 +152,7 @@ _KINDS: dict[Any, tuple[type, str]] = {
 
 
 def _check_parts(raw: dict[str, Any]) -> None:
-    """Refuse a table without settings, data sets or methods, and parts that leave out what they have to say."""
+    """Raise an error for a table without settings, data sets or methods, and for parts without required entries."""
     for part, needed in _NEEDED.items():
         given = raw.get(part)
         if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
@@ -181,7 +181,7 @@ def _check_texts(name: str, value: Any) -> None:
 
 
 def _check_values(cls: type[Any], raw: dict[str, Any], where: str) -> None:
-    """Refuse a value of another type than the entry has, and counts below 1."""
+    """Raise an error for a value of the wrong type, and for counts below 1."""
     types = get_type_hints(cls)
     for name, value in raw.items():
         kind, words = _KINDS.get(types.get(name), (None, ""))

@@ -1,4 +1,4 @@
-"""Running one cell; the part that other processes do."""
+"""Run one cell; this is the part that worker processes do."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from varifold.evaluate.uncertainty import IntervalScores, SetScores
 __all__ = ["Failure", "attempt", "measure", "spec_of"]
 
 Failure = str
-"""Why a cell gave no outcome."""
+"""Why a cell has no outcome."""
 
 
 def spec_of(cell: Cell) -> ModelSpec:
-    """The learner of a cell: apply the cell's overrides that the model accepts and does not set itself.
+    """Return the learner of a cell: apply the cell's overrides that the model accepts and does not set itself.
 
     It may be imported: cells that are run come from the command line, from code and from the tables these name.
     """
@@ -36,7 +36,7 @@ def spec_of(cell: Cell) -> ModelSpec:
 
 
 def measure(cell: Cell) -> Outcome:
-    """Run it."""
+    """Run the learner of a cell over its stream."""
     started = perf_counter()
     spec = spec_of(cell)
     stream = stream_of(cell)
@@ -86,7 +86,7 @@ def _positive(stream: CellStream) -> Any:
 
 
 def _by_coverage(scores: Sequence[IntervalScores | SetScores]) -> str:
-    """How intervals or sets did, as JSON; empty without any."""
+    """Return the scores of intervals or sets as JSON; empty without any."""
     found = {coverage_key(each.coverage): {k: v for k, v in vars(each).items() if k != "coverage"} for each in scores}
     return json.dumps(found) if found else ""
 
@@ -96,7 +96,7 @@ def _packed(curve: Floats) -> bytes:
 
 
 def _size(learner: Any) -> tuple[int | None, int | None]:
-    """Features held, and those with a weight other than 0."""
+    """Count the learner's features, and those with a weight other than 0."""
     features = getattr(learner, "features", None)
     if not isinstance(features, dict):
         return None, None
@@ -105,7 +105,7 @@ def _size(learner: Any) -> tuple[int | None, int | None]:
 
 
 def attempt(cell: Cell) -> tuple[Cell, Outcome | Failure]:
-    """Run it; an error of the learner or of its data is returned, not raised, so that other cells go on."""
+    """Run a cell; return an error of the learner or its data instead of raising it, so that other cells continue."""
     try:
         return cell, measure(cell)
     except (VarifoldError, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:

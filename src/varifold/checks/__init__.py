@@ -1,6 +1,6 @@
 """Properties that every learner must have, as functions that raise AssertionError when one does not hold.
 
-They hold for this library's learners and can be run on those of others: a check takes a learner, works on clones of it
+This library's learners have them, and the checks can be run on any other learner: a check works on clones of a learner
 and does not change it. Checks of methods that a learner lacks (`run_block`, `save`, ...) are not yielded for it.
 
 >>> import varifold
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from varifold.base.learner import is_regressor
-from varifold.checks import answering, doors, regression, spaces, uncertainty
+from varifold.checks import apis, predictions, regression, spaces, uncertainty
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
@@ -24,14 +24,14 @@ Check = Callable[[Any], None]
 NEEDED = ("learn_one", "predict_one", "clone")
 
 OF_CLASSIFIERS: tuple[Check, ...] = (
-    answering.check_cold_start,
-    answering.check_probabilities,
-    answering.check_single_class,
-    answering.check_empty_instance,
-    answering.check_late_class,
-    answering.check_labels,
-    answering.check_answers_are_plain,
-    answering.check_learns,
+    predictions.check_cold_start,
+    predictions.check_probabilities,
+    predictions.check_single_class,
+    predictions.check_empty_instance,
+    predictions.check_late_class,
+    predictions.check_labels,
+    predictions.check_plain_predictions,
+    predictions.check_learns,
 )
 
 OF_REGRESSORS: tuple[Check, ...] = (
@@ -47,10 +47,10 @@ OF_REGRESSORS: tuple[Check, ...] = (
 )
 
 ALWAYS: tuple[Check, ...] = (
-    answering.check_predict_is_pure,
-    answering.check_same_twice,
-    answering.check_weights,
-    answering.check_delayed_labels,
+    predictions.check_predict_is_pure,
+    predictions.check_same_twice,
+    predictions.check_weights,
+    predictions.check_delayed_labels,
     spaces.check_key_order,
     spaces.check_hash_seed,
     spaces.check_changing_features,
@@ -58,52 +58,52 @@ ALWAYS: tuple[Check, ...] = (
     spaces.check_constant_feature,
     spaces.check_absent,
     spaces.check_zero_is_a_value,
-    spaces.check_refuses,
+    spaces.check_rejects,
     spaces.check_name_clash,
     spaces.check_extreme_values,
     spaces.check_finite_state,
     spaces.check_numpy_types,
-    doors.check_copies,
+    apis.check_copies,
 )
 
-SECOND_DOOR = ("learn_many", "predict_learn_many")
+BLOCK_API = ("learn_many", "predict_learn_many")
 """A third party's `learn_many` alone may be river's, which accepts only frames of pandas."""
 
 EXPLANATIONS: tuple[tuple[Check, tuple[str, ...]], ...] = (
-    (answering.check_explanation, ("explain_one", "margins_one")),
+    (predictions.check_explanation, ("explain_one", "margins_one")),
     (regression.check_explanation, ("explain_one", "features")),
 )
 
 WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (spaces.check_features, ("features",)),
-    (doors.check_many_is_one, SECOND_DOOR),
-    (doors.check_many_answers, (*SECOND_DOOR, "predict_many")),
-    (doors.check_blocks, SECOND_DOOR),
-    (doors.check_schedule, ("run_block",)),
-    (doors.check_frames, SECOND_DOOR),
-    (doors.check_changing_columns, SECOND_DOOR),
+    (apis.check_many_is_one, BLOCK_API),
+    (apis.check_predict_many, (*BLOCK_API, "predict_many")),
+    (apis.check_blocks, BLOCK_API),
+    (apis.check_schedule, ("run_block",)),
+    (apis.check_frames, BLOCK_API),
+    (apis.check_changing_columns, BLOCK_API),
     (uncertainty.check_intervals, ("coverages", "predict_interval_one")),
     (uncertainty.check_sets, ("coverages", "predict_set_one")),
-    (uncertainty.check_uncertain_doors, ("coverages", "predict_interval_many", *SECOND_DOOR)),
-    (uncertainty.check_uncertain_doors, ("coverages", "predict_set_many", *SECOND_DOOR)),
-    (doors.check_saved, ("save", "load")),
-    (doors.check_bytes, ("to_bytes", "from_bytes")),
+    (uncertainty.check_uncertain_apis, ("coverages", "predict_interval_many", *BLOCK_API)),
+    (uncertainty.check_uncertain_apis, ("coverages", "predict_set_many", *BLOCK_API)),
+    (apis.check_saved, ("save", "load")),
+    (apis.check_bytes, ("to_bytes", "from_bytes")),
 )
 
-FILES = (doors.check_saved, doors.check_bytes)
+FILES = (apis.check_saved, apis.check_bytes)
 
 
 def yield_checks(learner: Any) -> Iterator[Check]:
-    """The checks that apply to a learner; call each with it."""
+    """Yield the checks that apply to a learner; call each with it."""
     numeric = is_regressor(learner)
     needed = NEEDED if numeric else (*NEEDED, "predict_proba_one")
     missing = [call for call in needed if not callable(getattr(learner, call, None))]
     if missing or isinstance(learner, type):
-        what = learner.__name__ if isinstance(learner, type) else type(learner).__name__
+        name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
         lacking = " and no ".join(f"{call}()" for call in missing)
-        lack = f"{what} is a class" if isinstance(learner, type) else f"{what} has no {lacking}"
+        problem = f"{name} is a class" if isinstance(learner, type) else f"{name} has no {lacking}"
         raise ParameterError(
-            f"{lack}; checks take a learner made of a class derived from river.base.Classifier or river.base.Regressor"
+            f"{problem}; checks need a learner whose class derives from river.base.Classifier or river.base.Regressor"
         )
     yield from OF_REGRESSORS if numeric else OF_CLASSIFIERS
     yield from ALWAYS
@@ -119,13 +119,13 @@ def yield_checks(learner: Any) -> Iterator[Check]:
 
 
 def check_learner(learner: Any) -> None:
-    """Run every check that applies; the first that fails raises AssertionError with its name and what it requires."""
+    """Run every check that applies; the first that fails raises AssertionError with its name and requirement."""
     for check in yield_checks(learner):
-        wanted = (check.__doc__ or "").splitlines()[0]
+        requirement = (check.__doc__ or "").splitlines()[0]
         try:
             check(learner)
         except AssertionError as error:
-            raise AssertionError(f"{check.__name__} fails: {error} ({wanted})") from error
+            raise AssertionError(f"{check.__name__} fails: {error} ({requirement})") from error
         except Exception as error:
             raised = f"{type(error).__name__}: {error}"
-            raise AssertionError(f"{check.__name__} fails: the learner raised {raised} ({wanted})") from error
+            raise AssertionError(f"{check.__name__} fails: the learner raised {raised} ({requirement})") from error

@@ -47,7 +47,7 @@ def stream_of(learner: Any, n: int = 120, **how: Any) -> list[Pair]:
 
 
 def target(learner: Any, k: int) -> Any:
-    """The first or second label, or a number for a regressor."""
+    """Return the first or second label, or a number for a regressor."""
     return float(k) if is_regressor(learner) else ("no", "yes")[k]
 
 
@@ -96,7 +96,7 @@ def learn(learner: Any, pairs: Iterable[Pair]) -> Any:
 
 
 def state(learner: Any) -> str:
-    """A digest of the whole state, equal for learners whose states are equal to the bit."""
+    """Return a digest of the whole state, equal for learners whose states are equal to the bit."""
     digest = hashlib.sha256()
     for part in _parts(learner):
         digest.update(part)
@@ -104,36 +104,36 @@ def state(learner: Any) -> str:
 
 
 def _parts(learner: Any) -> Iterable[bytes]:
-    found = arrays(learner)
-    if found is None:
+    by_name = arrays(learner)
+    if by_name is None:
         yield pickle.dumps(learner)
         return
     names, labels, _ = learner.__getstate__()["engine"]
     yield repr((names, labels)).encode("utf-8", "backslashreplace")
-    for key in sorted(found):
-        yield f"{key} {found[key].dtype} {found[key].shape}".encode()
-        yield found[key].tobytes()
+    for name in sorted(by_name):
+        yield f"{name} {by_name[name].dtype} {by_name[name].shape}".encode()
+        yield by_name[name].tobytes()
 
 
 def arrays(learner: Any) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Every array in the state of one of this library's learners; None for those of others."""
-    kept = learner.__getstate__() if hasattr(learner, "__getstate__") else None
-    if isinstance(kept, dict) and isinstance(kept.get("engine"), tuple):
-        held: dict[str, np.ndarray[Any, Any]] = kept["engine"][2]
-        return held
+    """Return the arrays in the state of one of this library's learners; None for other learners."""
+    pickled = learner.__getstate__() if hasattr(learner, "__getstate__") else None
+    if isinstance(pickled, dict) and isinstance(pickled.get("engine"), tuple):
+        by_name: dict[str, np.ndarray[Any, Any]] = pickled["engine"][2]
+        return by_name
     return None
 
 
-def answers(learner: Any, pairs: Iterable[Pair]) -> list[tuple[Any, dict[Any, float]]]:
-    """Prediction of every instance, and its probabilities where there are labels."""
+def predictions(learner: Any, pairs: Iterable[Pair]) -> list[tuple[Any, dict[Any, float]]]:
+    """Predict every instance, with probabilities if there are labels."""
     if is_regressor(learner):
         return [(learner.predict_one(x), {}) for x, _ in pairs]
     return [(learner.predict_one(x), learner.predict_proba_one(x)) for x, _ in pairs]
 
 
 def assert_same(one: Any, other: Any, pairs: Sequence[Pair], what: str) -> None:
-    """Both learners predict the same to the last bit, and their states are equal where they can be read."""
-    for (x, _), a, b in zip(pairs, answers(one, pairs), answers(other, pairs), strict=True):
+    """Assert that both learners predict the same to the last bit, and that their states are equal if readable."""
+    for (x, _), a, b in zip(pairs, predictions(one, pairs), predictions(other, pairs), strict=True):
         assert a == b, f"{what}: {a} became {b} on {x}"
     if arrays(one) is not None and arrays(other) is not None:
         differing = [k for k, v in (arrays(one) or {}).items() if _bytes(v) != _bytes((arrays(other) or {}).get(k))]
@@ -145,25 +145,34 @@ def _bytes(array: Any) -> bytes | None:
 
 
 def assert_sound(learner: Any, x: dict[Any, Any], labels: Iterable[Any]) -> None:
-    """The prediction of x is one of the labels, and the probabilities are those of exactly these labels.
+    """Assert that the prediction of x is one of the labels, with a probability for each of exactly these labels.
 
-    That of a regressor is a finite number.
+    The prediction of a regressor must be a finite number.
     """
     if is_regressor(learner):
-        found = learner.predict_one(x)
-        assert math.isfinite(found), f"predict_one({x}) gave {found}"
+        predicted = learner.predict_one(x)
+        assert math.isfinite(predicted), f"predict_one({x}) returned {predicted}"
         return
     labels = set(labels)
     label, proba = learner.predict_one(x), learner.predict_proba_one(x)
-    assert label in labels, f"predict_one({x}) gave {label!r}, which is none of the labels {labels}"
+    assert label in labels, f"predict_one({x}) returned {label!r}, which is none of the labels {labels}"
     assert set(proba) == labels, f"predict_proba_one({x}) names {set(proba)}, the labels learned are {labels}"
     assert all(math.isfinite(p) and 0.0 <= p <= 1.0 for p in proba.values()), f"{proba} are not probabilities"
     assert math.isclose(sum(proba.values()), 1.0, abs_tol=1e-9), f"{proba} sum to {sum(proba.values())}"
     assert proba[label] >= max(proba.values()) - 1e-9, f"the predicted {label!r} is not the most probable of {proba}"
 
 
+def assert_explains_known(model: Any, x: dict[Any, Any], others: Sequence[str]) -> None:
+    """Assert that an explanation names only features of the instance or of the model, and the given others."""
+    named = {name for name in model.explain_one(x) if name not in others}
+    known = {*x, *model.features}  # a learner may use what it infers about an absent feature
+    if getattr(getattr(model, "traits", None), "uses_absence", False):
+        named = {name for name in named if not str(name).endswith((" (absent)", " (present)"))}
+    assert named <= known, f"features {named - known} are explained though not known"
+
+
 def assert_finite(learner: Any) -> None:
-    """No array of the state holds NaN or infinity."""
+    """Assert that no array of the state contains NaN or infinity."""
     for name, array in (arrays(learner) or {}).items():
         if array.dtype.kind == "f":
             assert np.isfinite(array).all(), f"the state array {name!r} holds {array[~np.isfinite(array)][0]}"

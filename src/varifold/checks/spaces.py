@@ -19,12 +19,12 @@ from varifold.base.learner import is_regressor
 from varifold.checks.material import (
     LEVELS,
     Pair,
-    answers,
     arrays,
     assert_finite,
     assert_same,
     assert_sound,
     learn,
+    predictions,
     state,
     stream_of,
     string_stream,
@@ -48,14 +48,14 @@ print(outcome(pickle.load(sys.stdin.buffer)))
 
 
 def outcome(learner: Any) -> str:
-    """The final state of a run over sets of names, as text; it must be the same under any hash seed."""
+    """Return the final state of a run over sets of names, as text; it must not depend on the hash seed."""
     model = learner.clone()
-    found = []
+    history = []
     for x, y in stream_of(learner, 60, labels=("a", "b", "c")):
         names = {f"word {ord(c)}" for c in repr(sorted(x.items(), key=repr))}
         model.learn_one({**x, **dict.fromkeys(names, 1.0)}, y)
-        found.append(answers(model, [(x, y)]))
-    return state(model) if arrays(model) is not None else repr(found)
+        history.append(predictions(model, [(x, y)]))
+    return state(model) if arrays(model) is not None else repr(history)
 
 
 def check_hash_seed(learner: Any) -> None:
@@ -70,8 +70,8 @@ def check_hash_seed(learner: Any) -> None:
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
         check=False,
     )
-    said = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-    assert child.returncode == 0, f"another process could not run the learner (is its class in a module?): {said}"
+    message = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    assert child.returncode == 0, f"another process could not run the learner (is its class in a module?): {message}"
     assert child.stdout.decode().strip() == here, "another hash seed leads to another state"
 
 
@@ -94,7 +94,7 @@ def check_unknown_features(learner: Any) -> None:
     model = learn(learner.clone(), stream_of(learner, 80))
     for x, _ in stream_of(learner, 20, seed=2):
         more = {**x, "unknown": 3.5, 12345: 1.0, "unknown column": "a level"}
-        assert answers(model, [(more, None)]) == answers(model, [(x, None)]), f"unknown features changed {x}"
+        assert predictions(model, [(more, None)]) == predictions(model, [(x, None)]), f"unknown features changed {x}"
 
 
 def check_constant_feature(learner: Any) -> None:
@@ -114,7 +114,7 @@ def check_absent(learner: Any) -> None:
     plain = learn(learner.clone(), pairs)
     for nothing in (None, math.nan, np.float64("nan"), decimal.Decimal("nan")):
         filled = [({**dict.fromkeys(every, nothing), **x}, y) for x, y in pairs]
-        assert_same(plain, learn(learner.clone(), filled), filled, f"{nothing!r} is not taken as absent")
+        assert_same(plain, learn(learner.clone(), filled), filled, f"{nothing!r} is not read as absent")
 
 
 def check_zero_is_a_value(learner: Any) -> None:
@@ -132,20 +132,21 @@ BAD_VALUES: tuple[Any, ...] = (*INFINITE, b"bytes", [1.0], {}, 1j)
 BAD_NAMES: tuple[Any, ...] = (("a", "tuple"), None, 1.5, b"bytes", True, frozenset())
 
 
-def check_refuses(learner: Any) -> None:
+def check_rejects(learner: Any) -> None:
     """Invalid values and names raise an error that names the feature, and do not change the state."""
     model = learn(learner.clone(), stream_of(learner, 40))
     before = state(model)
     for value in BAD_VALUES:
         for x in ({"f0": 1.0, "pressure": value}, {"pressure": value, "brand new": 1.0}):
-            said = _refused(model, x, before)
-            assert "pressure" in said, f"the message {said!r} does not name the feature"
+            message = _rejection(model, x, before)
+            assert "pressure" in message, f"the message {message!r} does not name the feature"
     for name in BAD_NAMES:
-        _refused(model, {"f0": 1.0, name: 1.0}, before)
+        _rejection(model, {"f0": 1.0, name: 1.0}, before)
 
 
-def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
-    said = ""
+def _rejection(model: Any, x: dict[Any, Any], before: str) -> str:
+    """Return the message with which every call rejects an instance; the state must not change."""
+    message = ""
     calls: dict[str, tuple[Any, ...]] = {"learn_one": (x, target(model, 1)), "predict_one": (x,)}
     if not is_regressor(model):
         calls["predict_proba_one"] = (x,)
@@ -153,11 +154,11 @@ def _refused(model: Any, x: dict[Any, Any], before: str) -> str:
         try:
             getattr(model, name)(*given)
         except (ValueError, TypeError) as error:
-            said = str(error)
+            message = str(error)
         else:
             raise AssertionError(f"{name}({x}) must raise a ValueError or TypeError")
-    assert state(model) == before, f"the refused instance {x} changed the state"
-    return said
+    assert state(model) == before, f"the rejected instance {x} changed the state"
+    return message
 
 
 def check_name_clash(learner: Any) -> None:
@@ -168,12 +169,12 @@ def check_name_clash(learner: Any) -> None:
         before = state(model)
         with contextlib.suppress(ValueError, TypeError):
             model.learn_one({**second, "d": 1.0}, target(learner, 1))
-            raise AssertionError(f"{second} after {first} must be refused")
-        assert state(model) == before, f"{second}, refused after {first}, changed the state"
+            raise AssertionError(f"{second} after {first} must be rejected")
+        assert state(model) == before, f"{second}, rejected after {first}, changed the state"
     model = learner.clone()
     with contextlib.suppress(ValueError, TypeError):
         model.learn_one({"a": "b", "a=b": 1.0}, target(learner, 0))
-        raise AssertionError("'a=b' as value and as feature in one instance must be refused")
+        raise AssertionError("'a=b' as value and as feature in one instance must be rejected")
 
 
 def check_extreme_values(learner: Any) -> None:
@@ -220,7 +221,7 @@ def _plain_value(value: Any, t: int) -> Any:
 
 
 def check_features(learner: Any) -> None:
-    """`features` gives the first and last step and the count of each feature; string values are indicators."""
+    """`features` returns the first and last step and the count of each feature; string values are indicators."""
     model = learner.clone()
     rows = [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}, {"b": "x", 5: 0.0}, {}, {"a": None, "b": math.nan}]
     for t, x in enumerate(rows):
@@ -258,7 +259,7 @@ def check_bounded_memory(learner: Any) -> None:
 
 
 def takes_bound(learner: Any) -> bool:
-    """Whether the learner has the parameters max_features and evict."""
+    """Return whether the learner has the parameters max_features and evict."""
     return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)
 
 

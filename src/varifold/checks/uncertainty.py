@@ -1,4 +1,4 @@
-"""Checks of intervals and sets of labels: nested, the same through both doors and after a copy, refused coverages."""
+"""Checks of intervals and sets of labels: nested, equal through both APIs and in a copy, bad coverages rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COVERAGES = (0.5, 0.9)
 
 
 def check_intervals(learner: Any) -> None:
-    """Intervals hold the prediction and those of smaller coverages, are finite after two targets, change nothing."""
+    """Intervals contain the prediction and smaller intervals, and are finite after two targets; predicting is pure."""
     model = _measuring(learner)
     for t, (x, y) in enumerate(stream_of(learner, 120)):
         before = state(model) if t % 40 == 0 else None
@@ -27,11 +27,11 @@ def check_intervals(learner: Any) -> None:
         if t > 1:
             assert math.isfinite(outer.high - outer.low), f"the interval {outer} after {t} targets"
         model.learn_one(x, y)
-    _check_refusal(model.predict_interval_one, learner)
+    _check_rejection(model.predict_interval_one, learner)
 
 
 def check_sets(learner: Any) -> None:
-    """Sets hold known labels and those of smaller coverages, and asking for one changes nothing."""
+    """Sets contain known labels and smaller sets; predicting is pure."""
     model = _measuring(learner)
     assert model.predict_set_one({"a": 1.0}) == set(), "there is a set before any label"
     for t, (x, y) in enumerate(stream_of(learner, 120, labels=("a", 1, True))):
@@ -41,11 +41,11 @@ def check_sets(learner: Any) -> None:
         known = set(model.predict_proba_one(x))
         assert inner <= outer <= known, f"the sets {inner} and {outer} of the labels {known}"
         model.learn_one(x, y)
-    _check_refusal(model.predict_set_one, learner)
+    _check_rejection(model.predict_set_one, learner)
 
 
-def check_uncertain_doors(learner: Any) -> None:
-    """Intervals and sets are the same through both doors, and go on in a copy."""
+def check_uncertain_apis(learner: Any) -> None:
+    """Intervals and sets are equal through both APIs, and continue in a copy."""
     pairs = stream_of(learner, 120)
     call = "predict_interval" if is_regressor(learner) else "predict_set"
     one, many = _measuring(learner), _measuring(learner)
@@ -67,10 +67,10 @@ def _measuring(learner: Any) -> Any:
     return learner.clone({"coverages": COVERAGES})
 
 
-def _check_refusal(ask: Any, learner: Any) -> None:
+def _check_rejection(predict: Any, learner: Any) -> None:
     for bad in (0.8, 0.0, 1.0, math.nan):
         with contextlib.suppress(ValueError):
-            ask({"a": 1.0}, bad)
+            predict({"a": 1.0}, bad)
             raise AssertionError(f"the coverage {bad} is not among {COVERAGES} and must raise a ValueError")
     for bad in (0.0, 1.0, math.nan):
         with contextlib.suppress(ValueError):

@@ -35,13 +35,13 @@ COMMANDS = [
     "bench",
     "demo",
 ]
-"""Modules of this package, in the order in which --help shows them."""
+"""Modules of this package, in the order of --help."""
 
 USAGE, DATA = 2, 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code: 0 success, 1 a problem with the data, 2 wrong usage."""
+    """Run a command line; return the exit code: 0 success, 1 a problem with the data, 2 wrong usage."""
     if argv is None:
         sys.excepthook = _one_line
         warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
@@ -82,7 +82,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _used(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
-    """The parser of the innermost command that was given: of ``bench run`` that of run."""
+    """Return the parser of the innermost command: for ``bench run`` that of run."""
     for action in parser._actions:
         choice = getattr(args, action.dest, None)
         if isinstance(action.choices, dict) and choice in action.choices:

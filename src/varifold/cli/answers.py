@@ -1,4 +1,4 @@
-"""Records written as CSV, JSON lines or Parquet, batch by batch."""
+"""Write records as CSV, JSON lines or Parquet, batch by batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Write = Callable[[list[dict[str, Any]]], None]
 
 
 def check_format(path: str) -> str:
-    """The format that the suffix of a path names; any other suffix is refused."""
+    """Return the format of the suffix of a path; raise an error for an unknown suffix."""
     kind = _SUFFIXES.get(Path(path).suffix.lower())
     if kind is None:
         raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; give --format")
@@ -30,7 +30,7 @@ def check_format(path: str) -> str:
 
 @contextmanager
 def open_writer(path: str | None, format: str | None) -> Iterator[Write]:
-    """A function that writes records, which all have the first one's keys, to a file or to standard output."""
+    """Return a function that writes records, which all have the first one's keys, to a file or to standard output."""
     kind = format or (check_format(path) if path else "csv")
     if kind == "parquet":
         if path is None:
@@ -64,13 +64,13 @@ def _text(file: IO[str], kind: str) -> Write:
 
 
 def _cell(value: Any) -> Any:
-    """A value of a table; a list, such as a set of labels, as JSON."""
+    """Convert a value for a table; a list, such as a set of labels, becomes JSON."""
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list) else value
 
 
 @contextmanager
 def _parquet(path: str) -> Iterator[Write]:
-    """Numbers stay numbers; everything else, ids and labels, is text, so that all batches have one schema."""
+    """Keep numbers and convert everything else (ids, labels) to text, so that all batches have one schema."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

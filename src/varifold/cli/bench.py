@@ -1,4 +1,4 @@
-"""``varifold bench``: the papers' tables, run again and reported."""
+"""``varifold bench``: run the papers' tables and report them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from varifold.errors import ParameterError, UnknownNameError
 STORE = "varifold-bench.sqlite"
 _EVERY = 10.0
 _PRINTED = 4
-"""Tables that are printed whole; of more, the counts alone."""
+"""Most tables that are printed in full; of more, only the counts."""
 
 
 def add_parser(subparsers: Any) -> None:
-    """Declare the command and its own commands."""
+    """Declare the command and its subcommands."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "bench",
         help="run the papers' tables, or a comparison on your own data",
@@ -46,27 +46,29 @@ def add_parser(subparsers: Any) -> None:
     commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|figures")
     listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
     ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
-    reported = commands.add_parser("report", help="write what has been run as a page", allow_abbrev=False)
+    reported = commands.add_parser("report", help="write a report of the outcomes so far", allow_abbrev=False)
     _add_figures(commands)
     for each in (listed, ran, reported):
-        each.add_argument("--store", default=STORE, metavar="FILE", help=f"where outcomes are kept (default {STORE})")
+        each.add_argument("--store", default=STORE, metavar="FILE", help=f"file of the outcomes (default {STORE})")
     ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
-    reported.add_argument("tables", nargs="*", metavar="TABLE", help="only these (default: all, and your own studies)")
+    reported.add_argument(
+        "tables", nargs="*", metavar="TABLE", help="only these tables (default: all, and your own studies)"
+    )
     for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
             "--repeats",
             type=positive,
             metavar="N",
-            help="at most N repeats (default: as the table says; on your own data 5, 1 where all would be alike)",
+            help="at most N repeats (default: those of the table; on your own data 5, or 1 if all would be equal)",
         )
-        each.add_argument("--older", action="store_true", help="outcomes of other versions of the code count, too")
+        each.add_argument("--older", action="store_true", help="use outcomes of other versions of the code, too")
         each.add_argument(
             "--models",
             metavar="MODEL,...",
-            help="learners beside those of the tables, or on your own data: auto,olvf:C=0.1,my_package:MyLearner",
+            help="additional learners, or learners on your own data: auto,olvf:C=0.1,my_package:MyLearner",
         )
-    ran.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells at a time")
+    ran.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells to run at a time")
     ran.add_argument("--backend", metavar="NAME", help="joblib backend: loky, threading, dask, ray, ...")
     _add_own_data(ran)
     for each in (ran, reported):
@@ -75,11 +77,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_figures(commands: Any) -> None:
-    drawn = commands.add_parser("figures", help="draw every figure of a paper from runs of ours", allow_abbrev=False)
+    drawn = commands.add_parser("figures", help="draw every figure of a paper from our own runs", allow_abbrev=False)
     drawn.add_argument("paper", metavar="PAPER", help="olvf, ovfm, orf3v, cwfe or ovfiv")
-    drawn.add_argument("--out", default=".", metavar="FOLDER", help="where the pictures go (default: here)")
+    drawn.add_argument("--out", default=".", metavar="FOLDER", help="folder of the pictures (default: the current one)")
     drawn.add_argument("--repeats", type=positive, default=3, metavar="N", help="streams behind each curve (default 3)")
-    drawn.add_argument("--format", choices=["png", "svg", "pdf"], default="png", help="of the pictures")
+    drawn.add_argument("--format", choices=["png", "svg", "pdf"], default="png", help="format of the pictures")
 
 
 def _figures(args: argparse.Namespace) -> int:
@@ -103,10 +105,12 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|NAME",
         help="files, read in this order, or a data set by name",
     )
-    own.add_argument("--target", metavar="COL", help="column that holds the label")
-    own.add_argument("--scenario", metavar="SPEC", help="how features come and go, such as vfs:0.5 (default none)")
+    own.add_argument("--target", metavar="COL", help="column of the label")
     own.add_argument(
-        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: a data set yes, files no)"
+        "--scenario", metavar="SPEC", help="how features appear and vanish, such as vfs:0.5 (default none)"
+    )
+    own.add_argument(
+        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: only those of a data set)"
     )
     own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
     own.add_argument("--plot", metavar="FILE.png", help="picture of every learner's error over time")
@@ -114,7 +118,7 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the subcommand."""
     return {"list": _list, "run": _run, "report": _report, "figures": _figures}[args.bench](args)
 
 
@@ -158,7 +162,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
-    """Say what will be run before anything is."""
+    """Report what will be run."""
     cells = plan(wanted, args.repeats)
     held = store.outcomes(None if args.older else current_for({cell.model for cell in cells}))
     names = ", ".join(table.name for table in wanted) if len(wanted) <= 4 else f"{len(wanted)} tables"
@@ -177,7 +181,7 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
 
 
 def _show(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
-    """The tables on standard output where no file was asked for, and the picture."""
+    """Print the tables if no file was requested, and draw the picture."""
     filled = _filled(store, wanted, args)
     if not (args.html or args.markdown):
         from varifold.report.markdown import plain, plain_summary
@@ -227,7 +231,7 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
 
 
 def study_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The definition of a study from the command line."""
+    """Define a study from the command line."""
     if not args.models:
         raise ParameterError("--data needs --models: which learners are to be compared?")
     return define(
@@ -243,7 +247,7 @@ def study_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _with_models(wanted: list[Table], models: str | None) -> list[Table]:
-    """The papers' tables with more learners beside theirs."""
+    """Add learners to the papers' tables."""
     if not models:
         return wanted
     added = check_models(models)
@@ -253,7 +257,7 @@ def _with_models(wanted: list[Table], models: str | None) -> list[Table]:
 
 
 def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
-    """The tables with these data sets alone."""
+    """Restrict the tables to these data sets."""
     if not only:
         return wanted
     names = [name.strip().lower() for name in only.split(",")]
@@ -270,7 +274,7 @@ def _check_folders(args: argparse.Namespace) -> None:
 
 
 def _filled(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> list[Filled]:
-    """The tables with their outcomes; what a store names is not imported for a report."""
+    """Fill the tables with their outcomes; learners named in a store are not imported for a report."""
     imported = {cell.model for cell in plan(wanted, args.repeats)} if args.bench == "run" else ()
     outcomes = store.outcomes(None if args.older else current_for(imported))
     failures = store.failures()
@@ -319,7 +323,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def _reporter(jobs: int) -> Iterator[Callable[[Progress], None]]:
-    """A bar where there is a terminal and rich, else a line now and then."""
+    """Show a progress bar if there is a terminal and rich is installed, else print a line from time to time."""
     if sys.stderr.isatty():
         try:
             from rich.console import Console

@@ -1,4 +1,4 @@
-"""``--objective`` and ``--costs``: which label a learner answers."""
+"""``--objective`` and ``--costs``: how a learner chooses the label to predict."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def add_options(parser: Any) -> None:
     parser.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="what the answers are for; balanced: every label counts the same (default accuracy)",
+        help="what to optimise; balanced: every label counts the same (default accuracy)",
     )
-    parser.add_argument("--costs", metavar="LABEL=COST,...", help="what missing a label costs, 1 for those not named")
+    parser.add_argument("--costs", metavar="LABEL=COST,...", help="cost of missing a label, 1 for those not named")
 
 
 def with_rule(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
-    """The learner with the objective or costs of the options."""
+    """Set the objective or costs of a learner from the options."""
     given = {"objective": args.objective, "costs": None if args.costs is None else parse_costs(args.costs)}
     for name, value in given.items():
         if value is None:
@@ -35,7 +35,7 @@ def with_rule(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
 
 
 def parse_costs(text: str) -> dict[Any, float]:
-    """Cost by label; a label is read as the label column of a file is."""
+    """Parse costs by label; a label is read like the label column of a file."""
     costs: dict[Any, float] = {}
     for label, cost in split_pairs(text, last=True):
         try:
@@ -52,7 +52,7 @@ def parse_costs(text: str) -> dict[Any, float]:
 
 
 def check_labels(text: str | None, labels: list[Any]) -> None:
-    """Refuse costs of labels that the stream turned out not to have."""
+    """Raise an error for costs of labels that do not occur in the stream."""
     unknown = [label for label in parse_costs(text) if label not in labels] if text is not None else []
     if unknown:
         raise UnknownNameError(f"--costs: the label {unknown[0]!r} is not in the stream; it has {labels!r}")

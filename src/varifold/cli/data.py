@@ -16,43 +16,45 @@ from varifold.errors import DataError, UnknownNameError
 
 
 def add_parser(subparsers: Any) -> None:
-    """Declare the command and its parts."""
+    """Declare the command and its subcommands."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "data",
-        help="list, fetch, export and look at data sets",
-        description="Data sets by name, and what a stream looks like.",
+        help="list, fetch, export and show data sets",
+        description="List, fetch, export and show data sets and streams.",
         allow_abbrev=False,
     )
     parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
-    found = parts.add_parser("list", help="every registered set", allow_abbrev=False)
+    found = parts.add_parser("list", help="list every registered set", allow_abbrev=False)
     found.add_argument("--format", choices=["table", "json"], default="table")
-    info = parts.add_parser("info", help="everything the registry knows about a set", allow_abbrev=False)
+    info = parts.add_parser("info", help="describe a registered set", allow_abbrev=False)
     info.add_argument("name", metavar="NAME")
     info.add_argument("--format", choices=["table", "json"], default="table")
     fetch = parts.add_parser("fetch", help="download sets into the cache and verify them", allow_abbrev=False)
     fetch.add_argument("names", nargs="+", metavar="NAME")
-    fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without an answer")
+    fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without a response")
     export = parts.add_parser("export", help="write a set as a file", allow_abbrev=False)
     export.add_argument("name", metavar="NAME")
     export.add_argument("--to", choices=["csv", "jsonl"], default="csv", help="format")
-    export.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
-    export.add_argument("--scenario", default=None, metavar="SPEC", help="after a scenario, such as vfs:0.5")
+    export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+    export.add_argument("--scenario", default=None, metavar="SPEC", help="scenario to apply, such as vfs:0.5")
     export.add_argument("--seed", type=natural, default=0, metavar="S")
-    _show_options(parts.add_parser("show", help="which features are present when", allow_abbrev=False))
+    _show_options(parts.add_parser("show", help="show which features are present when", allow_abbrev=False))
 
 
 def _show_options(show: argparse.ArgumentParser) -> None:
     show.add_argument("what", nargs="+", metavar="NAME|FILE", help="a registered set, or files")
     show.add_argument("--target", metavar="COL", help="column of the label, for files")
-    show.add_argument("--scenario", default=None, metavar="SPEC", help="how features come and go, such as vfs:0.5")
+    show.add_argument(
+        "--scenario", default=None, metavar="SPEC", help="how features appear and vanish, such as vfs:0.5"
+    )
     show.add_argument("--seed", type=natural, default=0, metavar="S")
-    show.add_argument("--plot", metavar="FILE.png", help="picture of it")
+    show.add_argument("--plot", metavar="FILE.png", help="draw a picture of it")
     show.add_argument("--format", choices=["table", "json"], default="table")
     add_reading_options(show)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run one part."""
+    """Run the subcommand."""
     parts = {"list": _list, "info": _info, "fetch": _fetch, "export": _export, "show": _show}
     return parts[args.part](args)
 
@@ -170,7 +172,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _source(args: argparse.Namespace) -> Any:
-    """A registered set when one name is given and no such file is there, else the files as one block."""
+    """Load a registered set if one name is given that is not a file, else the files as one block."""
     import varifold.datasets as datasets
     import varifold.streams as streams
     from varifold._engine.data.block import concatenate

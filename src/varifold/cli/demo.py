@@ -1,4 +1,4 @@
-"""``varifold demo``: sensors drop out, retire and are added; one learner, five ways to treat what is absent."""
+"""``varifold demo``: sensors drop out, retire and are added; one learner, five ways to treat absent values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ The same learner ({model}) sees the stream in five ways, and three of river's le
 
 @dataclass(frozen=True)
 class Way:
-    """A line of the table: its result, and how many values it had to fill in."""
+    """A line of the table: its result, and the number of values that were filled in."""
 
     name: str
     result: Result
@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "demo",
-        help="see a learner live through failing sensors",
+        help="watch a learner cope with failing sensors",
         description="Sensors drop out, retire and are added while a learner keeps its error down. Needs no data.",
         allow_abbrev=False,
     )
@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run all ways, print the table, draw the picture when matplotlib is there."""
+    """Run all treatments, print the table, and draw the picture if matplotlib is installed."""
     spec = parse_model(args.model, imports=True)
     with suppress(MissingExtraError):
         check_picture(args.plot)
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _peers() -> dict[str, Any]:
-    """Learners of river's that take instances with absent values."""
+    """Return river's learners that accept instances with absent values."""
     from river import compose, linear_model, naive_bayes, preprocessing, tree
     from river.multiclass import OneVsRestClassifier
 
@@ -102,7 +102,7 @@ def _silent(made: Plant) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _during(way: Way, made: Plant) -> tuple[float, float]:
-    """Error while a group of sensors was silent, and in the last quarter (after the replacement)."""
+    """Return the error while a group of sensors was silent, and in the last quarter (after the replacement)."""
     curve = way.result.curve
     lows = np.concatenate([[0], curve.at[:-1]])
     out = _silent(made)[(lows + curve.at) // 2]

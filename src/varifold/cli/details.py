@@ -1,4 +1,4 @@
-"""More of a run than its metrics: every label, the confusion table, every period, every answer."""
+"""Details of a run: every label, the confusion table, every period, every prediction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from varifold.evaluate import RegressionResult, Result, Summary
 from varifold.evaluate.periods import PERIODS
 
 _MOST = 20
-"""Labels that a confusion table in text has room for."""
+"""Most labels of a confusion table in text."""
 _NUMBER_PERIOD = ("mae", "rmse", "mean_mae")
 _PERIOD = ("cer", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
 
@@ -28,17 +28,17 @@ def add_options(parser: Any) -> None:
         "--by", type=_by, metavar="PERIOD", help=f"metrics per {', '.join(PERIODS)} of --time COL, or per N instances"
     )
     parser.add_argument(
-        "--confusion", action="store_true", help="precision and recall of every label, and which was taken for which"
+        "--confusion", action="store_true", help="precision and recall of every label, and the confusion table"
     )
     parser.add_argument(
         "--importances",
         nargs="?",
         const="",
         metavar="FILE.png",
-        help="what the answers lose without each column, measured on what is learned next; a picture over time",
+        help="draw how much worse predictions are without each column, over time",
     )
     parser.add_argument(
-        "--predictions", metavar="FILE", help="write every answer to a .csv, .jsonl or .parquet file (one repeat)"
+        "--predictions", metavar="FILE", help="write every prediction to a .csv, .jsonl or .parquet file (one repeat)"
     )
 
 
@@ -51,7 +51,7 @@ def _by(text: str) -> str | int:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot work, before anything is read."""
+    """Raise an error for options that cannot work, before anything is read."""
     if isinstance(args.by, str) and not args.time:
         raise ParameterError(f"--by {args.by} needs --time COL: which column holds the time of a row?")
     if args.importances:
@@ -66,7 +66,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def check_task(args: argparse.Namespace, cls: type[Any]) -> None:
-    """Refuse what the task of the learner does not have."""
+    """Raise an error for options that the learner's task does not have."""
     if is_regressor(cls) and args.positive is not None:
         raise ParameterError(f"--positive {args.positive} names a label; the target is a number, and has none")
     if not is_regressor(cls) and args.quantile is not None:
@@ -79,7 +79,7 @@ def check_task(args: argparse.Namespace, cls: type[Any]) -> None:
 
 @contextmanager
 def predictions_to(path: str | None) -> Iterator[Any]:
-    """What `prequential` takes as `predictions`: a function that writes them, or False without a path."""
+    """Return the argument `predictions` of `prequential`: a function that writes them, or False without a path."""
     if path is None:
         yield False
         return
@@ -88,7 +88,7 @@ def predictions_to(path: str | None) -> Iterator[Any]:
 
 
 def facts(args: argparse.Namespace, summary: Summary) -> dict[str, Any]:
-    """What JSON gets in addition: labels always (of the first repeat), periods when asked for."""
+    """Return what JSON has in addition: labels (of the first repeat), and periods if requested."""
     first = summary.results[0]
     found: dict[str, Any] = {}
     if isinstance(first, Result):
@@ -108,7 +108,7 @@ def _period_facts(period: Any) -> dict[str, Any]:
 
 
 def period_lines(summary: Summary) -> list[dict[str, Any]]:
-    """What CSV has instead of one line per repeat: one per period."""
+    """Return the lines of CSV by period, which replace those by repeat."""
     return [
         {"seed": seed, **_period_facts(period)}
         for seed, result in zip(summary.seeds, summary.results, strict=True)
@@ -117,7 +117,7 @@ def period_lines(summary: Summary) -> list[dict[str, Any]]:
 
 
 def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
-    """Tables below that of the metrics; of the first repeat."""
+    """Print the tables below that of the metrics, of the first repeat."""
     first = summary.results[0]
     found = []
     if args.by is not None:
@@ -145,7 +145,7 @@ def _importance_page(result: Result | RegressionResult) -> str:
 
 
 def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
-    """The picture of the importances, when asked for."""
+    """Draw the picture of the importances, if requested."""
     if not args.importances:
         return
     from varifold.report.forest import plot_importances

@@ -1,4 +1,4 @@
-"""``varifold explain``: why a saved model answers one instance as it does."""
+"""``varifold explain``: why a saved model predicts what it does for one instance."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.ensemble.vote import Vote
 from varifold.errors import DataError, ParameterError
+from varifold.streams.readers._numbers import parse_number
 
 MOST_LABELS = 6
-"""Labels shown side by side; with more, only the answer's column is."""
+"""Most labels shown side by side; with more, only the predicted one."""
 
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "explain",
-        help="show what each feature adds to a model's answer",
-        description="Show a saved model's answer to one instance, and what each feature present adds to every "
+        help="show what each feature adds to a model's prediction",
+        description="Show a saved model's prediction for one instance, and what each feature present adds to every "
         "label's score, or to the prediction of a regressor. (intercept) is what no single feature adds; of "
         "auto also what mixing its experts does.",
         allow_abbrev=False,
@@ -37,8 +38,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="ROW",
         help="the instance: '{\"name\": value, ...}', or name=value pairs, or the number of a row (from 1) of --data",
     )
-    parser.add_argument("--data", metavar="NAME|PATH", help="data set or file that the row number is about")
-    parser.add_argument("--target", metavar="COL", help="column of that file that holds the label")
+    parser.add_argument("--data", metavar="NAME|PATH", help="data set or file of the row number")
+    parser.add_argument("--target", metavar="COL", help="column of the label in that file")
     keyed.add_option(parser)
     parser.add_argument("--label", metavar="LABEL", help="explain the score of this label only")
     parser.add_argument(
@@ -48,15 +49,17 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE.png",
-        help="draw what each feature adds; of an orf3v model, a feature's values by label with the row's value marked",
+        help="draw what each feature adds; for an orf3v model, a feature's values by label with the row's value marked",
     )
-    parser.add_argument("--feature", metavar="NAME", help="the feature to draw (orf3v; default: what adds most)")
+    parser.add_argument(
+        "--feature", metavar="NAME", help="the feature to draw (orf3v; default: the one that adds most)"
+    )
     parser.add_argument("--by-column", action="store_true", help="add up the values of a string column")
     source.add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer and its parts."""
+    """Print the prediction and its parts."""
     learner = load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
@@ -151,7 +154,7 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
 
 
 def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
-    """The same for a regressor: the parts add up to the prediction."""
+    """Print the parts of a regressor's prediction, which add up to it."""
     parts = learner.explain_one(x, by_column=by_column)
     answer = learner.predict_one(x)
     return {
@@ -165,7 +168,7 @@ def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: b
 
 
 def _not_known(learner: VaryingLearner, x: dict[Any, Any]) -> dict[str, list[Any]]:
-    """Names that the model has not learned, and those whose value it has not: a new level, or a text for a number."""
+    """Return the names that the model does not know, and those with an unknown value: a new level, or a text."""
     known, space = learner.features, learner._engine.space
     columns = {space.name_of(space.column_of(i)) for i in space.live()}
     missed = [n for n, v in x.items() if v is not None and (f"{n}={v}" if isinstance(v, str) else n) not in known]
@@ -203,7 +206,7 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 
 
 def _row(args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]:
-    """The instance that --row gives."""
+    """Return the instance of --row."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isdecimal():
@@ -214,7 +217,7 @@ def _row(args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]
 
 
 def _known_names(x: dict[Any, Any], learner: VaryingLearner) -> dict[Any, Any]:
-    """The instance with names that are ints where the model's are."""
+    """Convert the names of an instance to ints where the model has ints."""
     known = learner.features
     return {int(k) if k not in known and _number(str(k)) in known else k: v for k, v in x.items()}
 
@@ -236,10 +239,8 @@ def _pairs(words: list[str]) -> dict[str, Any]:
 
 
 def _number_or_text(value: str) -> float | str:
-    try:
-        return float(value)
-    except ValueError:
-        return value
+    number = parse_number(value.strip())
+    return value if number is None else number
 
 
 def _json(text: str) -> dict[Any, Any]:
@@ -262,7 +263,7 @@ def _numbered(number: int, args: argparse.Namespace, reading: Mapping[str, Any])
 
 
 def _blocks(args: argparse.Namespace, reading: Mapping[str, Any]) -> Any:
-    """The data, a file read as the model remembers that its own was."""
+    """Read the data; a file is read with the options saved in the model."""
     from varifold.datasets import load as load_data
     from varifold.datasets import names
 
@@ -270,5 +271,5 @@ def _blocks(args: argparse.Namespace, reading: Mapping[str, Any]) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    remembered.take_up(args, reading, [args.data])
+    remembered.apply_saved_options(args, reading, [args.data])
     return read([args.data], target=args.target, unlabelled="keep", **source.reading_options(args)).blocks()

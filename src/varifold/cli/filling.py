@@ -1,4 +1,4 @@
-"""Ways to treat absent readings, for the demonstration: leave them out, or fill them in as a table needs it."""
+"""Treatments of absent readings for the demonstration: leave them out, or fill them in as a fixed table needs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from varifold.cli.sensors import Plant, Values
 
 _FIXED = 0.05
-"""Share of the stream from which a fixed table takes its columns."""
+"""Share of the stream that determines the columns of a fixed table."""
 
 
 @dataclass(frozen=True)
 class Treated:
-    """The stream under one treatment: readings (NaN: left out), column names, and how many values were made up."""
+    """The stream under one treatment: readings (NaN: left out), column names, and the number of filled-in values."""
 
     name: str
     readings: Values
@@ -23,7 +23,7 @@ class Treated:
 
 
 def ways(made: Plant) -> list[Treated]:
-    """The stream as it is, and filled in."""
+    """Return the stream as it is, and filled in."""
     readings = made.readings
     at_start = np.flatnonzero(~np.isnan(readings[: int(_FIXED * len(readings))]).all(axis=0))
     means = mean_filled(readings)
@@ -45,24 +45,24 @@ def ways(made: Plant) -> list[Treated]:
 
 
 def _counts(readings: Values) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Readings of each sensor so far."""
+    """Count the readings of each sensor so far."""
     return (~np.isnan(readings)).cumsum(axis=0)
 
 
 def zero_filled(readings: Values) -> Values:
-    """Zero for every absent sensor that was seen before."""
+    """Fill in zero for every absent sensor that was seen before."""
     return np.where(np.isnan(readings) & (_counts(readings) > 0), 0.0, readings)
 
 
 def mean_filled(readings: Values) -> Values:
-    """The mean of its readings so far for every absent sensor that was seen before."""
+    """Fill in the mean of its readings so far for every absent sensor that was seen before."""
     count = _counts(readings)
     mean = np.nancumsum(readings, axis=0) / np.maximum(count, 1)
     return np.where(np.isnan(readings) & (count > 0), mean, readings)
 
 
 def carried(readings: Values) -> Values:
-    """Its last reading for every absent sensor that was seen before."""
+    """Fill in its last reading for every absent sensor that was seen before."""
     rows = np.arange(len(readings))[:, None]
     last = np.maximum.accumulate(np.where(np.isnan(readings), 0, rows), axis=0)
     return np.take_along_axis(readings, last, axis=0)

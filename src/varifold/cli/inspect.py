@@ -1,4 +1,4 @@
-"""``varifold inspect``: what a model file holds."""
+"""``varifold inspect``: show the content of a model file."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def add_parser(subparsers: Any) -> None:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "inspect",
         help="show a model file",
-        description="Show what a model file holds: method, parameters, labels, features with their weights.",
+        description="Show the content of a model file: method, parameters, labels, features with their weights.",
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument(
-        "--top", type=natural, default=20, metavar="N", help="features shown, heaviest first (default 20)"
+        "--top", type=natural, default=20, metavar="N", help="features shown, largest weights first (default 20)"
     )
     parser.add_argument(
         "--plot",
         metavar="FILE.png",
-        help="experts over time and features that matter (auto), or the latent correlations of a copula (ovfm)",
+        help="draw experts over time and important features (auto), or latent correlations of a copula (ovfm)",
     )
     keyed.add_option(parser)
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what is inside."""
+    """Print the content."""
     learner = keyed.open_model(args.file, args.key_value)
     if isinstance(learner, KeyedLearner):
         return _keys(learner, args)
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _keys(learner: KeyedLearner, args: argparse.Namespace) -> int:
-    """Print what one learner per key holds: the keys, those that learned most first."""
+    """Print the keys of one learner per key, those with most steps first."""
     if args.plot:
         raise ParameterError(f"--plot draws one learner; name one of the {len(learner.keys):,} with --key-value")
     header = learner._header()
@@ -137,7 +137,7 @@ def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
 
 
 def _learned(learner: VaryingLearner) -> dict[str, Any]:
-    """The labels learned, or mean and deviation of the targets."""
+    """Return the labels learned, or mean and deviation of the targets."""
     if isinstance(learner, VaryingRegressor):
         target = learner._engine.target.statistics
         return {"target": {"mean": target.mean, "deviation": target.deviation}}
@@ -153,7 +153,7 @@ def _spelled(value: Any) -> str:
 
 
 def _param(value: Any) -> str:
-    """A parameter; a learner among them is written as --model takes it."""
+    """Format a parameter; a learner is written as for --model."""
     if not isinstance(value, dict):
         return repr(value)
     header = value["learner"]

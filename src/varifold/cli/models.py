@@ -1,4 +1,4 @@
-"""``varifold models``: every registered learner."""
+"""``varifold models``: list every registered learner."""
 
 from __future__ import annotations
 

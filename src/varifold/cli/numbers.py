@@ -1,4 +1,4 @@
-"""Numbers as options take them."""
+"""Numbers in options."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import argparse
 
 
 def positive(text: str) -> int:
-    """1 or more."""
+    """Parse a whole number of 1 or more."""
     return _whole(text, 1)
 
 
 def natural(text: str) -> int:
-    """0 or more."""
+    """Parse a whole number of 0 or more."""
     return _whole(text, 0)
 
 
 def share(text: str) -> float:
-    """Between 0 and 1."""
+    """Parse a number between 0 and 1."""
     try:
         found = float(text)
     except ValueError:

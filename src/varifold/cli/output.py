@@ -1,4 +1,4 @@
-"""Plain text: tables, JSON and CSV on standard output."""
+"""Print tables, JSON and CSV on standard output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def print_json(found: Any) -> None:
-    """One JSON document; NaN becomes null."""
+    """Print one JSON document; NaN becomes null."""
     print(json.dumps(_plain(found), indent=2, ensure_ascii=False, default=str))
 
 
@@ -26,14 +26,14 @@ def _plain(found: Any) -> Any:
 
 
 def print_csv(rows: Sequence[dict[str, Any]]) -> None:
-    """Rows that all have the first one's keys."""
+    """Print rows, which all have the first one's keys, as CSV."""
     writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Columns aligned with spaces; the first `left` to the left, the others to the right."""
+    """Align columns with spaces; the first `left` to the left, the others to the right."""
     cells = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
     lines = [
@@ -45,12 +45,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A metric: fixed digits, a dash when there is none."""
+    """Format a metric with fixed digits; NaN as a dash."""
     return "-" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def probability(value: float, digits: int) -> str:
-    """A probability with so many digits; never one that it is not: 0.9988 is ``> 0.99``."""
+    """Format a probability; one that would be rounded to 0 or 1 is shown as a bound: 0.9988 is ``> 0.99``."""
     text = f"{value:.{digits}f}"
     if float(text) == 1.0 and value < 1.0:
         return f"> {1.0 - 10.0**-digits:.{digits}f}"
@@ -60,16 +60,16 @@ def probability(value: float, digits: int) -> str:
 
 
 def named(name: Any, width: int = 40) -> str:
-    """The name of a feature, cut to a width; an empty or blank one in quotes."""
+    """Cut the name of a feature to a width; quote an empty or blank one."""
     text = str(name)
     return shorten(text, width) if text.strip() else f'"{text}"'
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun: 1 cell, 2 cells."""
+    """Format a count with its noun: 1 cell, 2 cells."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def shorten(text: str, width: int) -> str:
-    """Text cut to a width."""
+    """Cut a text to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"

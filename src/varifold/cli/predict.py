@@ -1,4 +1,4 @@
-"""``varifold predict``: a saved model's answers to every row of files, labelled or not."""
+"""``varifold predict``: predict every row of files, labelled or not, with a saved model."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "predict",
-        help="answer every row of files with a saved model",
-        description="Answer every row of files with a saved model, which does not learn from them. The model file "
+        help="predict every row of files with a saved model",
+        description="Predict every row of files with a saved model, which does not learn from them. The model file "
         "remembers id, time and types of the columns it learned from; options given here come first. The target is not "
         "read unless --target names it. A model with coverages also gives low and high, or the set of labels.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files to answer, in this order; - is stdin")
-    parser.add_argument("--target", metavar="COL", help="column of the true label or number, to be copied")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files to predict, in this order; - is stdin")
+    parser.add_argument("--target", metavar="COL", help="column of the true label or number, which is copied")
     source.add_reading_options(parser)
-    out = parser.add_argument_group("what comes out")
+    out = parser.add_argument_group("output")
     out.add_argument("--out", metavar="FILE", help="file to write, .csv, .jsonl or .parquet (default: CSV on stdout)")
-    out.add_argument("--format", choices=FORMATS, help="where the name of --out does not show it")
+    out.add_argument("--format", choices=FORMATS, help="format, if the suffix of --out does not show it")
     out.add_argument(
         "--probabilities",
         action=argparse.BooleanOptionalAction,
@@ -42,17 +42,17 @@ def add_parser(subparsers: Any) -> None:
         help="one column per label of a classifier (default yes)",
     )
     out.add_argument(
-        "--explain", type=natural, default=0, metavar="N", help="the N features that add most, with their part"
+        "--explain", type=natural, default=0, metavar="N", help="show the N features that add most, and how much"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer and write."""
+    """Predict and write."""
     check_target(args.out)
     learner = load(args.model)
     if not learner.steps:
-        raise DataError(f"{args.model} holds a learner that has not learned anything yet")
-    remembered.take_up(args, learner.reading, args.files, roles=("id", "time"))
+        raise DataError(f"{args.model} has a learner that has not learned anything yet")
+    remembered.apply_saved_options(args, learner.reading, args.files, roles=("id", "time"))
     args.target_type = "number" if is_regressor(learner) else "class"
     args.probabilities = args.probabilities and not is_regressor(learner)
     from varifold.streams import read
@@ -70,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
         raise DataError(f"{' '.join(args.files)} has no instances")
     features.say(args.model)
     skipped = f", {stream.skipped:,} rows could not be read" if stream.skipped else ""
-    print(f"{rows:,} rows answered{skipped}", file=sys.stderr)
+    print(f"{rows:,} rows predicted{skipped}", file=sys.stderr)
     return 0
 
 
 class _Features:
-    """Whether any column of the files is a feature that the model knows; without one all answers are alike."""
+    """Checks whether any column of the files is a feature of the model; without one all predictions are equal."""
 
     def __init__(self, learner: Any) -> None:
         learners = [each for _, each in learner.items()] if isinstance(learner, KeyedLearner) else [learner]
@@ -84,18 +84,18 @@ class _Features:
         self.matched = False
 
     def look(self, batch: Batch) -> None:
-        """Look at the columns of a batch, until one is known."""
+        """Check the columns of a batch, until one is known."""
         if not self.matched:
             vocabulary = batch.block.vocabulary
             self.columns = {vocabulary.name_of(i) for i in vocabulary.live()}
             self.matched = not self.known.isdisjoint(self.columns)
 
     def say(self, model: str) -> None:
-        """Say it if there was none."""
+        """Report it if there was none."""
         if not self.matched:
             print(
                 f"varifold: none of the columns ({_some(self.columns)}) is a feature that {model} learned "
-                f"({_some(self.known)}): every row has the same answer",
+                f"({_some(self.known)}): every row has the same prediction",
                 file=sys.stderr,
             )
 
@@ -106,7 +106,7 @@ def _some(names: set[Any]) -> str:
 
 
 def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
-    """One record per row: id or number, true label if there, answer, probabilities, explanation."""
+    """Return one record per row: id or number, true label if known, prediction, probabilities, explanation."""
     block = batch.block
     keyed = isinstance(learner, KeyedLearner)
     dicts = list(block.rows()) if args.explain or keyed else []
@@ -133,7 +133,7 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
 
 
 def _columns(labels: list[Any]) -> dict[Any, str]:
-    """The column of each label's probability; a string that is spelled as another label is stands in quotes."""
+    """Name the column of each label's probability; a string that looks like another label is quoted."""
     others = {str(y) for y in labels if not isinstance(y, str)}
     return {y: f'p:"{y}"' if isinstance(y, str) and y in others else f"p:{y}" for y in labels}
 

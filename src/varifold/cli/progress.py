@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal where rich is installed, else a line every few seconds."""
+"""Show progress on standard error: a bar on a terminal if rich is installed, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECONDS = 5.0
 
 @contextmanager
 def progress(what: str, total: int | None, unit: str) -> Iterator[Report]:
-    """Yields a function to call with the amount done."""
+    """Yield a function to call with the amount done."""
     if not sys.stderr.isatty():
         yield _lines(what, total, unit)
         return
@@ -30,7 +30,7 @@ def progress(what: str, total: int | None, unit: str) -> Iterator[Report]:
 
 
 def _lines(what: str, total: int | None, unit: str) -> Report:
-    """A line at most every few seconds, so that short runs stay silent."""
+    """Print a line at most every few seconds, so that short runs stay silent."""
     last = monotonic()
 
     def report(done: int) -> None:

@@ -1,4 +1,4 @@
-"""How a model's data was read: noted when it is saved, taken up again when it is used."""
+"""Reading options in model files: saved with the model, applied again when it is used."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 _NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates", "date_order")
 _MOST_TYPES = 2_000
-"""Columns whose types are noted; of a wider set only those that are not numeric."""
+"""Most columns whose types are saved; of a wider set only those that are not numeric."""
 
 
 def noted(args: argparse.Namespace, columns: Mapping[Any, Any]) -> dict[str, Any]:
-    """What a model file remembers of a run's options and of the types that were found."""
+    """Return what a model file saves of a run's options and of the detected types."""
     found = {name: getattr(args, name) for name in _NOTED if getattr(args, name) is not None}
     types = {name: column.type for name, column in columns.items() if isinstance(name, str)}
     if len(types) > _MOST_TYPES:
@@ -22,13 +22,13 @@ def noted(args: argparse.Namespace, columns: Mapping[Any, Any]) -> dict[str, Any
     }
 
 
-def take_up(
+def apply_saved_options(
     args: argparse.Namespace,
     reading: Mapping[str, Any],
     files: Sequence[str],
     roles: Sequence[str] = ("target", "id", "time", "weight"),
 ) -> None:
-    """Fill options that were not given from what the model remembers, as far as the files have such columns.
+    """Set options that were not given to those saved in the model, as far as the files have such columns.
 
     Columns of other roles than `roles` are left out.
     """
@@ -56,7 +56,7 @@ def _fill(args: argparse.Namespace, name: str, value: Any) -> None:
 
 
 def _columns(files: Sequence[str]) -> list[set[str]] | None:
-    """The columns of each file, found in its first rows; None where standard input is among them."""
+    """Return the columns of each file, from its first rows; None if one of them is standard input."""
     if "-" in files:
         return None
     from varifold.streams.reading import column_names

@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     source.add_options(parser)
     how = parser.add_argument_group("how")
     default = "auto" if "auto" in models else "olvf"
-    how.add_argument("--load", metavar="MODEL", help="go on with a saved model instead of a new learner (FILE only)")
+    how.add_argument("--load", metavar="MODEL", help="continue with a saved model instead of a new learner (FILE only)")
     how.add_argument(
         "--rename", type=renames, metavar="OLD=NEW,...", help="with --load: features that have other names in FILE"
     )
@@ -48,7 +48,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME[:KEY=VALUE,...]",
         help=f"a name from `varifold models`, or package.module:Class (default {default})",
     )
-    how.add_argument("--scenario", default="none", metavar="SPEC", help="how features come and go, such as vfs:0.5")
+    how.add_argument(
+        "--scenario", default="none", metavar="SPEC", help="how features appear and vanish, such as vfs:0.5"
+    )
     how.add_argument("--repeats", type=positive, default=1, metavar="N", help="runs with the seeds S, S+1, ...")
     how.add_argument("--seed", type=natural, default=0, metavar="S", help="seed of permutation and scenario")
     how.add_argument(
@@ -57,17 +59,17 @@ def add_parser(subparsers: Any) -> None:
         help="online scaling; paper: z-scores of the whole set and no intercept (looks ahead)",
     )
     how.add_argument(
-        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: --data yes, FILE no)"
+        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: only with --data)"
     )
-    how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or as many as a column says")
+    how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or by the number in a column")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
     costs.add_options(how)
     uncertainty.add_options(how)
     how.add_argument(
-        "--quantile", type=share, metavar="Q", help="of a number: quantile whose pinball loss is shown (default 0.5)"
+        "--quantile", type=share, metavar="Q", help="regression: quantile whose pinball loss is shown (default 0.5)"
     )
-    how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats at a time")
-    out = parser.add_argument_group("what comes out")
+    how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats to run at a time")
+    out = parser.add_argument_group("output")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
     out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
     details.add_options(out)
@@ -114,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ended(stream: Stoppable, instances: int) -> int:
-    """Say where a pass ended early; the exit code of the command. What cannot be read on is an error after all."""
+    """Report where a pass ended early and return the exit code; raise the error of data that cannot be read further."""
     if stream.reason is not None:
         print(f"stopped after {plural(instances, 'instance')}; the metrics are of these alone", file=sys.stderr)
     if stream.error is not None:
@@ -123,10 +125,10 @@ def _ended(stream: Stoppable, instances: int) -> int:
 
 
 def _loaded(args: argparse.Namespace) -> Any:
-    """The model to go on with, None without --load; how its data was read is taken up."""
+    """Load the model to continue with and apply its reading options; return None without --load."""
     if args.load is None:
         if args.rename:
-            raise ParameterError("--rename is for a model that goes on: name it with --load MODEL")
+            raise ParameterError("--rename needs a saved model: name it with --load MODEL")
         return None
     for option, given in (
         ("model", args.model),
@@ -140,17 +142,17 @@ def _loaded(args: argparse.Namespace) -> Any:
         ("repeats", args.repeats > 1),
     ):
         if given:
-            raise ParameterError(f"--load goes on with a model on files, in their order: leave out --{option}")
+            raise ParameterError(f"--load continues a model on files, in their order: leave out --{option}")
     learner = base.load(args.load)
     if args.rename:
         learner.rename(args.rename)
     if args.files:
-        remembered.take_up(args, learner.reading, args.files)
+        remembered.apply_saved_options(args, learner.reading, args.files)
     return learner
 
 
 def renames(text: str) -> dict[str, str]:
-    """Old name -> new name, from ``OLD=NEW,...``."""
+    """Parse ``OLD=NEW,...`` to a dict of old and new names."""
     found: dict[str, str] = {}
     for old, new in split_pairs(text, last=True):
         if not new:
@@ -160,14 +162,14 @@ def renames(text: str) -> dict[str, str]:
 
 
 def _save(args: argparse.Namespace, learner: Any, given: source.Input) -> None:
-    """Write the learner; it remembers how its data was read."""
+    """Save the learner with the options with which its data was read."""
     if given.stream is not None:
         learner.reading = remembered.noted(args, given.stream.columns)
     learner.save(args.save)
 
 
 def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
-    """Refuse options that cannot work, before anything is read."""
+    """Raise an error for options that cannot work, before anything is read."""
     source.check(args)
     details.check(args)
     if args.checkpoint_every and not args.save:
@@ -188,7 +190,7 @@ def _shuffles(args: argparse.Namespace) -> bool:
 
 
 def _check_result(args: argparse.Namespace, given: source.Input, summary: Summary, stream: Stoppable | None) -> None:
-    """Refuse a run without anything to score; report skipped rows and repeats that do not vary on standard error."""
+    """Raise an error if nothing was scored; report skipped rows and repeats that do not vary on standard error."""
     first = summary.results[0]
     if first.scored == 0 and stream is not None and stream.error is not None:
         raise stream.error
@@ -233,7 +235,7 @@ def _delay(text: str | None) -> float | str | None:
 
 
 def _measured(args: argparse.Namespace) -> dict[str, Any]:
-    """What is measured, as `prequential` and `repeat` take it."""
+    """Return the arguments of `prequential` and `repeat` for what is measured."""
     return {
         "delay": _delay(args.delay),
         "positive": args.positive,
@@ -246,7 +248,7 @@ def _measured(args: argparse.Namespace) -> dict[str, Any]:
 def _evaluate(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any
 ) -> tuple[Summary, Stoppable | None]:
-    """One pass over a stream, or repeats over data in memory where rows are permuted or scaled as a whole.
+    """Run one pass over a stream, or repeats over data in memory if rows are permuted or scaled as a whole.
 
     Also the stream of the one pass, which says whether it ended early.
     """
@@ -286,7 +288,7 @@ def _passes(
 def _one_pass(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
 ) -> tuple[Summary, Stoppable]:
-    """Learn the stream as it is read; a signal ends it early, checkpoints save the learner on the way."""
+    """Learn the stream while it is read; a signal ends it early, checkpoints save the learner in between."""
     learner = spec() if loaded is None else loaded
     if args.key:
         learner = per_key.by_key(learner, args.key)

@@ -1,4 +1,4 @@
-"""``varifold scenarios``: every way in which a fixed data set is made to vary."""
+"""``varifold scenarios``: list the ways to make a fixed data set vary."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "scenarios",
-        help="list the ways in which features come and go",
-        description="List the scenarios: how a fixed data set is made to vary, for --scenario NAME[:VALUE,KEY=VALUE].",
+        help="list the ways in which features appear and vanish",
+        description="List the scenarios, which make a fixed data set vary: --scenario NAME[:VALUE,KEY=VALUE].",
         allow_abbrev=False,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these, with all that is said of them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these, with their full description")
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 

@@ -16,7 +16,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Group:
-    """Sensors of one kind: number, typical reading, its spread, and the weights of (heat, load, wear) in it."""
+    """Sensors of one kind: number, typical reading, its spread, and its weights of (heat, load, wear)."""
 
     name: str
     sensors: int
@@ -53,17 +53,17 @@ class Plant:
     labels: list[str]
 
     def rows(self) -> list[dict[str, float]]:
-        """The instances: only what was read."""
+        """Return the instances, with the readings that are present."""
         return [{name: v for name, v in zip(self.names, row, strict=True) if v == v} for row in self.readings.tolist()]
 
     def outages(self) -> list[tuple[str, int, int]]:
-        """(group, first, end) of every outage of a whole group."""
+        """Return (group, first, end) of every outage of a whole group."""
         n = len(self.labels)
         return [(g.name, int(a * n), int(b * n)) for g in GROUPS for a, b in g.out]
 
 
 def plant(n: int = 8000, seed: int = 7) -> Plant:
-    """Make the stream."""
+    """Generate the stream."""
     rng = np.random.default_rng(seed)
     drivers = np.stack([_slow(rng, n, hold) for hold in (0.97, 0.9, 0.985)], axis=1)
     score = drivers @ np.array([1.0, 0.8, 1.1]) + rng.normal(0.0, 0.25, n)
@@ -82,7 +82,7 @@ def plant(n: int = 8000, seed: int = 7) -> Plant:
 
 
 def _slow(rng: np.random.Generator, n: int, hold: float) -> Values:
-    """A hidden driver: a mean-reverting random walk of unit deviation."""
+    """Generate a hidden driver: a mean-reverting random walk of unit deviation."""
     steps = rng.normal(0.0, np.sqrt(1.0 - hold * hold), n)
     walk = np.empty(n)
     now = rng.normal()

@@ -22,7 +22,7 @@ _OWN_LABELS = (".svm", ".svmlight", ".libsvm")
 
 
 class Once(argparse.Action):
-    """An option with one value, refused when it is given a second time: the first would be lost."""
+    """An option with one value; giving it twice is an error, since the first value would be lost."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
@@ -35,10 +35,10 @@ class Once(argparse.Action):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare FILE, --data and how files are read."""
-    source = parser.add_argument_group("what to learn from")
+    source = parser.add_argument_group("input")
     source.add_argument("files", nargs="*", metavar="FILE", help="one or more files, read in this order; - is stdin")
     source.add_argument(
-        "--target", action=Once, metavar="COL", help="column that holds the label (svmlight files bring theirs)"
+        "--target", action=Once, metavar="COL", help="column of the label (svmlight files contain theirs)"
     )
     source.add_argument("--data", action=Once, metavar="NAME", help="a registered data set instead of files")
     add_reading_options(parser)
@@ -48,20 +48,29 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Declare how files are read."""
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
-        "--types", type=types, metavar="COL=KIND,...", help="numeric, category or text, if not as found"
+        "--types",
+        type=types,
+        metavar="COL=KIND,...",
+        help="types of columns (numeric, category, text), if not as detected",
     )
     add_dates(reading)
     add_target_type(reading)
-    reading.add_argument("--on-error", choices=["raise", "skip"], help="rows that cannot be read (default raise)")
+    reading.add_argument(
+        "--on-error", choices=["raise", "skip"], help="what to do with rows that cannot be read (default raise)"
+    )
     reading.add_argument("--weight", metavar="COL", help="column of sample weights")
-    reading.add_argument("--id", metavar="COL", help="column that identifies rows; no feature")
-    reading.add_argument("--time", metavar="COL", help="column of time stamps; no feature")
+    reading.add_argument("--id", metavar="COL", help="column that identifies rows; not a feature")
+    reading.add_argument("--time", metavar="COL", help="column of time stamps; not a feature")
     reading.add_argument("--ignore", type=listed, metavar="COL,...", help="columns to leave out")
-    reading.add_argument("--absent", type=listed, metavar="TEXT,...", help="cells that mean absent (beside empty ones)")
-    reading.add_argument("--omitted", choices=["absent", "zero"], help="what sparse rows leave out (default absent)")
-    reading.add_argument("--input-format", choices=_FORMATS, help="where neither name nor content shows it")
-    reading.add_argument("--encoding", metavar="NAME", help="of text files (default utf-8)")
-    reading.add_argument("--delimiter", metavar="CHAR", help="of CSV, where it is not found out")
+    reading.add_argument(
+        "--absent", type=listed, metavar="TEXT,...", help="cells that mean absent (in addition to empty ones)"
+    )
+    reading.add_argument(
+        "--omitted", choices=["absent", "zero"], help="meaning of what sparse rows leave out (default absent)"
+    )
+    reading.add_argument("--input-format", choices=_FORMATS, help="format of the files, if not detected")
+    reading.add_argument("--encoding", metavar="NAME", help="encoding of text files (default utf-8)")
+    reading.add_argument("--delimiter", metavar="CHAR", help="separator of CSV, if not detected")
     reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="decimal separator, if not detected")
     reading.add_argument(
         "--thousands", metavar="CHAR", choices=THOUSANDS, help="separator of thousands, if not detected"
@@ -75,7 +84,7 @@ def add_target_type(parser: Any) -> None:
     parser.add_argument(
         "--target-type",
         choices=["class", "number"],
-        help="what the target is, if not as its first rows show: a class, or a number to predict",
+        help="type of the target, if not as detected: a class, or a number to predict",
     )
 
 
@@ -84,11 +93,13 @@ def add_dates(parser: Any) -> None:
     parser.add_argument(
         "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
     )
-    parser.add_argument("--date-order", choices=ORDERS, help="of a date such as 03/04/2026: day first, or month")
+    parser.add_argument(
+        "--date-order", choices=ORDERS, help="order of dates such as 03/04/2026: day first, or month first"
+    )
 
 
 def types(text: str) -> dict[str, str]:
-    """Column name -> type, from ``COL=KIND,...``."""
+    """Parse ``COL=KIND,...`` to types by column name."""
     found = {}
     for column, kind in split_pairs(text, last=True):
         if kind not in _KINDS:
@@ -99,7 +110,7 @@ def types(text: str) -> dict[str, str]:
 
 
 def dates(text: str) -> dict[str, list[str]]:
-    """Column name -> parts, from ``COL=PART+PART,...``."""
+    """Parse ``COL=PART+PART,...`` to parts by column name."""
     found = {}
     for column, parts in split_pairs(text, last=True):
         if parts is None:
@@ -109,12 +120,12 @@ def dates(text: str) -> dict[str, list[str]]:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Names between commas."""
+    """Split names at commas."""
     return tuple(text.split(","))
 
 
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Options of `streams.read` that were given."""
+    """Return the given options of `streams.read`."""
     given = {
         "target_type": args.target_type,
         "types": args.types,
@@ -147,7 +158,7 @@ class Input:
     stream: Any = None
 
     def load(self) -> Any:
-        """The whole input: a data set, or a block of all rows of the files."""
+        """Load the whole input: a data set, or a block of all rows of the files."""
         if self.whole is None:
             blocks = list(self.stream.blocks())
             if not blocks:
@@ -156,24 +167,24 @@ class Input:
         return self.whole
 
     def columns(self) -> int | None:
-        """Columns before indicators and words, where the input knows them."""
+        """Return the number of columns before indicators and words, if known."""
         if self.stream is not None:
             return len(self.stream.columns)
         return None if isinstance(self.whole, Block) else int(self.whole.columns)
 
     @property
     def skipped(self) -> int:
-        """Rows that could not be read."""
+        """Return the number of rows that could not be read."""
         return 0 if self.stream is None else int(self.stream.skipped)
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong with the first of them."""
+        """Describe what was wrong with the first of them."""
         return [] if self.stream is None else list(self.stream.problems)
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse options that exclude each other, before anything is read."""
+    """Raise an error for options that exclude each other, before anything is read."""
     if bool(args.files) == bool(args.data):
         raise ParameterError(f"{args.command} needs either FILE with --target COL or --data NAME")
     own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)

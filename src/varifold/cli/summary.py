@@ -1,4 +1,4 @@
-"""What ``varifold run`` prints: facts about the run and its metrics, as a table, JSON or CSV."""
+"""The output of ``varifold run``: facts about the run and its metrics, as a table, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from varifold.evaluate.metrics import METRICS
 
 _SHOWN = tuple(name for name in METRICS if name not in ("majority_cer", "us_per_instance"))
 _PLAIN = (int, float, str, list, tuple, type(None))
-"""Types of parameters that JSON has."""
+"""Types of parameters that JSON can represent."""
 _NUMBERS_SHOWN = ("mae", "rmse", "r2", "mape", "pinball")
 
 
 def show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> None:
-    """Print the metrics in the format asked for."""
+    """Print the metrics in the requested format."""
     if args.format == "json":
         print_json(facts | details.facts(args, summary))
     elif args.format == "csv":
@@ -31,7 +31,7 @@ def show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> N
 def facts_of(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary, delay: Any, stopped: str | None
 ) -> dict[str, Any]:
-    """Everything about a run, for JSON and for the table; `stopped` is why it ended early."""
+    """Collect the facts about a run, for JSON and for the table; `stopped` is why it ended early."""
     first = summary.results[0]
     learner = summary.learner
     params = learner._get_params() if hasattr(learner, "_get_params") else dict(spec.params)
@@ -86,13 +86,13 @@ def _regression_metrics(summary: Summary) -> dict[str, Any]:
 
 
 def _columns(given: source.Input, summary: Summary) -> int:
-    """Columns before indicators: as the data set says, or as many as were seen."""
+    """Return the number of columns before indicators: that of the data set, or those seen."""
     known = given.columns()
     return max(r.columns for r in summary.results) if known is None else known
 
 
 def _count(mean: float) -> float | int:
-    """A mean count, as an int when it is one."""
+    """Return a mean count, as an int if it is whole."""
     return int(mean) if mean == int(mean) else mean
 
 
@@ -122,7 +122,7 @@ def _lines(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) ->
 
 
 def title(facts: dict[str, Any]) -> str:
-    """Model, data and scenario, and whether the run ended early."""
+    """Return model, data and scenario, and whether the run ended early."""
     scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
     files = facts["data"].split(" ")
     data = facts["data"] if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
@@ -159,7 +159,7 @@ def _classes(count: int) -> str:
 
 
 def _label(name: str, facts: dict[str, Any]) -> str:
-    """A metric as the table names it."""
+    """Return the name of a metric in the table."""
     if name == "f1":
         return "f1 (mean over labels)" if facts["positive"] is None else f"f1 of {facts['positive']!r}"
     return f"pinball ({facts['quantile']:g})" if name == "pinball" else name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Checks of output files, before any work is done."""
+"""Check output files before any work is done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from varifold.errors import ParameterError
 
 
 def check_target(path: str | None) -> None:
-    """Refuse a path that is a folder or a device, or whose folder is missing or not writable."""
+    """Raise an error for a path that is a folder or a device, or whose folder is missing or not writable."""
     if path is None:
         return
     place = Path(path).absolute()
@@ -22,7 +22,7 @@ def check_target(path: str | None) -> None:
 
 
 def check_picture(path: str | None) -> None:
-    """The same for a picture: the suffix must be one that matplotlib can write."""
+    """Check the path of a picture, whose suffix must be one that matplotlib can write."""
     if path is None:
         return
     from varifold.report.style import check_name

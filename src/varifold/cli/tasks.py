@@ -1,4 +1,4 @@
-"""Which task a run is: the target's type chooses between classifiers and regressors, and says so."""
+"""Choose between classifiers and regressors by the type of the target, and report the choice."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from varifold.cli.source import Input
 from varifold.errors import ParameterError
 
 _MANY = 10
-"""More whole numbers than that as classes are worth a remark."""
+"""More whole numbers than this as classes cause a remark."""
 
 
 def for_target(
     args: argparse.Namespace, given: Input, spec: ModelSpec, named: bool = True, loaded: Any = None
 ) -> ModelSpec:
-    """The learner for the target of the input: a classifier's name means its regressor where the target is a number.
+    """Return the learner for the target of the input: a classifier's name means its regressor for a number.
 
-    What was chosen goes to standard error. A regressor that was named, or a model that goes on, makes the target a
-    number without being asked. `named` says whether the caller named the learner.
+    The choice is reported on standard error. A regressor that was named, or a saved one, makes the target a number
+    automatically. `named` tells whether the caller named the learner.
     """
     numeric = is_regressor(loaded if loaded is not None else spec.cls)
     if numeric and args.target_type == "class":
@@ -39,18 +39,18 @@ def for_target(
         _take_numbers(given)
         say_number(
             spec,
-            "asked for by --target-type" if args.target_type else "--target-type class takes every number as a class",
+            "requested by --target-type" if args.target_type else "--target-type class reads every number as a class",
         )
     return spec
 
 
 def say_number(spec: ModelSpec, how: str) -> None:
-    """Say on standard error that the target is a number, how that was decided, and who predicts it."""
+    """Report on standard error that the target is a number, how that was decided, and which learner predicts it."""
     print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
 
 
 def _target_type(args: argparse.Namespace, given: Input) -> str | None:
-    """``class`` or ``number``, as given or as the first rows of files show; a data set has labels."""
+    """Return ``class`` or ``number``, as given or as the first rows of files show; a data set has labels."""
     if args.target_type is not None or given.stream is None:
         return str(args.target_type) if args.target_type else None
     found: str | None = given.stream.target_type
@@ -58,7 +58,7 @@ def _target_type(args: argparse.Namespace, given: Input) -> str | None:
 
 
 def _take_numbers(given: Input) -> None:
-    """Let the input give numbers to predict."""
+    """Read the target of the input as numbers to predict."""
     if given.stream is not None:
         given.stream.predict_numbers()
     elif isinstance(given.whole, Block):
@@ -68,18 +68,18 @@ def _take_numbers(given: Input) -> None:
 
 
 def default_regressor() -> str:
-    """The regressor where none is named."""
+    """Return the default regressor."""
     return "autoregressor" if "autoregressor" in models else "arowregressor"
 
 
 def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
-    """Remark on standard error that classes may be meant as numbers: many numbers, or labels that occur once each.
+    """Remark on standard error that classes may be numbers: many numbers, or labels that occur once each.
 
     `scored` instances had these different labels.
     """
     if len(labels) > _MANY and all(type(label) in (int, float) for label in labels):
         print(
-            f"the target holds {len(labels)} numbers, each taken as a class; --target-type number predicts them",
+            f"the target holds {len(labels)} numbers, each read as a class; --target-type number predicts them",
             file=sys.stderr,
         )
     elif len(labels) > _MANY and 2 * len(labels) > scored:

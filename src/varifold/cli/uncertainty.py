@@ -32,7 +32,7 @@ def add_options(parser: Any) -> None:
         type=_inside,
         action="append",
         metavar="SHARE",
-        help="intervals (sets of labels for a classifier) that hold this share of the truths; may be repeated "
+        help="intervals (sets of labels for a classifier) that contain this share of the true values; may be repeated "
         "(default: what the learner has, 0.9 for auto on numbers)",
     )
 
@@ -45,7 +45,7 @@ def _inside(text: str) -> float:
 
 
 def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
-    """The learner with the coverages asked for."""
+    """Set the requested coverages of a learner."""
     if args.coverage is None:
         return spec
     if not spec.takes("coverages"):
@@ -54,7 +54,7 @@ def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
 
 
 def asked(args: argparse.Namespace) -> tuple[float, ...]:
-    """The coverages asked for, ascending."""
+    """Return the requested coverages, ascending."""
     return tuple(sorted(set(args.coverage)))
 
 
@@ -63,7 +63,7 @@ def _scores(result: Any) -> list[Any]:
 
 
 def facts(summary: Summary) -> dict[str, Any]:
-    """Mean and deviation by coverage, for JSON and the table; nothing for a learner without coverages."""
+    """Return mean and deviation by coverage, for JSON and the table; nothing for a learner without coverages."""
     runs = [_scores(result) for result in summary.results]
     if not runs[0]:
         return {}
@@ -79,7 +79,7 @@ def facts(summary: Summary) -> dict[str, Any]:
 
 
 def shown(facts: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
-    """(label, mean and deviation) of what the table shows."""
+    """Return (label, mean and deviation) of the lines of the table."""
     return [
         (f"{_LABELS[name]} ({each['coverage']:g})", measured)
         for each in facts.get("intervals", facts.get("sets", []))
@@ -89,7 +89,7 @@ def shown(facts: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
 
 
 def line(result: Any) -> dict[str, float]:
-    """Columns of a line of CSV."""
+    """Return the columns of a line of CSV."""
     return {
         f"{field.name}_{each.coverage:g}": getattr(each, field.name)
         for each in _scores(result)
@@ -98,7 +98,7 @@ def line(result: Any) -> dict[str, float]:
 
 
 def answers(learner: Any, block: Any, is_number: bool) -> list[dict[str, Any]]:
-    """Low and high, or the set, of every row by column name; empty dicts for a learner without coverages."""
+    """Return low and high, or the set, of every row by column name; empty dicts for a learner without coverages."""
     coverages = tuple(getattr(learner, "coverages", ()))
     found: list[dict[str, Any]] = [{} for _ in range(len(block))]
     for place, coverage in enumerate(coverages):

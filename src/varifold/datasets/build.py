@@ -1,4 +1,4 @@
-"""From parsed files to a block: label rules, categories, the papers' variants."""
+"""Make a block of parsed files: label rules, categories, the papers' variants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["from_sparse", "from_table", "from_words", "labelled"]
 
 
 def _plain(label: str) -> str | int:
-    """A number where the file has one; without the full stop that Adult's test part puts after a label."""
+    """Convert a label to a number if it is one; remove the full stop after labels in Adult's test part."""
     try:
         return int(float(label))
     except ValueError:
@@ -25,7 +25,7 @@ def _plain(label: str) -> str | int:
 
 
 def _apply_rule(entry: Entry, y: list[Any]) -> list[Any]:
-    """Labels after the rule of the registry entry is applied."""
+    """Apply the label rule of the registry entry."""
     if entry.above is not None:
         return [int(label > entry.above) for label in y]
     if entry.equals is not None:
@@ -34,14 +34,14 @@ def _apply_rule(entry: Entry, y: list[Any]) -> list[Any]:
 
 
 def _table_of_labels(entry: Entry, y: list[Any]) -> Labels:
-    """The table of labels: of two classes the positive one is second, more are sorted."""
-    found = sorted(set(y))
+    """Make the table of labels: of two, the positive one is second; more are sorted."""
+    labels = sorted(set(y))
     positive = 1 if entry.above is not None else entry.equals if entry.equals is not None else entry.positive
     if positive is None:
-        return Labels(found)
-    if positive not in found or len(found) != 2:
-        raise DataError(f"data set {entry.name!r} has the labels {found}, where two with {positive!r} were expected")
-    return Labels([label for label in found if label != positive] + [positive])
+        return Labels(labels)
+    if positive not in labels or len(labels) != 2:
+        raise DataError(f"data set {entry.name!r} has the labels {labels}; expected two, one of them {positive!r}")
+    return Labels([label for label in labels if label != positive] + [positive])
 
 
 def _finished(entry: Entry, cells: tuple[Any, Any, Any], y: list[Any], vocabulary: Vocabulary) -> Block:
@@ -51,7 +51,7 @@ def _finished(entry: Entry, cells: tuple[Any, Any, Any], y: list[Any], vocabular
 
 
 def _chosen(entry: Entry, block: Block) -> Block:
-    """The rows that the registry entry selects."""
+    """Return the rows that the registry entry selects."""
     if entry.complete:
         cells = np.diff(block.indptr)
         return block.take(np.flatnonzero(cells == cells.max()))
@@ -63,12 +63,12 @@ def _chosen(entry: Entry, block: Block) -> Block:
 
 
 def labelled(entry: Entry, block: Block, y: list[Any]) -> Block:
-    """The block with these labels, to which the registry's rule is applied."""
+    """Add labels to a block after applying the registry's rule."""
     return _finished(entry, (block.indptr, block.indices, block.values), y, block.vocabulary)
 
 
 def from_table(entry: Entry, table: TextColumns) -> Block:
-    """A block of named columns."""
+    """Make a block of named columns."""
     target = entry.target or "class"
     vocabulary = Vocabulary()
     columns: list[tuple[Any, Any]] = []
@@ -84,8 +84,8 @@ def from_table(entry: Entry, table: TextColumns) -> Block:
                 shown = np.array([cell == level for cell in cells], dtype=float)
                 columns.append((vocabulary.add(f"{name}:{level}"), shown))
         elif name in table.nominal or (entry.header and not _numeric(cells)):
-            there = set(cells)
-            ordered = [c for c in table.declared.get(name, []) if c in there]
+            occurring = set(cells)
+            ordered = [c for c in table.declared.get(name, []) if c in occurring]
             ids = {c: vocabulary.add_level(name, c) for c in dict.fromkeys(ordered + cells) if c not in entry.absent}
             columns.append((np.array([ids.get(cell, 0) for cell in cells], dtype=np.int32), None))
         else:
@@ -108,7 +108,7 @@ def _numeric(cells: list[str]) -> bool:
 
 
 def from_sparse(entry: Entry, data: Sparse) -> Block:
-    """A block of the features F1, F2, ...; indices not stored are 0 in sets that say so."""
+    """Make a block of the features F1, F2, ...; indices not stored are 0 if the entry declares it."""
     width = entry.width or int(data.indices.max())
     y = [int(label) for label in data.labels]
     vocabulary = Vocabulary()
@@ -123,7 +123,7 @@ def from_sparse(entry: Entry, data: Sparse) -> Block:
 
 
 def from_words(entry: Entry, data: Sparse, words: list[str]) -> Block:
-    """A bag of words: a word not in the text is absent."""
+    """Make a block of word counts; a word not in the text is absent."""
     vocabulary = Vocabulary()
     ids = np.array([vocabulary.add(word) for word in words[: entry.width]], dtype=np.int32)
     kept = data.indices < len(ids)

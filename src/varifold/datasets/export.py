@@ -1,4 +1,4 @@
-"""Writing a block as CSV or JSON lines."""
+"""`export`: write a block as CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
     if format not in FORMATS:
         raise ParameterError(f"the format must be one of {', '.join(FORMATS)}. Got {format!r} instead.")
     if not isinstance(block, Block):
-        raise DataError(f"export() takes a Block, not {type(block).__name__}; a Dataset has one, to_block() makes one")
+        raise DataError(f"export() needs a Block, not {type(block).__name__}; a Dataset has one, to_block() makes one")
     if format == "jsonl":
         for row, label in _rows(block):
             file.write(json.dumps({**row, target: label}, ensure_ascii=False) + "\n")
@@ -33,6 +33,6 @@ def export(block: Block, file: TextIO, format: str = "csv", target: str = "label
 
 
 def _rows(block: Block) -> Iterator[tuple[dict[Any, Any], Any]]:
-    """(row, label) with whole numbers as int."""
+    """Yield (row, label) with whole numbers as int."""
     for row, label in zip(block.rows(), block.y, strict=True):
         yield {k: int(v) if isinstance(v, float) and v == int(v) else v for k, v in row.items()}, label

@@ -1,4 +1,4 @@
-"""Downloads from the original publisher into the cache, with their checksums verified."""
+"""`fetch`: download data sets from their publishers into the cache and verify their checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT = 30.0
 
 
 def fetch(name: str, *, timeout: float = TIMEOUT) -> list[Path]:
-    """Download the files of a data set that this machine does not have yet; returns the paths of all."""
+    """Download the files of a data set that are not on this machine yet; return the paths of all."""
     entry = find(name)
     if entry.format == "synthetic":
         return []
@@ -25,16 +25,16 @@ def fetch(name: str, *, timeout: float = TIMEOUT) -> list[Path]:
 
 
 def _by_hand(entry: Entry) -> str:
-    """How to get a set that has no verified download."""
+    """Explain how to get a set that has no verified download."""
     place = directories()[0] / (entry.files[0].path if entry.files else entry.name)
     return (
-        f"data set {entry.name!r} has no checked download; get it from {entry.archive or entry.page} "
+        f"data set {entry.name!r} has no verified download; get it from {entry.archive or entry.page} "
         f"and put it at {place}"
     )
 
 
 def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
-    """Download one file to the cache; it is kept only when it is complete and has the right checksum."""
+    """Download one file to the cache; keep it only if it is complete and its checksum is right."""
     if file.url is None:
         raise DataError(_by_hand(entry))
     try:
@@ -56,7 +56,7 @@ def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
     except ValueError as error:
         raise DataError(
             f"{file.url} of data set {entry.name!r} has another sha256 than the registry ({file.sha256[:12]}...); "
-            "nothing was kept: the answer was damaged, or the publisher changed the file"
+            "nothing was kept: the response was damaged, or the publisher changed the file"
         ) from error
     except (requests.RequestException, OSError) as error:
         raise DataError(
@@ -67,20 +67,20 @@ def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
 
 
 def _download(url: str, output: Any, timeout: float) -> None:
-    """Write the body of the response to a file; the connection is always closed."""
+    """Write the body of the response to a file and close the connection."""
     import requests
 
-    with requests.Session() as session, session.get(url, stream=True, timeout=timeout) as answer:
-        answer.raise_for_status()
+    with requests.Session() as session, session.get(url, stream=True, timeout=timeout) as response:
+        response.raise_for_status()
         with open(output, "wb") as file:
-            file.writelines(answer.iter_content(1 << 16))
+            file.writelines(response.iter_content(1 << 16))
 
 
 def _reason(error: Exception, timeout: float) -> str:
-    """The cause of a network error, in one line."""
+    """Describe the cause of a network error in one line."""
     response = getattr(error, "response", None)
     if response is not None:
-        return f"cannot be fetched: the server answered {response.status_code} {response.reason}"
+        return f"cannot be fetched: the server returned {response.status_code} {response.reason}"
     cause: BaseException = error
     while not isinstance(cause, TimeoutError) and (cause.__cause__ or cause.__context__) is not None:
         cause = cause.__cause__ or cause.__context__ or cause

@@ -1,4 +1,4 @@
-"""Where the files of a data set are: the user's directory, the cache, or the original publisher."""
+"""Locate the files of a data set: the user's directory, the cache, or the original publisher."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["cache_directory", "content", "directories", "locate", "where"]
 
 
 def cache_directory() -> Path:
-    """The directory of downloads."""
+    """Return the directory of downloads."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "varifold"
 
 
 def directories() -> list[Path]:
-    """Directories that are searched, in order: VARIFOLD_DATA, then the cache."""
-    given = os.environ.get("VARIFOLD_DATA")
-    return ([Path(given)] if given else []) + [cache_directory()]
+    """Return the directories to search, in order: VARIFOLD_DATA, then the cache."""
+    own = os.environ.get("VARIFOLD_DATA")
+    return ([Path(own)] if own else []) + [cache_directory()]
 
 
 def locate(file: File) -> Path | None:
-    """The file on this machine, compressed or not, or None."""
+    """Find the file on this machine, compressed or not; return None if it is missing."""
     for directory in directories():
         for name in (file.path, file.path.removesuffix(".gz")):
             path = directory / name
@@ -37,24 +37,24 @@ def locate(file: File) -> Path | None:
 
 
 def content(entry: Entry, file: File, path: Path) -> bytes:
-    """The uncompressed bytes of a file, checked against the registry."""
+    """Read the uncompressed bytes of a file and check them against the registry."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError) as error:
-            raise DataError(f"{path} of data set {entry.name!r} cannot be unpacked: {error}") from error
+            raise DataError(f"{path} of data set {entry.name!r} cannot be decompressed: {error}") from error
     found = hashlib.sha256(data).hexdigest()
     if found != file.sha256:
         raise DataError(
             f"{path} of data set {entry.name!r} has sha256 {found[:12]}..., expected {file.sha256[:12]}...; "
-            "the file is damaged or another edition: put the right one there or delete it"
+            "the file is damaged or another edition: replace it or delete it"
         )
     return data
 
 
 def where(entry: Entry) -> str:
-    """Where a set would be loaded from now: the directory, ``generated``, ``scikit-learn``, ``download`` or ``-``."""
+    """Return where a set would be loaded from: a directory, ``generated``, ``scikit-learn``, ``download`` or ``-``."""
     if entry.format == "synthetic":
         return "generated"
     paths = [locate(file) for file in entry.files]

@@ -1,4 +1,4 @@
-"""`load`: a registered data set as a block."""
+"""`load`: load a registered data set as a block."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """Return its name in the registry."""
         return self.entry.name
 
     @property
     def title(self) -> str:
-        """A short description."""
+        """Return a short description."""
         return self.entry.title
 
     @property
     def columns(self) -> int:
-        """Number of columns, a nominal one counting once."""
+        """Return the number of columns; a nominal one counts once."""
         return self.entry.features
 
     @property
     def positive(self) -> object:
-        """The label whose F-measure is computed; None with more than two classes."""
+        """Return the label whose F-measure is computed; None with more than two classes."""
         values = self.block.labels.values
         return values[1] if len(values) == 2 else None
 
     @property
     def conversion(self) -> str | None:
-        """The order of column types that the scenario ``mixed`` uses for it."""
+        """Return the order of column types that the scenario ``mixed`` uses for it."""
         return self.entry.mixed
 
 
 def load(name: str) -> Dataset:
-    """A data set by name, from the directory VARIFOLD_DATA, the cache, or its original publisher.
+    """Load a data set by name from the directory VARIFOLD_DATA, the cache, or its original publisher.
 
-    Every file is checked against the registry's sha256. ``package.module:function`` is a data set of your own: the
-    function returns a Block, or X and y; installed packages bring theirs by entry points of ``varifold.datasets``.
+    Every file is checked against the registry's sha256. ``package.module:function`` is your own data set: the
+    function returns a Block, or X and y; installed packages add theirs by entry points of ``varifold.datasets``.
 
     Examples
     --------
@@ -81,12 +81,12 @@ def load(name: str) -> Dataset:
 def _read(entry: Entry) -> Block:
     if entry.format == "synthetic":
         return synthetic(entry.rows)
-    found = [files.locate(file) for file in entry.files]
-    if entry.bundled and None in found:
+    located = [files.locate(file) for file in entry.files]
+    if entry.bundled and None in located:
         bundled = _bundled(entry)
         if bundled is not None:
             return bundled
-    paths = fetch(entry.name) if not found or None in found else [path for path in found if path is not None]
+    paths = fetch(entry.name) if not located or None in located else [path for path in located if path is not None]
     contents = [files.content(entry, file, path) for file, path in zip(entry.files, paths, strict=True)]
     if entry.format == "matlab":
         return _matlab(paths[0])
@@ -100,12 +100,12 @@ def _read(entry: Entry) -> Block:
 
 
 def _bundled(entry: Entry) -> Block | None:
-    """The copy that scikit-learn carries, when that is installed."""
+    """Load the copy in scikit-learn, if that is installed."""
     try:
-        from sklearn import datasets as carried
+        from sklearn import datasets as sklearn_datasets
     except ImportError:
         return None
-    data = getattr(carried, entry.bundled or "")()
+    data = getattr(sklearn_datasets, entry.bundled or "")()
     names = [name for name in entry.columns if name != entry.target and name not in entry.ignore]
     label = {"load_breast_cancer": ("M", "B"), "load_wine": (1, 2, 3)}[entry.bundled or ""]
     block = to_block(data.data, names=names)

@@ -1,4 +1,4 @@
-"""Every data set that can be named: the registered ones, and those of installed packages."""
+"""The names of all data sets: registered ones and those of installed packages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["find", "names"]
 
 
 def names() -> list[str]:
-    """Names of all registered data sets, and of those that installed packages bring."""
+    """Return the names of all registered data sets and of those of installed packages."""
     return [*registry.names(), *own_names()]
 
 
 def find(name: str) -> registry.Entry:
-    """The entry of a name or an alias; one of the user's own is made to describe it."""
+    """Return the entry of a name or an alias; for a user's own data set, an entry that describes it."""
     return own_data(name).entry if isinstance(name, str) and is_own(name) else registry.find(name)

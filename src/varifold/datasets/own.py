@@ -1,4 +1,4 @@
-"""Data sets of the user's own: a function that returns the data, named by entry point or by path."""
+"""Users' own data sets: functions that return the data, named by entry point or by path."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ GROUP = "varifold.datasets"
 
 @dataclass(frozen=True)
 class OwnData:
-    """What a function of the user's returned, described as a registered set is."""
+    """The data that a user's function returned, described like a registered set."""
 
     entry: Entry
     block: Block
 
 
 def own_names() -> list[str]:
-    """Names of the data sets that installed packages bring."""
+    """Return the names of the data sets of installed packages."""
     return list(entry_points_of(GROUP))
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is a path ``package.module:function`` or that of an entry point."""
+    """Return whether a name is a path ``package.module:function`` or an entry point."""
     if not isinstance(name, str):
         return False
     return re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name) is not None or name in entry_points_of(GROUP)
@@ -42,26 +42,28 @@ def is_own(name: str) -> bool:
 
 @lru_cache(maxsize=2)
 def own_data(name: str) -> OwnData:
-    """Call the function of a name; it returns a Block, or X and y as `to_block` takes them."""
-    made: Any = from_entry_point(GROUP, name) if name in entry_points_of(GROUP) else from_path(name, "data set")
-    if not callable(made):
-        raise DataError(f"the data set {name!r} is a {type(made).__name__}; it must be a function without arguments")
-    found = made()
-    if isinstance(found, tuple) and len(found) == 2:
-        found = to_block(*found)
-    if not isinstance(found, Block) or (found.codes < 0).all():
+    """Call the function of a name; it returns a Block, or X and y as `to_block` accepts them."""
+    function: Any = from_entry_point(GROUP, name) if name in entry_points_of(GROUP) else from_path(name, "data set")
+    if not callable(function):
         raise DataError(
-            f"the function of the data set {name!r} returned a {type(found).__name__}; it must return a Block with "
+            f"the data set {name!r} is a {type(function).__name__}; it must be a function without arguments"
+        )
+    data = function()
+    if isinstance(data, tuple) and len(data) == 2:
+        data = to_block(*data)
+    if not isinstance(data, Block) or (data.codes < 0).all():
+        raise DataError(
+            f"the function of the data set {name!r} returned a {type(data).__name__}; it must return a Block with "
             "labels, or X and y"
         )
-    return OwnData(_entry(name, made, found), found)
+    return OwnData(_entry(name, function, data), data)
 
 
-def _entry(name: str, made: Any, block: Block) -> Entry:
+def _entry(name: str, function: Any, block: Block) -> Entry:
     columns = block.vocabulary.column_array()[block.indices]
     return Entry(
         name=name,
-        title=(inspect.getdoc(made) or name).split("\n", 1)[0],
+        title=(inspect.getdoc(function) or name).split("\n", 1)[0],
         rows=len(block),
         features=len(set(columns.tolist())),
         classes=len(block.labels.values),

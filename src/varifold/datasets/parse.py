@@ -1,4 +1,4 @@
-"""Parsers for the text formats of the registered files: columns of strings, or sparse rows."""
+"""Parse the text formats of the registered files into columns of strings or sparse rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Sparse", "TextColumns", "arff", "letters", "sparse", "table"]
 
 @dataclass
 class TextColumns:
-    """Column name -> cells as the file has them; `nominal` names the columns whose cells are categories.
+    """The cells of each column as in the file; `nominal` names the columns whose cells are categories.
 
-    `declared` has their values in the order in which the file declares them, where it does.
+    `declared` has their values in the order in which the file declares them, if it does.
     """
 
     columns: dict[str, list[str]]
@@ -48,7 +48,7 @@ def _records(entry: Entry, texts: list[str]) -> Iterator[list[str]]:
 
 
 def table(entry: Entry, texts: list[str]) -> TextColumns:
-    """A delimited file, with a header or with the registry's names."""
+    """Parse a delimited file, with a header or with the registry's names."""
     records = _records(entry, [text.removeprefix("\ufeff") for text in texts])
     names = next(records) if entry.header else list(entry.columns)
     return _transposed(entry, names, records, set(entry.category))
@@ -71,7 +71,7 @@ def _transposed(
 
 
 def arff(entry: Entry, texts: list[str]) -> TextColumns:
-    """A dense ARFF file; nominal attributes are those declared as such."""
+    """Parse a dense ARFF file; nominal attributes are those declared as such."""
     lines = [line for line in texts[0].splitlines() if line.strip() and not line.startswith("%")]
     start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
     declared = [line.split(None, 2)[1:] for line in lines[:start] if line.lower().startswith("@attribute")]
@@ -85,7 +85,7 @@ def arff(entry: Entry, texts: list[str]) -> TextColumns:
 
 
 def letters(entry: Entry, texts: list[str]) -> TextColumns:
-    """One class, name and sequence of letters per line; each place in the sequence is a column."""
+    """Parse one class, name and sequence of letters per line; each position in the sequence is a column."""
     rows = [[field.strip() for field in line.split(",")] for line in texts[0].splitlines() if line.strip()]
     names = [f"P{i + 1:02d}" for i in range(entry.width or 0)]
     columns = {name: [row[2][i] for row in rows] for i, name in enumerate(names)}
@@ -93,7 +93,7 @@ def letters(entry: Entry, texts: list[str]) -> TextColumns:
 
 
 def sparse(texts: list[str]) -> Sparse:
-    """LIBSVM lines: a label, then index:value pairs."""
+    """Parse LIBSVM lines: a label, then index:value pairs."""
     lines = [line for text in texts for line in text.splitlines() if line.strip()]
     heads, _, tails = zip(*(line.partition(" ") for line in lines), strict=True)
     counts = np.array([tail.count(":") for tail in tails], dtype=np.int64)

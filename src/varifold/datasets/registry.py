@@ -16,7 +16,7 @@ __all__ = ["Entry", "File", "find", "names"]
 
 @dataclass(frozen=True)
 class File:
-    """A file of a set: its path below a data directory, the sha256 of its content, where it can be fetched."""
+    """A file of a set: its path below a data directory, the sha256 of its content, its URL."""
 
     path: str
     sha256: str
@@ -76,12 +76,12 @@ def _entries() -> dict[str, Entry]:
 
 
 def names() -> list[str]:
-    """Names of all registered data sets."""
+    """Return the names of all registered data sets."""
     return list(_entries())
 
 
 def find(name: str) -> Entry:
-    """The entry of a name or an alias."""
+    """Return the entry of a name or an alias."""
     if not isinstance(name, str):
         raise ParameterError(f"the name of a data set is a string. Got {name!r} instead.")
     entries = _entries()

@@ -12,10 +12,10 @@ __all__ = ["synthetic"]
 
 
 def synthetic(rows: int = 2000, seed: int = 0) -> Block:
-    """`rows` x 18: 6 Boolean (2 bins), 6 ordinal (5 bins), 6 continuous; the label is the sign of w x.
+    """Generate `rows` x 18: 6 Boolean (2 bins), 6 ordinal (5 bins), 6 continuous; the label is the sign of w x.
 
-    The correlation is W W^T scaled to a unit diagonal; bins are of equal probability. The paper does not give W, w or
-    the bins; all come from the seed here.
+    The correlation is W W^T scaled to a unit diagonal; bins have equal probability. The paper does not state W, w or
+    the bins; here all are drawn from the seed.
     """
     draw = np.random.default_rng(seed)
     loading = draw.standard_normal((18, 18))

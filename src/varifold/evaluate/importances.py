@@ -1,4 +1,4 @@
-"""Importances measured while a stream is learned: on instances that are about to be learned, never on learned ones."""
+"""Measure importances while a stream is learned, on instances that are about to be learned, never on learned ones."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["ImportanceTracker", "importances_of", "tracker_of"]
 FIRST = 16
 """Instances before the first measurement."""
 ROWS = 256
-"""Instances between two measurements, once as many came; before, as many as came."""
+"""Most instances between two measurements; at the beginning the interval doubles."""
 SAMPLE = 48
-"""Instances of each that are answered again with a column permuted."""
+"""Instances of a measurement that are predicted again with a column permuted."""
 COLUMNS = 24
-"""Columns that are measured at a time; the others have their turn later."""
+"""Columns measured at a time; the others follow later."""
 MEMORY = 0.95
-"""What a measurement counts once the column is measured again: about the last twenty carry weight."""
+"""Factor by which earlier measurements fade: about the last twenty of a column contribute."""
 
 
 class _Sums:
-    """Faded sums over the instances on which a column was measured."""
+    """Exponentially faded sums over the instances on which a column was measured."""
 
     def __init__(self) -> None:
         self.count = 0.0
@@ -38,7 +38,7 @@ class _Sums:
         self.times = 0.0
 
     def add(self, extra: Any, present: float) -> None:
-        """Fade what was measured before and add the extra losses of some instances."""
+        """Fade the earlier sums and add the extra losses of some instances."""
         self.count = MEMORY * self.count + len(extra)
         self.weights = MEMORY * MEMORY * self.weights + len(extra)
         self.total = MEMORY * self.total + float(extra.sum())
@@ -47,15 +47,15 @@ class _Sums:
         self.times = MEMORY * self.times + 1.0
 
     def importance(self) -> Importance:
-        """Mean, standard error and presence."""
+        """Return mean, standard error and presence."""
         mean = self.total / self.count
         spread = max(self.squares / self.count - mean * mean, 0.0)
-        instances = self.count * self.count / self.weights  # that would give the same error if none were faded
+        instances = self.count * self.count / self.weights  # effective number of instances
         return Importance(mean, float(np.sqrt(spread / instances)), self.present / self.times)
 
 
 class ImportanceTracker:
-    """Asks a learner, before it learns the next instances, what it would lose without each column."""
+    """Measures, before a learner learns the next instances, how much it would lose without each column."""
 
     def __init__(self, learner: Any, seed: int = 0) -> None:
         self.learner = learner
@@ -65,9 +65,9 @@ class ImportanceTracker:
         self.next = FIRST
 
     def measure(self, block: Block, done: int) -> None:
-        """Measure some columns on a sample of instances that will be learned next; `done` came before them.
+        """Measure some columns on a sample of the instances that will be learned next; `done` instances came before.
 
-        The intervals between measurements double, up to `ROWS` instances: a short stream has some too.
+        The interval between measurements doubles up to `ROWS` instances, so that a short stream has some too.
         """
         known = np.flatnonzero(_known(self.learner, block))
         if done < self.next or len(known) < 2 or not self.learner.steps:
@@ -79,43 +79,43 @@ class ImportanceTracker:
             if name in here:
                 extra, present = extra_losses(self.learner, sample, here[name], [self.rng.permutation(len(sample))])
             else:
-                extra, present = np.zeros(len(sample)), 0.0  # nobody has the column: there is nothing to lose
+                extra, present = np.zeros(len(sample)), 0.0  # no instance has the column
             if len(extra):
                 self.sums.setdefault(name, _Sums()).add(extra, present)
 
     def _whose_turn(self, names: list[str | int]) -> list[str | int]:
-        """The next `COLUMNS` of the names, or all."""
+        """Return the next `COLUMNS` names."""
         start, self.turn = self.turn % max(1, len(names)), self.turn + COLUMNS
         return (names[start:] + names[:start])[:COLUMNS]
 
     def table(self) -> dict[str | int, Importance]:
-        """Importance by column, largest first."""
-        found = {name: sums.importance() for name, sums in self.sums.items()}
-        return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+        """Return the importance by column, largest first."""
+        importances = {name: sums.importance() for name, sums in self.sums.items()}
+        return dict(sorted(importances.items(), key=lambda item: -item[1].loss))
 
 
 def _known(learner: Any, block: Block) -> Any:
-    """Which instances have a label, or of a regressor a target."""
+    """Return which instances have a label or, for a regressor, a target."""
     if not is_regressor(learner):
         return block.codes >= 0
     return np.zeros(len(block), dtype=bool) if block.targets is None else ~np.isnan(block.targets)
 
 
 def tracker_of(learner: Any) -> ImportanceTracker:
-    """What measures the importances of a learner of ours."""
+    """Make the tracker of a learner of this library."""
     if not hasattr(learner, "run_block"):
-        raise ParameterError(f"track='permutation' is for learners of varifold; {type(learner).__name__} is none")
+        raise ParameterError(f"track='permutation' needs a learner of varifold, not a {type(learner).__name__}")
     return ImportanceTracker(learner)
 
 
 def importances_of(
     learner: Any, track: str | None, tracker: ImportanceTracker | None
 ) -> Callable[[], dict[Any, float]] | None:
-    """What is kept at every point of the curve."""
+    """Return the function that computes the importances at every point of the curve, None without tracking."""
     if track is None:
         return None
     if tracker is not None:
-        return lambda: {name: found.loss for name, found in tracker.table().items()}
+        return lambda: {name: importance.loss for name, importance in tracker.table().items()}
     if hasattr(learner, "importances"):
         return lambda: dict(learner.importances())
     if hasattr(learner, "features"):

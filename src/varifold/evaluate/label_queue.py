@@ -1,7 +1,7 @@
-"""The queue of late labels: instances that were predicted and wait for their label, bounded by count and age.
+"""The queue of instances that were predicted and wait for their label, bounded by count and age.
 
-To the server, `follow` and the MQTT bridge a label comes by the number of its instance, at any time. Evaluation knows
-when it comes: the instance is added with the time at which it is due.
+For the server, `follow` and the MQTT bridge a label arrives with the number of its instance, at any time. Evaluation
+knows when it arrives: the instance is added with the time at which it is due.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from varifold.base.files import pack_label, unpack_label
 
-Fate = Literal["unknown", "waiting", "labelled", "expired"]
+Status = Literal["unknown", "waiting", "labelled", "expired"]
 
 
 class Waiting(NamedTuple):
-    """One instance as it was predicted.
+    """An instance that was predicted.
 
-    When it was predicted (the server: milliseconds; evaluation: instances), its features as JSON, the answer that was
-    given, and when its label comes, where that is known.
+    It has the time of its prediction (the server: milliseconds; evaluation: instances), its features as JSON, the
+    prediction, and the time at which its label arrives, if that is known.
     """
 
     time: int
@@ -30,10 +30,10 @@ class Waiting(NamedTuple):
 
 
 class LabelQueue:
-    """Numbers 1, 2, 3, ... in order of arrival; the oldest go first when there are too many or they are too old.
+    """Waiting instances, numbered 1, 2, 3, ... by arrival; the oldest expire if they are too many or too old.
 
-    Only the waiting ones are held, so that memory is bounded. Of any other number it is still known what became of
-    it: beyond `last` it was never given, above `expired_to` it has its label, below that the limits have passed it.
+    Only waiting instances are kept, so that memory is bounded. The status of any other number is still known: beyond
+    `last` it was never used, above `expired_to` the instance has its label, below that it has expired.
     """
 
     def __init__(self, most: float = math.inf, oldest: float = math.inf) -> None:
@@ -43,14 +43,14 @@ class LabelQueue:
         self.last = 0
         self.expired_to = 0
         self.expired = 0
-        self._held: OrderedDict[int, Waiting] = OrderedDict()  # a dict would be slow to give its oldest entry
-        self._due: list[tuple[float, int]] = []  # when the label comes, number
+        self._held: OrderedDict[int, Waiting] = OrderedDict()  # a dict is slow to remove its oldest entry
+        self._due: list[tuple[float, int]] = []  # (time at which the label arrives, number)
 
     def __len__(self) -> int:
         return len(self._held)
 
     def add(self, instance: Waiting) -> int:
-        """Keep an instance; returns its number."""
+        """Add an instance; return its number."""
         self.last += 1
         self._held[self.last] = instance
         if instance.due < math.inf:
@@ -60,7 +60,7 @@ class LabelQueue:
         return self.last
 
     def take_due(self, now: float) -> list[tuple[float, int]]:
-        """Remove the instances whose label comes before a time: (when, number), in the order of the labels."""
+        """Remove the instances whose label arrives before a time; return (when, number) in the order of the labels."""
         self._due.sort()  # nearly sorted already: a heap would be slower
         ready = bisect.bisect_left(self._due, (now,))
         taken, self._due = self._due[:ready], self._due[ready:]
@@ -70,16 +70,16 @@ class LabelQueue:
         return self._held[number]
 
     def get(self, number: int, now: int = 0) -> Waiting | None:
-        """The instance, if it waits and is not too old at the time given."""
+        """Return the instance if it waits and is not too old at this time."""
         found = self._held.get(number)
         return None if found is None or now - found.time > self.oldest else found
 
     def remove(self, number: int) -> None:
-        """The label came."""
+        """Remove an instance whose label has arrived."""
         del self._held[number]
 
-    def fate(self, number: int) -> Fate:
-        """What became of an instance."""
+    def fate(self, number: int) -> Status:
+        """Return the status of an instance."""
         if number in self._held:
             return "waiting"
         if not 1 <= number <= self.last:
@@ -87,7 +87,7 @@ class LabelQueue:
         return "labelled" if number > self.expired_to else "expired"
 
     def expire(self, now: int) -> None:
-        """Drop what is beyond the limits."""
+        """Remove the instances beyond the limits."""
         while self._held:
             number = next(iter(self._held))
             if len(self._held) <= self.most and now - self._held[number].time <= self.oldest:
@@ -97,12 +97,12 @@ class LabelQueue:
             self.expired += 1
 
     def dump(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Return the state as JSON."""
         held = [[k, v.time, v.x.decode(), _packed(v.answer)] for k, v in self._held.items()]
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "held": held}
 
     def fill(self, found: dict[str, Any]) -> None:
-        """Take what dump() gave."""
+        """Restore what dump() returned."""
         self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
         self._held = OrderedDict(
             (k, Waiting(time, x.encode(), unpack_label(answer))) for k, time, x, answer in found["held"]
@@ -110,5 +110,5 @@ class LabelQueue:
 
 
 def _packed(answer: Any) -> Any:
-    """An answer as JSON that keeps its type; None before any label is known."""
+    """Encode a prediction as JSON that keeps its type; None before any label is known."""
     return None if answer is None else pack_label(answer)

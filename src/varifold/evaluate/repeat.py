@@ -1,4 +1,4 @@
-"""The same evaluation on several permutations and masks of one data set."""
+"""`repeat`: the same evaluation on several permutations and masks of one data set."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def repeat(
     Parameters
     ----------
     make_learner
-        Makes a learner, such as a class; called once per repeat.
+        A class or function that makes a learner; called once per repeat.
     data
-        The data set: a Block, or what ``datasets.load`` gives.
+        The data set: a Block, or what ``datasets.load`` returns.
     scenario, shuffle
-        How the set is made to vary, and whether its rows are permuted: see `streams.prepare`. The same seed gives
-        every learner the same stream.
+        The scenario, and whether rows are permuted: see `streams.prepare`. The same seed gives every learner the
+        same stream.
     scale
-        ``"paper"`` z-scores the whole set before the stream starts. That looks ahead: it is for reproducing papers,
-        with learners made with ``scale="none", fit_intercept=False``. None leaves the values to the learner.
+        ``"paper"`` computes z-scores over the whole set before the stream starts. That looks ahead and is only for
+        reproducing papers, with learners made with ``scale="none", fit_intercept=False``. None keeps the values.
     delay, positive, quantile, track, by, curve_points
         See `prequential`.
     predictions
-        See `prequential`; a function is for one repeat only.
+        See `prequential`; a function works with one repeat only.
     jobs
         Processes; -1 uses every core of the machine. More than one needs joblib.
     progress
@@ -68,7 +68,7 @@ def repeat(
         {"repeats": repeats, "seed": seed, "jobs": jobs},
     )
     if callable(predictions) and repeats > 1:
-        raise ParameterError("predictions as a function are for one repeat; True keeps those of every repeat")
+        raise ParameterError("predictions as a function work with one repeat only; True keeps those of every repeat")
     if scale not in (None, "paper"):
         raise ParameterError(f"scale must be 'paper' or None here. Got {scale!r} instead.")
     if scale == "paper":

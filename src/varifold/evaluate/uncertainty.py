@@ -1,4 +1,4 @@
-"""How often intervals and sets of labels held the truth, and how large they were."""
+"""Scores of intervals and sets of labels: how often they contain the truth, and how large they are."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["IntervalScores", "IntervalTally", "SetScores", "SetTally"]
 
 @dataclass(frozen=True)
 class IntervalScores:
-    """The intervals of one coverage; instances scored before any error was measured have infinite ones."""
+    """The intervals of one coverage; they are infinite for instances scored before any error was measured."""
 
     coverage: float
-    """The share asked for."""
+    """The requested share."""
     covered: float
     """The share of the targets that were inside."""
     width: float
@@ -33,19 +33,19 @@ class SetScores:
     """The sets of labels of one coverage."""
 
     coverage: float
-    """The share asked for."""
+    """The requested share."""
     covered: float
-    """The share of the true labels that were in their set."""
+    """The share of the true labels that were in the set."""
     size: float
     """Mean number of labels."""
     empty: float
     """Share of empty sets."""
     all_labels: float
-    """Share of sets that held every label known at that time."""
+    """Share of sets with every label known at that time."""
 
 
 class IntervalTally:
-    """Sums over the intervals given so far, by coverage."""
+    """Sums over the intervals so far, by coverage."""
 
     def __init__(self, coverages: Sequence[float]) -> None:
         self.coverages = tuple(coverages)
@@ -63,23 +63,23 @@ class IntervalTally:
         self.sums += [part.sum(axis=0) for part in (missed == 0.0, width, np.where(finite, score, 0.0), finite)]
 
     def scores(self) -> list[IntervalScores]:
-        """One entry per coverage, ascending."""
+        """Return one entry per coverage, ascending."""
         covered, width, score, finite = self.sums.tolist()
-        nothing = float("nan")
+        missing = float("nan")
         return [
             IntervalScores(
                 coverage=coverage,
-                covered=covered[j] / self.scored if self.scored else nothing,
-                width=width[j] / finite[j] if finite[j] else nothing,
-                interval_score=score[j] / finite[j] if finite[j] else nothing,
-                infinite=1.0 - finite[j] / self.scored if self.scored else nothing,
+                covered=covered[j] / self.scored if self.scored else missing,
+                width=width[j] / finite[j] if finite[j] else missing,
+                interval_score=score[j] / finite[j] if finite[j] else missing,
+                infinite=1.0 - finite[j] / self.scored if self.scored else missing,
             )
             for j, coverage in enumerate(self.coverages)
         ]
 
 
 class SetTally:
-    """Sums over the sets given so far, by coverage."""
+    """Sums over the sets so far, by coverage."""
 
     def __init__(self, coverages: Sequence[float]) -> None:
         self.coverages = tuple(coverages)
@@ -88,7 +88,7 @@ class SetTally:
         self.known: set[int] = set()
 
     def known_before(self, learned: Ints, before: Ints) -> Ints:
-        """How many labels were known after the first `before` of these labels were learned."""
+        """Return the number of labels known after the first `before` of these labels were learned."""
         if not self.coverages:
             return before
         counts = [len(self.known)]
@@ -97,14 +97,14 @@ class SetTally:
             counts.append(len(self.known))
         return np.array(counts, dtype=np.int64)[before]
 
-    def add(self, truth: Ints, held: Bools, known: Ints) -> None:
-        """Add label codes, which labels the sets hold (instances x coverages x labels), and how many were known."""
-        covered = np.take_along_axis(held, truth[:, None, None], axis=2)[:, :, 0]
-        size = held.sum(axis=2)
+    def add(self, truth: Ints, sets: Bools, known: Ints) -> None:
+        """Add label codes, the labels in the sets (instances x coverages x labels), and the number of known labels."""
+        covered = np.take_along_axis(sets, truth[:, None, None], axis=2)[:, :, 0]
+        size = sets.sum(axis=2)
         self.scored += len(truth)
         self.sums += [part.sum(axis=0) for part in (covered, size, size == 0, size == known[:, None])]
 
     def scores(self) -> list[SetScores]:
-        """One entry per coverage, ascending."""
+        """Return one entry per coverage, ascending."""
         means = self.sums / self.scored if self.scored else np.full_like(self.sums, np.nan)
         return [SetScores(coverage, *means[:, j].tolist()) for j, coverage in enumerate(self.coverages)]

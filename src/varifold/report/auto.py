@@ -32,7 +32,7 @@ _OTHERS = (GREY, "#332288", "#661100", "#DDAA33", "#88CCEE", "#BBBBBB", "#004488
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """The colour of each expert."""
+    """Return the colour of each expert."""
     others = iter(_OTHERS * (1 + len(names)))
     return {name: _COLOURS.get(name) or next(others) for name in names}
 
@@ -71,7 +71,7 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
 
 
 def mark_drifts(ax: Any, report: AutoReport) -> None:
-    """A line where the error rose, a triangle where an expert was replaced (upside down: by one of the past)."""
+    """Mark rising errors with a line, replaced experts with a triangle (upside down: by an earlier expert)."""
     shown = [drift for drift in report.drifts if drift.step >= min(report.history_steps, default=0)]
     for drift in shown:
         if drift.successor is None:
@@ -83,7 +83,7 @@ def mark_drifts(ax: Any, report: AutoReport) -> None:
 
 
 def _up_to_now(report: AutoReport) -> tuple[Any, Any]:
-    """The recorded weights and, behind them, those of now: what the text says."""
+    """Return the recorded weights followed by the current ones, as in the text."""
     now = np.array([list(report.experts.values())])
     if not len(report.history_steps):
         return np.array([report.steps]), now

@@ -1,4 +1,4 @@
-"""Several learners on one stream in one picture: recent errors, and the error and loss so far."""
+"""Draw several learners on one stream: recent errors, and the error and loss so far."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet, set_ti
 __all__ = ["loss_curve", "plot_comparison", "recent"]
 
 _RECENT = 3
-"""Points of a stored curve that a recent error is the mean of."""
+"""Points of a stored curve over which a recent error is averaged."""
 
 
 def plot_comparison(filled: Filled, path: str | os.PathLike[str]) -> None:
-    """Error of the last instances above, error so far below it, and the log loss so far where learners give one.
+    """Draw the error of the last instances, the error so far, and the log loss so far if learners have one.
 
     The error of regressors is the mean absolute one, their loss the root of the mean squared error.
     """
@@ -64,12 +64,12 @@ def _panel(ax: Any, title: str, curves: dict[str, tuple[Floats, Floats]], colour
 
 
 def _digits(value: float) -> str:
-    """Three decimals, or four digits of a large number."""
+    """Format a number with three decimals, or four digits if it is large."""
     return f"{value:.3f}" if value < 10 else f"{value:.4g}"
 
 
 def _mean(number: Number, field: str) -> tuple[Floats, Floats]:
-    """Instances and the mean of a stored curve over the repeats, where all of them have a value."""
+    """Return instances and the mean of a stored curve over the repeats, where all of them have a value."""
     at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
     runs = [np.frombuffer(getattr(o, field), dtype="<f4") for o in number.outcomes]
     if any(len(run) < len(at) for run in runs):
@@ -80,24 +80,24 @@ def _mean(number: Number, field: str) -> tuple[Floats, Floats]:
 
 
 def error_curve(number: Number) -> tuple[Floats, Floats]:
-    """Instances and the mean error so far."""
+    """Return instances and the mean error so far."""
     return _mean(number, "curve")
 
 
 def loss_curve(number: Number) -> tuple[Floats, Floats]:
-    """Instances and the mean log loss so far; empty for a learner without probabilities."""
+    """Return instances and the mean log loss so far; empty for a learner without probabilities."""
     return _mean(number, "loss_curve")
 
 
 def recent_width(number: Number) -> int:
-    """Instances that a recent error is over."""
+    """Return the number of instances of a recent error."""
     at, _ = error_curve(number)
     width = min(_RECENT, max(1, len(at) // 4))
     return int(at[width] - at[0]) if len(at) > width else int(at[-1])
 
 
 def recent(number: Number) -> tuple[Floats, Floats]:
-    """Instances and the error among the last ones, a few points of the stored curve wide."""
+    """Return instances and the error among the last ones, over a few points of the stored curve."""
     at, so_far = error_curve(number)
     first = number.outcomes[0].instances - number.outcomes[0].scored
     wrong = so_far * (at - first)

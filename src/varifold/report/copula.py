@@ -1,4 +1,4 @@
-"""Pictures of the copula: the latent correlation as a heat map, and how it is recovered."""
+"""Draw the copula: the latent correlation as a heat map, and how well it is recovered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.PathLike[str], title: str = "") -> None:
-    """Latent correlations of features in natural order, blue negative and red positive; beyond 60 without names."""
+    """Draw latent correlations of features in natural order, blue negative, red positive; without names beyond 60."""
     plt = pyplot()
     place = {name: i for i, name in enumerate(names)}
     names = natural(names)
@@ -38,7 +38,7 @@ def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.Pat
 
 
 def plot_recovery(points: Sequence[int], errors: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Distance to the known correlation as instances come (name -> runs x points), beside the slope of theory."""
+    """Draw the distance to the known correlation over instances (name -> runs x points), with the slope of theory."""
     plt = pyplot()
     figure, ax = plt.subplots(figsize=(7, 4))
     quiet(ax)

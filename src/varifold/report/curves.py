@@ -1,4 +1,4 @@
-"""Error, loss and intervals over time, with the columns alive below them."""
+"""Draw error, loss and intervals over time, above the columns alive."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from varifold.evaluate import RegressionCurve, Summary
 from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, set_title, trailing, write
 
 _RECENT = 10
-"""Windows of the curve that the recent error is the mean of."""
+"""Windows of the curve over which the recent error is averaged."""
 
 
 def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = "") -> None:
-    """Error so far (mean, and a band of one deviation over repeats) and recent, the log loss, and the features.
+    """Draw the error so far (mean, and a band of one deviation over repeats), recent error, log loss, and features.
 
     The loss has no panel for a learner that gives no probabilities. The error of a regressor is the mean absolute one,
     its loss the root of the mean squared error; the intervals of one with coverages have a panel, in which the band
@@ -53,7 +53,7 @@ def plot_summary(summary: Summary, path: str | os.PathLike[str], title: str = ""
 
 
 def instances_below(ax: Any, last: float) -> None:
-    """The axis below: instances, with thousands apart."""
+    """Label the horizontal axis: instances, with separated thousands."""
     ax.set_xlabel("instances")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
@@ -77,7 +77,7 @@ def _loss(ax: Any, at: Any, losses: Any, name: str) -> None:
 
 
 def _band(ax: Any, at: Any, summary: Summary, points: int) -> None:
-    """Where the intervals begin and end around the prediction, beside the typical error; means over repeats."""
+    """Draw the bounds of the intervals relative to the prediction, with the typical error; means over repeats."""
     quiet(ax)
     curves = [r.curve for r in summary.results]
     low, high, mae = (

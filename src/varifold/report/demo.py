@@ -1,4 +1,4 @@
-"""The demonstration's picture: error of each way above a map of which sensor was there when."""
+"""Draw the demonstration: the error of each treatment above a map of the sensors over time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from varifold.report.style import (
 _WAYS = (BLUE, ORANGE, RED, PURPLE, GREEN)
 _PEERS = ("#222222", "#6E6E6E", "#A9A9A9")
 _GROUPS = ("#22384F", "#2F5773", "#3D7890", "#4F979B", "#5FA98A", "#7FB26F", "#8D8D8D")
-"""Dark to light, apart from the lines' colours."""
+"""Dark to light, different from the lines' colours."""
 _SMOOTH = 12
 
 
@@ -37,18 +37,18 @@ class Readings(Protocol):
 
     @property
     def groups(self) -> list[str]:
-        """Group by column."""
+        """Return the group of each column."""
 
     @property
     def readings(self) -> Floats:
-        """Instances x sensors."""
+        """Return instances x sensors."""
 
     def outages(self) -> list[tuple[str, int, int]]:
-        """(group, first, end) of every silence of a whole group."""
+        """Return (group, first, end) of every silence of a whole group."""
 
 
 def plot_demo(made: Readings, curves: list[tuple[str, Curve]], ours: int, path: str | os.PathLike[str]) -> None:
-    """Draw and write it; the first `ours` curves are of one learner, the others of other libraries' learners."""
+    """Draw and write the picture; the first `ours` curves are our learner's, the others those of other libraries."""
     plt = pyplot()
     figure, (top, bottom) = plt.subplots(
         2, 1, figsize=(10.5, 9.2), sharex=True, height_ratios=[1.3, 1.05], gridspec_kw={"hspace": 0.09}
@@ -92,7 +92,7 @@ def _errors(ax: Any, curves: list[tuple[str, Curve]], ours: int, n: int) -> None
 
 
 def _remarks(ax: Any, there: Any, y: float) -> None:
-    """Words where a whole group is not there: not yet, for a while, or no more."""
+    """Label the absence of a whole group: not yet, for a while, or no longer."""
     n = len(there)
     changes = np.flatnonzero(np.diff(np.concatenate([[1], there.astype(int), [1]])))
     for lo, hi in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
@@ -107,7 +107,7 @@ def _remarks(ax: Any, there: Any, y: float) -> None:
 
 
 def _presence(ax: Any, made: Readings, n: int) -> None:
-    """One line a sensor, as dark as it is often there."""
+    """Draw one line per sensor, the darker the more often it is present."""
     from matplotlib.colors import to_rgb
 
     bins = 250

@@ -1,4 +1,4 @@
-"""Error around a switch of the feature space: the new model, the old one on recovered features, and their mixture."""
+"""Draw the error around a switch of the feature space: new model, old model on recovered features, mixture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
 class Switch(NamedTuple):
-    """What one panel shows."""
+    """The content of one panel."""
 
     title: str
     wrong: Mapping[str, Any]
@@ -22,11 +22,11 @@ class Switch(NamedTuple):
     at: int
     """Instances before the switch."""
     overlap: int
-    """How many of those show old and new features."""
+    """Number of those with old and new features."""
 
 
 def around(wrong: Any, at: int, width: int) -> Any:
-    """Share of mistakes in the last `width` instances, averaged over runs; no window crosses the switch."""
+    """Return the share of mistakes in the last `width` instances, averaged over runs; no window crosses the switch."""
     mean = np.asarray(wrong, dtype=np.float64).mean(axis=0)
     sums = np.concatenate([[0.0], np.cumsum(mean)])
     end = np.arange(1, len(mean) + 1)
@@ -35,7 +35,7 @@ def around(wrong: Any, at: int, width: int) -> Any:
 
 
 def plot_switches(panels: Sequence[Switch], path: str | os.PathLike[str], width: int = 50) -> None:
-    """One panel a data set, methods labelled at their lines, the overlap shaded."""
+    """Draw one panel per data set, with methods labelled at their lines and the overlap shaded."""
     plt = pyplot()
     figure, axes = plt.subplots(len(panels), 1, figsize=(9, 3.5 * len(panels)), squeeze=False)
     for ax, panel in zip(axes[:, 0], panels, strict=True):

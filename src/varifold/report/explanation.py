@@ -1,4 +1,4 @@
-"""Why a learner answers one instance as it does, as bars: what each feature adds to a label's score."""
+"""Draw an explanation as bars: what each feature of one instance adds to a label's score."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 28
 def plot_explanation(
     parts: Sequence[tuple[Any, float]], x: Mapping[Any, Any], path: str | os.PathLike[str], title: str, most: int = 15
 ) -> None:
-    """One bar per feature, largest first, each with the instance's value; the last bar sums up what is not shown.
+    """Draw one bar per feature, largest first, with the instance's value; the last bar sums up the others.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def plot_explanation(
 
 
 def _named(name: Any, x: Mapping[Any, Any]) -> str:
-    """A feature with the value that the instance has; an indicator says its value itself."""
+    """Name a feature with its value in the instance; the name of an indicator already has it."""
     text = str(name) if str(name).strip() else f'"{name}"'
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     if name not in x:

@@ -1,4 +1,4 @@
-"""Error over time for every data set of a setting, as in the papers' figures."""
+"""Draw the error over time for every data set of a setting, as in the papers' figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["charts", "curve", "legend"]
 
 
 def curve(number: Number) -> tuple[Floats, Floats, Floats]:
-    """Instances, mean error so far and its deviation over the repeats."""
+    """Return instances, mean error so far and its deviation over the repeats."""
     at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
     runs = np.array([np.frombuffer(o.curve, dtype="<f4")[: len(at)] for o in number.outcomes], dtype=np.float64)
     keep = ~np.isnan(runs).any(axis=0)
@@ -27,7 +27,7 @@ def curve(number: Number) -> tuple[Floats, Floats, Floats]:
 
 
 def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str, str, bool]]:
-    """(label, method, column, colour, dashed): one colour a method, as-paper dashed."""
+    """Yield (label, method, column, colour, dashed): one colour per method, as-paper dashed."""
     found: list[tuple[str, str, str, str, bool]] = []
     methods = filled.methods(group, setting)
     for i, method in enumerate(methods):
@@ -41,7 +41,7 @@ def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, st
 
 
 def charts(filled: Filled, setting: Setting, group: str, width: int = 264, height: int = 170) -> list[str]:
-    """One drawing for each data set that has numbers."""
+    """Make one drawing for each data set with numbers."""
     drawn = []
     for data in filled.data_in(setting):
         lines = []
@@ -57,7 +57,7 @@ def charts(filled: Filled, setting: Setting, group: str, width: int = 264, heigh
 
 
 def legend(filled: Filled, setting: Setting, group: str) -> str:
-    """Which line is what, for the lines that are there."""
+    """Make the legend of the lines that are drawn."""
     items = []
     for label, method, column, ink, dashed in _entries(filled, setting, group):
         if not any(filled.number(setting, data, method, column) for data in filled.data_in(setting)):

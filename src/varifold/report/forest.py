@@ -1,4 +1,4 @@
-"""What a forest learner knows: importance over time, and the class-wise distributions of a feature."""
+"""Draw a forest learner: importance over time, and the class-wise distributions of a feature."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pypl
 def plot_importances(
     result: Result | RegressionResult, path: str | os.PathLike[str], title: str = "", top: int = 6
 ) -> None:
-    """Importance of every feature over the stream, the `top` ones at its end in colour and by name.
+    """Draw the importance of every feature over the stream, the `top` ones at its end in colour and by name.
 
     The result comes from ``prequential(..., track="importances")`` or ``track="permutation"``.
     """
@@ -50,7 +50,7 @@ def plot_importances(
 
 
 def _unit(result: Result | RegressionResult) -> str:
-    """What an importance is measured in."""
+    """Return the unit of importances."""
     if not result.importances:
         return "importance of the feature"
     loss = "log loss" if isinstance(result, Result) else "absolute error"
@@ -58,18 +58,18 @@ def _unit(result: Result | RegressionResult) -> str:
 
 
 def _lines(history: list[dict[Any, float]]) -> dict[Name, Floats]:
-    """By feature one value a window, NaN while it has no forest."""
+    """Return one value per window by feature, NaN while it has no forest."""
     names = {name: None for found in history for name in found}
     return {name: np.array([found.get(name, np.nan) for found in history]) for name in names}
 
 
 def _last(line: Floats) -> float:
-    """The last importance; below all others when the feature is gone by the end."""
+    """Return the last importance; below all others if the feature is gone by the end."""
     return float(line[-1]) if np.isfinite(line[-1]) else -np.inf
 
 
 def _limits(lines: dict[Name, Floats], least: float) -> tuple[float, float]:
-    """Of all but the first twentieth of the stream, where a few votes decide, if that leaves anything."""
+    """Leave out the first twentieth of the stream, where a few votes decide, if that leaves anything."""
     values = np.stack(list(lines.values()), axis=1)
     late = values[len(values) // 20 :]
     values = late if np.isfinite(late).any() else values
@@ -81,7 +81,7 @@ def _limits(lines: dict[Name, Floats], least: float) -> tuple[float, float]:
 def plot_feature(
     model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None, value: float | None = None
 ) -> None:
-    """The digests' distribution functions of a numeric feature by label, their centroids, and the thresholds.
+    """Draw the digests' distribution functions of a numeric feature by label, their centroids, and the thresholds.
 
     A `value`, that of the instance which is explained, is marked.
     """
@@ -114,7 +114,7 @@ def plot_feature(
 
 
 def _distribution(ax: Any, values: Floats, weights: Floats, points: Any, colour: str) -> None:
-    """A jump at every centroid of equal values, the others at the middle of their weight; points alone: a staircase."""
+    """Return a step at every centroid of equal values, others at the middle of their weight; points as a staircase."""
     upper = np.cumsum(weights) / weights.sum()
     if points.all() and len(values) <= 40:
         ax.step(np.r_[values[:1], values], np.r_[0.0, upper], where="post", color=colour, linewidth=1.8)
@@ -127,7 +127,7 @@ def _distribution(ax: Any, values: Floats, weights: Floats, points: Any, colour:
 
 
 def _range(digests: Iterable[tuple[Floats, Floats, Any]]) -> tuple[float, float]:
-    """Where all but the outermost half percent of some label's values lie."""
+    """Return the range of all but the outermost half percent of some label's values."""
     ends = []
     for values, weights, _ in digests:
         if len(values):

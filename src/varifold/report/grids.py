@@ -1,4 +1,4 @@
-"""What a report shows, before it is HTML or Markdown: grids of short texts."""
+"""The content of a report before it is HTML or Markdown: grids of short texts."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ UNCERTAINTY = {
     "interval_score": "interval score",
     "size": "labels in a set",
 }
-"""What a study shows of intervals and sets, for each coverage."""
+"""Scores of intervals and sets in a study, for each coverage."""
 TONES = {"+": "better", "~": "near", "-": "worse"}
 SIGNS = {"+": "+", "~": "≈", "-": "−"}
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One cell: a number, its spread, how it stands to the printed one, and what a reader may want to know."""
+    """One cell: a number, its spread, its comparison with the printed one, and a note."""
 
     text: str
     spread: str = ""
@@ -67,7 +67,7 @@ class Grid:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A share as the papers print it, without the leading zero."""
+    """Format a share like the papers, without the leading zero."""
     if math.isnan(value):
         return "–"
     text = f"{value:.{digits}f}"
@@ -79,7 +79,7 @@ def _spread(value: float | None) -> str:
 
 
 def shown_printed(printed: Published | None, doubt: str = "") -> Shown:
-    """A printed number, with a question mark where another figure speaks against it."""
+    """Format a printed number, with a question mark if another figure contradicts it."""
     if printed is None or printed.mean is None:
         return Shown("–", tone="gap", tip="not printed")
     tip = ". ".join(text for text in (printed.note, doubt) if text)
@@ -87,13 +87,13 @@ def shown_printed(printed: Published | None, doubt: str = "") -> Shown:
 
 
 def column_title(table: Table, column: str) -> str:
-    """The header of one of our columns."""
+    """Return the header of one of our columns."""
     variant = table.variant(column)
     return COLUMN[column] if variant is None else variant.name
 
 
 def shown_number(number: Number, printed: Published | None, metric: str, compared: bool = True) -> Shown:
-    """A number of ours."""
+    """Make the cell of one of our numbers."""
     if not number:
         return Shown("–", tone="gap", tip=number.gap)
     verdict = mark(number, printed, metric) if compared else None
@@ -114,7 +114,7 @@ def shown_number(number: Number, printed: Published | None, metric: str, compare
 
 
 def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid:
-    """A group of methods side by side: printed, as in the paper, library defaults; then what stands beside them."""
+    """Make a grid of a group of methods: printed, as in the paper, library defaults; then additional columns."""
     table = filled.table
     methods = filled.methods(group, setting)
     has_printed = any(key[3] == metric for key in filled.printed)
@@ -172,7 +172,7 @@ def _tested(
     column: str,
     metric: str,
 ) -> Shown:
-    """With a dot where the group's last method is better on the same streams, a ring where it is worse."""
+    """Mark cells with a dot if the group's last method is better on the same streams, a ring if it is worse."""
     last = methods[-1]
     if method is last:
         return shown
@@ -190,7 +190,7 @@ def _tested(
 def _rank_rows(
     filled: Filled, setting: Setting, methods: list[Method], metric: str, beside: int
 ) -> list[tuple[str, list[Shown]]]:
-    """Average ranks among the methods of a group, within print and within each column of ours."""
+    """Return average ranks among the methods of a group, within print and within each of our columns."""
     from varifold.bench.statistics import average_ranks
 
     table = filled.table
@@ -215,7 +215,7 @@ def _rank_rows(
 
 
 def value_of(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
-    """A mean: the printed one, or that of one of our columns; NaN where there is none."""
+    """Return a mean: the printed one, or that of one of our columns; NaN if there is none."""
     if kind == "printed":
         printed = filled.published(setting, data, method, metric)
         return math.nan if printed is None or printed.mean is None else printed.mean
@@ -223,7 +223,7 @@ def value_of(filled: Filled, setting: Setting, data: Data, method: str, kind: st
 
 
 def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
-    """Weights held and features known at the end, and microseconds per instance."""
+    """Make a grid of the weights and features at the end, and microseconds per instance."""
     table = filled.table
     entries = [(m.name, c) for m in filled.methods(group, setting) for c in table.columns(setting, m)]
     entries += [(name, "default") for name in table.also]
@@ -249,7 +249,7 @@ def _size(number: Number) -> list[Shown]:
 
 
 def time_grid(filled: Filled, setting: Setting) -> Grid:
-    """Times in units of one method's: printed, ours both ways, and our milliseconds."""
+    """Make a grid of times in units of one method's: printed, both of ours, and our milliseconds."""
     table = filled.table
     methods = list(table.methods)
     spans = [(m.name, 3) for m in methods] + [(f"{table.relative_to}, ms", 2)]
@@ -270,7 +270,7 @@ def time_grid(filled: Filled, setting: Setting) -> Grid:
 
 
 def parameter_grid(other: Filled) -> Grid:
-    """The parameters of a table of parameters, as they are run in another table, with what they gave."""
+    """Make a grid of a table of parameters, as they are run in another table, with their results."""
     table = other.table
     method = next(m for m in table.methods if m.by_data)
     setting = table.settings[0]
@@ -289,7 +289,7 @@ def parameter_grid(other: Filled) -> Grid:
 
 
 def study_grid(filled: Filled, setting: Setting) -> Grid:
-    """Learners of a study of one's own, one per row: every metric, intervals or sets of labels, weights and time.
+    """Make a grid of the learners of a user's study, one per row: metrics, intervals or sets, weights and time.
 
     The best of a column is marked, unless a paired t-test over the streams cannot tell it from the next best.
     """
@@ -314,7 +314,7 @@ def study_grid(filled: Filled, setting: Setting) -> Grid:
 
 
 def _covered(numbers: Iterable[Number]) -> dict[str, str]:
-    """Metric -> header of what the learners have of intervals or sets of labels, coverage by coverage."""
+    """Return the headers of the scores of intervals or sets of labels by metric, for each coverage."""
     by_coverage: dict[str, dict[str, float]] = {}
     for number in numbers:
         for outcome in number.outcomes:
@@ -328,7 +328,7 @@ def _covered(numbers: Iterable[Number]) -> dict[str, str]:
 
 
 def _clear_best(numbers: list[Number], metric: str) -> Number | None:
-    """The best; None where it ties with another one."""
+    """Return the best; None if it ties with another one."""
     ranked = sorted(numbers, key=lambda number: _rated(number, metric))
     if not ranked or math.isinf(_rated(ranked[0], metric)):
         return None
@@ -344,13 +344,13 @@ def _clear_best(numbers: list[Number], metric: str) -> Number | None:
 
 
 def _rated(number: Number, metric: str) -> float:
-    """A mean to be made small."""
+    """Return a mean such that less is better."""
     mean = number.mean(metric)
     return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
 def gap_grid(filled: list[Filled]) -> Grid | None:
-    """The as-paper numbers furthest behind print, with the reason where it is known."""
+    """Make a grid of the as-paper numbers with the largest gaps to print, with the reason if known."""
     rows = []
     for gap in largest_gaps(filled):
         p = gap.printed
@@ -361,7 +361,7 @@ def gap_grid(filled: list[Filled]) -> Grid | None:
 
 
 def summary_grid(filled: list[Filled]) -> Grid | None:
-    """Per paper: printed cells, and in how many ours is at least as good; None where nothing can be compared."""
+    """Count, per paper, the printed cells and those where ours is at least as good; None if none can be compared."""
     by_paper: dict[str, list[Filled]] = {}
     for one in filled:
         by_paper.setdefault(one.table.paper, []).append(one)

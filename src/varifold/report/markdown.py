@@ -1,4 +1,4 @@
-"""The report as Markdown."""
+"""Write the report as Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from varifold.report.recipes import capped, coverage, gap_lines, made_with, read
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
 
 _MANY = 10
-"""Tables of a report that is called the results."""
+"""Tables in a report with the title Results."""
 
 LEGEND = """\
 Beside each printed number stand two of ours: *as paper* (its scaling, its parameters where they are known) and \
@@ -35,13 +35,13 @@ them, so tuned on the stream. `•` the last method of the group is better on th
 `◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one, but \
 picked afterwards) are marked against the best printed number of the row; the count above compares them with every \
 printed cell. `?` behind a printed number: another figure, given above the table, speaks against it. *Variants* are \
-other readings of a protocol than the text's, run beside it and counted apart."""
+other readings of a protocol than the text's, run in addition and counted separately."""
 
 
 def markdown(
     filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = (), *, sizes: bool = True
 ) -> str:
-    """Every table of the list, with its notes, comparisons and commands."""
+    """Write every table of the list, with its notes, comparisons and commands."""
     parts = [
         f"# {heading(filled)}" if len(filled) < _MANY else "# Results",
         "",
@@ -66,7 +66,7 @@ def markdown(
 
 
 def heading(filled: list[Filled]) -> str:
-    """What a report holds, as its title."""
+    """Return the title of a report."""
     papers = [f for f in filled if not f.table.own]
     if len(filled) == 1:
         return f"{papers[0].table.title}, run again" if papers else f"Learners on {filled[0].table.title}"
@@ -77,13 +77,13 @@ def heading(filled: list[Filled]) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names and the number of the others."""
     shown = list(dict.fromkeys(names))
     return " and ".join(shown) if len(shown) <= 2 else f"{shown[0]}, {shown[1]} and {len(shown) - 2} more"
 
 
 def plain(one: Filled) -> str:
-    """A table, or the numbers of a study, for a terminal."""
+    """Format a table, or the numbers of a study, for a terminal."""
     table = one.table
     if table.own:
         parts = [f"{table.title}: {table.caption}, mean ± deviation, best of a column marked ▸ where it is no tie", ""]
@@ -97,7 +97,7 @@ def plain(one: Filled) -> str:
 
 
 def plain_summary(filled: list[Filled]) -> str:
-    """Of several tables the counts, for a terminal."""
+    """Format the counts of several tables for a terminal."""
     summary = summary_grid([f for f in filled if not f.table.own])
     lines = [] if summary is None else [*pipe_table(summary, "at least as good as printed"), ""]
     return "\n".join([*lines, "`varifold bench report` writes every table as a page."])
@@ -117,7 +117,7 @@ def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
 
 
 def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
-    """The grids of a table."""
+    """Return the grids of a table."""
     table = one.table
     parts = []
     if table.parameters:
@@ -164,7 +164,7 @@ def _wins(one: Filled, setting: Setting, group: str, metric: str) -> list[str]:
 
 
 def pipe_table(grid: Grid, corner: str) -> list[str]:
-    """A grid as a Markdown table; headers over several columns are put before the first of them."""
+    """Format a grid as a Markdown table; a header over several columns is put before the first of them."""
     header = list(grid.columns)
     place = 0
     for name, width in grid.spans:

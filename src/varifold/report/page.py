@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no network, no script."""
+"""Write the report as one self-contained HTML page: no network, no script."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ behind it.</p>"""
 
 
 def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
-    """Every table of the list."""
+    """Write every table of the list."""
     style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
     by_name = {f.table.name: f for f in filled}
     papers = [f for f in filled if not f.table.own]
@@ -175,7 +175,7 @@ def _fold(title: str, body: str, unfolded: bool = False) -> str:
 
 
 def html_table(grid: Grid, corner: str) -> str:
-    """A grid; the first column stays in view when the table is wider than the screen."""
+    """Format a grid; the first column stays visible if the table is wider than the screen."""
     first, place = set(), 0
     for _, width in grid.spans:
         first.add(place)

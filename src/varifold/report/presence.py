@@ -1,4 +1,4 @@
-"""Picture of a stream: which features live when, how much is absent, how the labels are balanced."""
+"""Draw a stream: which features are present when, the share of absent cells, the balance of labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_LINES = 1000
 
 
 def plot_presence(found: Presence, path: str | os.PathLike[str], title: str = "") -> None:
-    """A map of columns against time above the share of absent cells and of each label."""
+    """Draw a map of columns over time above the share of absent cells and of each label."""
     plt = pyplot()
     height = min(9.0, max(2.2, 0.2 * len(found.names)))
     figure, (top, middle, bottom) = plt.subplots(

@@ -1,4 +1,4 @@
-"""Comparisons over data sets for a report: ranks with the critical difference, wins and losses."""
+"""Compare methods over data sets for a report: ranks with the critical difference, wins and losses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["entries", "group_sentences", "ranking", "win_grid"]
 
 
 def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
-    """(label, method, column) of everything of ours in a group."""
+    """Return (label, method, column) of all our entries in a group."""
     table = filled.table
     found = [
         (m.name if table.own else f"{m.name}, {COLUMN[c]}", m.name, c)
@@ -27,7 +27,7 @@ def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str
 
 
 def _numbers(filled: Filled, setting: Setting, group: str) -> tuple[list[str], list[list[Number]]]:
-    """Labels, and numbers by data set, of the entries that have all of the data sets any has."""
+    """Return labels and numbers by data set of the entries that have all data sets that any entry has."""
     named = entries(filled, setting, group)
     rows = [[filled.number(setting, data, m, c) for _, m, c in named] for data in filled.data_in(setting)]
     rows = [row for row in rows if any(row)]
@@ -36,7 +36,7 @@ def _numbers(filled: Filled, setting: Setting, group: str) -> tuple[list[str], l
 
 
 def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Ranking | None:
-    """Ranks of everything of ours over the data sets of a setting; None for fewer than two of either."""
+    """Rank all our entries over the data sets of a setting; None for fewer than two of either."""
     labels, rows = _numbers(filled, setting, group)
     if len(labels) < 2 or len(rows) < 2:
         return None
@@ -46,7 +46,7 @@ def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Rankin
 
 
 def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -> list[str]:
-    """Friedman's test over the methods of a group alone: among the printed numbers, and within each column of ours."""
+    """Run Friedman's test over the methods of a group: among the printed numbers, and within each of our columns."""
     methods = filled.methods(group, setting)
     if filled.table.own or len(methods) < 3:
         return []
@@ -72,7 +72,7 @@ def _in_all(filled: Filled, setting: Setting, methods: list[Method], column: str
 
 
 def win_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid | None:
-    """Wins, ties and losses of each entry against each other one, by paired t-tests on the same streams."""
+    """Count wins, ties and losses of each entry against each other one, by paired t-tests on the same streams."""
     labels, rows = _numbers(filled, setting, group)
     sign = 1 if lower_is_better(metric) else -1
     values = [[sign * n.values(metric) for n in row] for row in rows]
@@ -93,7 +93,7 @@ def win_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Grid 
 
 
 def sentence(found: Ranking) -> str:
-    """Friedman's test in words."""
+    """Describe Friedman's test in words."""
     if math.isnan(found.p):
         return (
             f"{len(found.names)} entries over {found.sets} data sets; Friedman's test needs three entries that differ."

@@ -1,4 +1,4 @@
-"""How a reader makes the numbers again, and what they were made with."""
+"""How to reproduce the numbers, and with what they were made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["gap_lines", "made_with", "readings", "recipes"]
 
 
 def recipes(filled: Filled) -> list[str]:
-    """Commands: the whole table, and a single number of it."""
+    """Return the commands for the whole table and for a single number of it."""
     table = filled.table
     most = filled.repeats()[1] or table.repeats
     if table.own:
@@ -45,7 +45,7 @@ def _study(table: Table, repeats: int) -> str:
 
 
 def _reading(name: str, value: Any) -> list[str]:
-    """An option of `streams.read` as the command line has it."""
+    """Format an option of `streams.read` for the command line."""
     if name == "header":
         return ["--no-header"]
     if name == "absent":
@@ -57,7 +57,7 @@ def _reading(name: str, value: Any) -> list[str]:
 
 
 def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:
-    """One number with library defaults, by the command that runs a single learner."""
+    """Return the command that computes one number with library defaults."""
     repeats = len(filled.table.seeds(setting, data, most))
     scenario = "+".join(s for s in (data.before, setting.scenario) if s)
     for method in filled.table.methods:
@@ -72,12 +72,12 @@ def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str
 
 
 def gap_lines(filled: Filled) -> list[str]:
-    """What is missing, and why."""
+    """Describe what is missing, and why."""
     return [f"{count} number{'s' if count > 1 else ''}: {reason}" for reason, count in filled.gaps().most_common()]
 
 
 def readings(filled: Filled) -> list[str]:
-    """Variants of the protocol, and printed cells that another figure speaks against."""
+    """Describe variants of the protocol, and printed cells that another figure contradicts."""
     table = filled.table
     lines = [f"Variant *{variant.name}*: {variant.why}" for variant in table.variants]
     counts, places = won(filled) if table.apart else ({}, 0)
@@ -93,7 +93,7 @@ def readings(filled: Filled) -> list[str]:
 
 
 def coverage(filled: Filled) -> str:
-    """How much of a table is there."""
+    """Describe how complete a table is."""
     there, wanted = filled.done()
     least, most = filled.repeats()
     if not there:
@@ -103,14 +103,14 @@ def coverage(filled: Filled) -> str:
 
 
 def capped(filled: Filled) -> str:
-    """Which data sets have fewer repeats than the paper."""
+    """Name the data sets with fewer repeats than the paper."""
     table = filled.table
     fewer = [f"{d.name} {d.repeats}" for d in table.data if d.repeats is not None and d.repeats < table.repeats]
     return f"The paper repeats {table.repeats} times; at most here: {', '.join(fewer)}." if fewer else ""
 
 
 def made_with(environments: Iterable[tuple[dict[str, Any], int, str, str]]) -> list[str]:
-    """Code and versions behind the outcomes in a store."""
+    """Describe code and versions of the outcomes in a store."""
     lines = []
     for facts, count, first, last in environments:
         days = first[:10] if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
@@ -126,7 +126,7 @@ def made_with(environments: Iterable[tuple[dict[str, Any], int, str, str]]) -> l
 
 
 def total_time(filled: Iterable[Filled]) -> str:
-    """Time of all outcomes shown, each counted once."""
+    """Return the time of all outcomes shown, each counted once."""
     walls = {
         cell: o.wall for f in filled for n in f.numbers.values() for cell, o in zip(n.cells, n.outcomes, strict=True)
     }

@@ -1,4 +1,4 @@
-"""How every picture looks: colours that colour-blind readers can tell apart, quiet axes, labels at the lines."""
+"""The style of all pictures: colours that colour-blind readers can distinguish, plain axes, labels at the lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INK, GREY, FAINT = "#222222", "#767676", "#E4E4E4"
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot without a display; says how to install it when it is missing."""
+    """Import matplotlib.pyplot without a display; the error explains how to install it."""
     try:
         import matplotlib
     except ImportError as error:
@@ -45,7 +45,7 @@ def pyplot() -> Any:
 
 
 def quiet(ax: Any) -> None:
-    """No box, faint horizontal grid."""
+    """Remove the box and add a faint horizontal grid."""
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(length=0)
@@ -54,7 +54,7 @@ def quiet(ax: Any) -> None:
 
 
 def label_right(ax: Any, text: str, x: float, y: float, colour: str) -> None:
-    """A name in bold to the right of a point, outside the axes if need be."""
+    """Write a name in bold to the right of a point, outside the axes if needed."""
     ax.annotate(
         text,
         (x, y),
@@ -68,7 +68,7 @@ def label_right(ax: Any, text: str, x: float, y: float, colour: str) -> None:
 
 
 def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: float) -> None:
-    """Names at the right ends of lines, (y, text, colour), moved apart by at least `gap`."""
+    """Write names at the right ends of lines, (y, text, colour), at least `gap` apart."""
     placed: list[list[Any]] = [[y, y, text, colour] for y, text, colour in sorted(ends)]
     for below, above in pairwise(placed):
         above[0] = max(above[0], below[0] + gap)
@@ -78,7 +78,7 @@ def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: f
 
 
 def set_title(ax: Any, text: str, size: float = 13) -> None:
-    """A title above the axes, in lines that are no wider than the figure; what needs more than three is cut."""
+    """Write a title above the axes, in at most three lines that fit the figure."""
     inches = ax.figure.get_size_inches()[0]
     most = max(20, int(72 * 0.8 * inches / (0.62 * size)))
     lines = textwrap.wrap(text, most) if text else [""]
@@ -91,7 +91,7 @@ def set_title(ax: Any, text: str, size: float = 13) -> None:
 
 
 def natural(names: Iterable[Any]) -> list[Any]:
-    """Names in the order in which people count: x2 before x10."""
+    """Sort names in natural order: x2 before x10."""
 
     def key(name: Any) -> list[tuple[int, int, str]]:
         parts = re.findall(r"\d+|\D+", str(name))
@@ -101,7 +101,7 @@ def natural(names: Iterable[Any]) -> list[Any]:
 
 
 def trailing(values: Any, width: int) -> Any:
-    """Mean of the last `width` entries at each place."""
+    """Return the mean of the last `width` entries at each position."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     lo = np.maximum(0, np.arange(1, len(values) + 1) - width)
     hi = np.arange(1, len(values) + 1)
@@ -109,14 +109,14 @@ def trailing(values: Any, width: int) -> Any:
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a file name whose ending is no picture format, and say so before any work is done."""
+    """Raise an error for a file name whose suffix is no picture format, before any work is done."""
     ending = os.path.splitext(os.fspath(path))[1][1:].lower()
     if ending not in pyplot().Figure().canvas.get_supported_filetypes():
         raise ParameterError(f"{os.fspath(path)!r} does not end in a picture format; use .png, .svg or .pdf")
 
 
 def write(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a picture; the ending of the name says the format."""
+    """Write a picture; the suffix determines the format."""
     check_name(path)
     try:
         figure.savefig(path, dpi=160, bbox_inches="tight", pad_inches=0.25)

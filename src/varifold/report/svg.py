@@ -1,4 +1,4 @@
-"""Drawings as SVG text: small, sharp at any size, readable without a network."""
+"""Make drawings as SVG text: small, sharp at any size, readable without a network."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Line:
 
 
 def colour(i: int) -> str:
-    """The i-th colour; they repeat."""
+    """Return the i-th colour; they repeat."""
     return LINES[i % len(LINES)]
 
 
 def error_chart(title: str, lines: Sequence[Line], majority: float, width: int = 264, height: int = 170) -> str:
-    """Error so far over the instances, a band of one deviation around each full line, majority class or mean dotted."""
+    """Draw the error so far, a band of one deviation around each full line, and the majority class or mean dotted."""
     left, right, top, bottom = 34, 8, 24, 20
     n = max(float(line.at[-1]) for line in lines)
     first = min(float(line.at[0]) for line in lines)
@@ -74,14 +74,14 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
 
 
 def _ticks(high: float) -> list[float]:
-    """At most six levels from 0, in steps of 1, 2 or 5 times a power of ten, and none below 0.01."""
+    """Return at most six levels from 0, in steps of 1, 2 or 5 times a power of ten, none below 0.01."""
     power = 10.0 ** math.floor(math.log10(max(high, 0.05)) - 1.0)
     step = next(s * power for s in (1, 2, 5, 10, 20, 50) if high / (s * power) <= 5 and s * power > 0.0099)
     return [k * step for k in range(int(high / step) + 1)]
 
 
 def _tick(value: float) -> str:
-    """A level: a share without its leading zero, a larger number with three digits."""
+    """Format a level: a share without its leading zero, a larger number with three digits."""
     return "0" if value == 0 else f"{value:.2f}"[1:] if value < 0.995 else f"{value:.3g}"
 
 
@@ -107,12 +107,12 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
 
 
 def _room(names: list[str]) -> int:
-    """Width that labels need, rank included."""
+    """Return the width that labels need, including the rank."""
     return 58 + int(7.1 * max((len(name) for name in names), default=0))
 
 
 def difference_diagram(ranking: Ranking, width: int = 720) -> str:
-    """Average ranks on a line, best at the left; bars join what does not differ by Nemenyi's test."""
+    """Draw average ranks on a line, best at the left; bars join those that do not differ by Nemenyi's test."""
     order = np.argsort(ranking.ranks, kind="stable")
     k = len(order)
     ties = ranking.ties()

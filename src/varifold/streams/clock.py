@@ -1,4 +1,4 @@
-"""Points in time as data has them: ISO 8601 text, Python's and pandas' types, seconds since 1970."""
+"""Parse points in time: ISO 8601 text, Python's and pandas' types, seconds since 1970."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from varifold.errors import DataError
 __all__ = ["EXAMPLES", "ORDERS", "in_order", "is_time", "looks_like_time", "parse_time"]
 
 ORDERS = ("dmy", "mdy")
-"""In which a date such as 03/04/2026 may have its day, month and year."""
+"""Possible orders of day, month and year in a date such as 03/04/2026."""
 
 EXAMPLES = "ISO 8601 such as 2026-03-04 or 2026-03-04T12:30:00, or seconds or milliseconds since 1970"
 _ISO = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?\s*(Z|[-+]\d{2}(:?\d{2})?)?)?)?")
@@ -23,22 +23,22 @@ _TIME = r"(?:[T ]+(\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?))?"
 _YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})" + _TIME)
 _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})" + _TIME)
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0))
-"""(From this number on, parts of a second): nanoseconds, microseconds, milliseconds, seconds (from 1973 on)."""
+"""(Smallest number, units per second): nanoseconds, microseconds, milliseconds, seconds (from 1973 on)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_time(value: object) -> bool:
-    """Whether a value is of a type that means a date or a point in time."""
+    """Return whether the type of a value means a date or a point in time."""
     return isinstance(value, date | time | timedelta | np.datetime64 | np.timedelta64)
 
 
 def looks_like_time(text: str) -> bool:
-    """Whether a text is written as a date, or a date and a time: 2026-03-04, 2026/03/04, 4.3.2026 or 04/03/2026."""
+    """Return whether a text is a date, or a date and a time: 2026-03-04, 2026/03/04, 4.3.2026 or 04/03/2026."""
     return any(form.fullmatch(text.strip()) for form in (_ISO, _YEAR_FIRST, _YEAR_LAST))
 
 
 def parse_time(value: Any) -> datetime:
-    """A value as a point in time; DataError, which names the value, for what is none."""
+    """Convert a value to a point in time; raise a DataError that names the value if it is none."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -49,7 +49,7 @@ def parse_time(value: Any) -> datetime:
     if found is None:
         found = _from_number(value)
     if found is None:
-        raise DataError(f"{value!r} is no point in time; write {EXAMPLES}")
+        raise DataError(f"{value!r} is not a point in time; write {EXAMPLES}")
     return found
 
 
@@ -64,7 +64,7 @@ def _from_text(text: str) -> datetime | None:
 
 
 def in_order(value: Any, order: str | None) -> Any:
-    """A date with slashes, such as 03/04/2026, as ISO 8601 text; anything else, or without an order, as it is."""
+    """Convert a date with slashes, such as 03/04/2026, to ISO 8601 text; return anything else as it is."""
     found = _YEAR_LAST.fullmatch(value.strip()) if order is not None and isinstance(value, str) else None
     if found is None or found[2] == ".":
         return value
@@ -73,7 +73,7 @@ def in_order(value: Any, order: str | None) -> Any:
 
 
 def _as_iso(text: str) -> str:
-    """A date with slashes or dots as ISO 8601; DataError for one of which nobody can tell the day from the month."""
+    """Convert a date with slashes or dots to ISO 8601; raise a DataError if day and month cannot be distinguished."""
     if found := _YEAR_FIRST.fullmatch(text):
         year, month, day, clock = found.groups()
     elif found := _YEAR_LAST.fullmatch(text):
@@ -82,7 +82,7 @@ def _as_iso(text: str) -> str:
             day, month = month, day
         elif mark == "/" and int(day) <= 12 and int(day) != int(month):
             raise DataError(
-                f"{text!r} may be day {int(day)} of month {int(month)}, or day {int(month)} of month {int(day)}; say "
+                f"{text!r} may be day {int(day)} of month {int(month)}, or day {int(month)} of month {int(day)}; state "
                 "which, date_order='dmy' or 'mdy' (--date-order dmy), or write dates as 2026-03-04"
             )
     else:
@@ -96,7 +96,7 @@ def _written(year: str, month: str, day: str, clock: str | None) -> str:
 
 
 def _from_number(value: Any) -> datetime | None:
-    """Seconds, milliseconds, microseconds or nanoseconds since 1970, by the size of the number."""
+    """Convert seconds, milliseconds, microseconds or nanoseconds since 1970, by the size of the number."""
     if isinstance(value, bool) or not isinstance(value, str | numbers.Real):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which columns are present when: the numbers behind the picture of a stream."""
+"""`presence`: which columns are present when, for the picture of a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Presence", "percent", "presence"]
 
 @dataclass(frozen=True)
 class Presence:
-    """Share of rows in which each column is present, per stretch of the stream (stretches have equal length).
+    """Share of rows in which each column is present, per stretch of the stream (of equal length).
 
     `shares` is columns x stretches, columns in the order in which they first occur; `starts` are the first rows of the
     stretches; `absent` is the share of absent cells per stretch; `balance` is labels x stretches, the share of each
@@ -36,13 +36,13 @@ class Presence:
 
     @property
     def absent_share(self) -> float:
-        """Share of absent cells in the whole stream."""
+        """Return the share of absent cells in the whole stream."""
         widths = np.diff(np.append(self.starts, self.rows))
         return float(np.average(self.absent, weights=widths)) if self.rows else 0.0
 
 
 def presence(block: Block, stretches: int = 200) -> Presence:
-    """How often each column is present in each of at most `stretches` parts of equal length."""
+    """Compute the presence of each column in at most `stretches` parts of equal length."""
     columns = Columns(block)
     n, d = len(block), columns.width
     parts = max(1, min(stretches, n))
@@ -73,7 +73,7 @@ def presence(block: Block, stretches: int = 200) -> Presence:
 
 
 def _range(targets: np.ndarray[Any, Any] | None) -> dict[str, float] | None:
-    """Lowest, mean and highest of the numbers that are there."""
+    """Return lowest, mean and highest of the targets that are not missing."""
     if targets is None or np.isnan(targets).all():
         return None
     return {
@@ -84,7 +84,7 @@ def _range(targets: np.ndarray[Any, Any] | None) -> dict[str, float] | None:
 
 
 def percent(share: float) -> str:
-    """Whole percents; more digits where 0% or 100% would be rounded."""
+    """Format a share in whole percent, with more digits where that would round to 0% or 100%."""
     digits = 0
     while digits < 4 and 0 < share < 1 and f"{share:.{digits}%}" in (f"{0:.{digits}%}", f"{1:.{digits}%}"):
         digits += 1

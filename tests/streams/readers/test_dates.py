@@ -112,7 +112,7 @@ def test_a_cell_that_is_no_date_is_a_row_that_cannot_be_read(kind: str, tmp_path
     rows = [{"made": "2026-03-04", "y": 0}, {"made": "soon", "y": 1}, {"made": "", "y": 1}]
     source = SOURCES[kind](tmp_path, rows)
     line = {"csv": 3, "jsonl": 2}[kind]
-    with pytest.raises(DataError, match=rf"line {line}.*'made'.*'soon' is no point in time"):
+    with pytest.raises(DataError, match=rf"line {line}.*'made'.*'soon' is not a point in time"):
         list(read(source, target="y", dates={"made": ["day"]}).blocks())
     stream = read(source, target="y", dates={"made": ["day"]}, on_error="skip")
     (block,) = stream.blocks()
@@ -181,14 +181,14 @@ def test_dates_with_slashes_or_dots_are_dates(text: str, meant: dt.datetime, tmp
 def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_path: Path) -> None:
     file = csv_of(tmp_path, [{"made": "03/04/2026", "a": 1.0, "y": "p"}])
     with pytest.raises(
-        DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; say which, date_order="
+        DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; state which, date_order="
     ):
         list(read(file, target="y", dates={"made": ["day"]}))
     for order, day in (("dmy", 3.0), ("mdy", 4.0)):
         ((x, _),) = read(file, target="y", dates={"made": ["day"]}, date_order=order)
         assert x["made:day"] == day
     wrong = csv_of(tmp_path, [{"made": "03/14/2026", "a": 1.0, "y": "p"}])
-    with pytest.raises(DataError, match=r"line 2, column 'made'.*'03/14/2026' is no date in the order dmy"):
+    with pytest.raises(DataError, match=r"line 2, column 'made'.*'03/14/2026' is not a date in the order dmy"):
         list(read(wrong, target="y", dates={"made": ["day"]}, date_order="dmy"))
     with pytest.raises(ParameterError, match=r"date_order must be one of dmy, mdy. Got 'ymd'"):
         read(file, target="y", date_order="ymd")
@@ -206,7 +206,7 @@ def test_the_order_of_dates_also_holds_for_the_time_of_the_rows(
 
 
 def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
-    with pytest.raises(DataError, match="is no point in time"):
+    with pytest.raises(DataError, match="is not a point in time"):
         parse_time(10**400)
 
 

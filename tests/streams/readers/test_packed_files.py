@@ -69,7 +69,7 @@ def broken(change: Callable[[bytes], bytes], folder: Path, data: bytes) -> str:
 
 
 def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "of 2 files (a.csv, b.csv), not of one; unpack it" in broken(bytes, tmp_path, zipped("a.csv", "b.csv"))
+    assert "of 2 files (a.csv, b.csv), not of one; extract it" in broken(bytes, tmp_path, zipped("a.csv", "b.csv"))
     sheet = zipped("[Content_Types].xml", "xl/workbook.xml")
     assert "save the spreadsheet as CSV" in broken(bytes, tmp_path, sheet)
     assert "cannot be read as a zip archive" in broken(lambda d: d[:100], tmp_path, PACKED["zip"])
@@ -81,5 +81,5 @@ def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(DataError, match="unzip -p"):
         rows_in("-")
     (tmp_path / "rows.parquet.gz").write_bytes(PACKED["gzip"])
-    with pytest.raises(DataError, match="packed parquet"):
+    with pytest.raises(DataError, match="compressed parquet"):
         rows_in(tmp_path / "rows.parquet.gz")

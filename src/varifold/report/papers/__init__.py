@@ -1,4 +1,4 @@
-"""Every figure of the five papers, drawn from runs of ours."""
+"""Every figure of the five papers, drawn from our own runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PAPERS", "Figure", "figures"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its number in the paper, what it shows, and what draws it to a file with so many repeats."""
+    """A figure: its number in the paper, its content, and the function that draws it to a file with some repeats."""
 
     number: str
     title: str
@@ -25,7 +25,7 @@ PAPERS = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv")
 
 
 def figures(paper: str) -> list[Figure]:
-    """The figures of a paper."""
+    """Return the figures of a paper."""
     if paper not in PAPERS:
         raise UnknownNameError(f"there is no paper {paper!r}{nearest(paper, PAPERS)} (known: {', '.join(PAPERS)})")
     found: list[Figure] = importlib.import_module(f"varifold.report.papers.{paper}").FIGURES

@@ -15,13 +15,13 @@ __all__ = ["FIGURES"]
 
 
 def draw_spaces(path: str, repeats: int) -> None:
-    """Which features are there when: the old space, ten rows of both, the new space."""
+    """Draw which features are present when: the old space, ten rows of both, the new space."""
     block = prepare(load("diabetes"), "evolvable", seed=0).block
     plot_presence(presence(block, stretches=96), path, title="Two feature spaces and ten rows of both (diabetes)")
 
 
 def draw_losses(path: str, repeats: int) -> None:
-    """Mean log loss so far of the three single models and the two ensembles, as-paper settings, after the switch."""
+    """Draw the mean log loss so far of three single models and two ensembles, as-paper settings, after the switch."""
     table = find_table("cwfe-2")
     setting = table.settings[0]
     panels = {}

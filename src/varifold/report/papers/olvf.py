@@ -19,7 +19,7 @@ __all__ = ["FIGURES"]
 
 
 def _watched(cell: Any) -> dict[str, Any]:
-    """Errors of a learner, and what OLVF's space classifier says of each instance before it learns it."""
+    """Return the errors of a learner, and the outputs of OLVF's space classifier before each instance is learned."""
     learner = spec_of(cell)()
     block = stream_of(cell).prepared.block
     labels = block.labels.values
@@ -47,7 +47,7 @@ def _so_far(values: Any) -> Any:
 
 
 def draw_confidences(path: str, repeats: int) -> None:
-    """Left: errors so far of OLVF and OLSF, and the space classifier's loss; right: projection confidences."""
+    """Draw errors so far of OLVF and OLSF with the space classifier's loss (left), projection confidences (right)."""
     table = find_table("olvf-5")
     setting = next(s for s in table.settings if s.name == "real VFS")
     data = next(d for d in table.data if d.name == "imdb")

@@ -1,4 +1,4 @@
-"""Dates as features: what of a point in time a learner gets to see, when the caller says so."""
+"""Features of dates: the parts of a point in time that the caller selects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def _plain(t: datetime) -> datetime:
-    """Without a time zone: one that has a zone as of UTC."""
+    """Remove the time zone; a time with a zone becomes UTC."""
     return t if t.tzinfo is None else t.astimezone(UTC).replace(tzinfo=None)
 
 
@@ -32,7 +32,7 @@ PARTS: dict[str, Callable[[datetime], float | str]] = {
     "year": lambda t: t.year,
     "elapsed": lambda t: (_plain(t) - _EPOCH) / _DAY,
 }
-"""What a date can become, beside `age`: numbers, and categories (weekday and month)."""
+"""Features of a date other than `age`: numbers, and categories (weekday and month)."""
 
 
 class Dates:
@@ -40,7 +40,7 @@ class Dates:
 
     A part is the feature ``column:part``. `hour` is a number from 0 to 24, `weekday` and `month` are categories, `day`
     (of the month), `year` and `elapsed` (days since 1970) are numbers. `age` is the days from the date to the time of
-    its row, which the option `time` names. `order` says how a date such as 03/04/2026 is meant: ``dmy`` or ``mdy``.
+    its row, which the option `time` names. `order` is that of day and month in 03/04/2026: ``dmy`` or ``mdy``.
     """
 
     def __init__(self, given: Mapping[str, Sequence[str]], time: str | None, order: str | None = None) -> None:
@@ -73,17 +73,17 @@ class Dates:
         return column in self.parts
 
     def _point(self, value: Any) -> datetime:
-        """A date as a point in time; an error names the date as the file has it."""
+        """Convert a date to a point in time; an error names the date as in the file."""
         ordered = in_order(value, self.order)
         try:
             return parse_time(ordered)
         except DataError as error:
             if ordered is value:
                 raise
-            raise DataError(f"{value!r} is no date in the order {self.order}") from error
+            raise DataError(f"{value!r} is not a date in the order {self.order}") from error
 
     def features(self, column: str, value: Any, at: Any) -> dict[str, float | str]:
-        """The features of one date; `at` is the time of its row."""
+        """Compute the features of one date; `at` is the time of its row."""
         t = self._point(value)
         found: dict[str, float | str] = {}
         for part in self.parts[column]:
@@ -95,9 +95,9 @@ class Dates:
 
 
 def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
-    """Refuse a column of dates nobody said anything about: each would be a category of its own.
+    """Raise an error for a column of dates that no option names: each date would be a separate category.
 
-    Nine cells in ten have to be dates; the first others above a tenth end the search.
+    At least nine cells in ten must be dates; the search stops when more than a tenth are not.
     """
     example, others = None, 0
     for cell in cells:
@@ -112,7 +112,7 @@ def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
 
 
 def date_error(column: str | int, example: object) -> DataError:
-    """The error about a column of dates: an example, and what can be done with it."""
+    """Make the error about a column of dates: an example and the possible remedies."""
     return DataError(
         f"column {column!r} holds dates such as {str(example)!r}; say what of them is a feature, "
         f"dates={{{column!r}: ['hour', 'weekday']}} (--dates {column}=hour+weekday), take it as the time of the rows, "

@@ -1,4 +1,4 @@
-"""Opening files, compressed ones and standard input; recognising their format."""
+"""Open files, compressed files and standard input, and detect their format."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _SUFFIXES = {
 }
 _HEAD = 65_536
 _UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error, zipfile.BadZipFile)
-"""What decompression and decoding raise for damaged files."""
+"""Errors that decompression and decoding raise for damaged files."""
 _GZIP, _ZIP, _ZSTANDARD = b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"
 _ZSTANDARD_SKIPPABLE, _SKIPPABLE = b"\x2a\x4d\x18", bytes(range(0x50, 0x60))
-"""First bytes of packed data."""
+"""First bytes of compressed data."""
 _COMPRESSED = 2048
-"""Bytes of zstandard decompressed at a time: they can hold no more than 64 MB."""
+"""Bytes of zstandard decompressed at a time: they contain at most 64 MB."""
 
 
 class Source:
@@ -57,14 +57,14 @@ class Source:
         self._file = file
 
     def read(self, size: int) -> bytes:
-        """The next bytes; empty at the end."""
+        """Return the next bytes; empty at the end."""
         try:
             return self.stream.read(size)
         except _UNREADABLE as error:
-            raise DataError(f"{self.name} cannot be read on: {error}") from error
+            raise DataError(f"{self.name} cannot be read further: {error}") from error
 
     def lines(self, longest: int) -> Iterator[tuple[int, bytes | None]]:
-        """(number, bytes) of each line; None instead of a line of more than `longest` bytes."""
+        """Yield (number, bytes) of each line; None instead of a line of more than `longest` bytes."""
         reader = io.BufferedReader(cast("io.RawIOBase", _Raw(self)), 1 << 20)
         number = 0
         while data := reader.readline(longest + 1):
@@ -83,7 +83,7 @@ class Source:
 
 
 class _Raw(io.RawIOBase):
-    """A source as a raw stream; what a decoder returns beyond the size asked for waits for the next call."""
+    """A source as a raw stream; bytes that a decoder returns beyond the requested size wait for the next call."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -101,7 +101,7 @@ class _Raw(io.RawIOBase):
 
 
 def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: str) -> Source:
-    """Open a path or ``-``; packed data is known by its first bytes, the format by the suffix, else by those."""
+    """Open a path or ``-``; detect compression by the first bytes, the format by the suffix or the first bytes."""
     name = os.fspath(path)
     if name == "-":
         unpacked, _ = _unpacked(sys.stdin.buffer, "standard input", seekable=False)
@@ -116,7 +116,9 @@ def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: s
         unpacked, inner = _unpacked(file, name, seekable=place.is_file())
         known = format or _format_of(inner or place.name)
         if inner is not None and known in ("parquet", "ipc"):
-            raise DataError(f"{name} is a packed {known} file; unpack it first: {known} is packed in itself")
+            raise DataError(
+                f"{name} is a compressed {known} file; decompress it first: {known} has its own compression"
+            )
         stream, found = _recognised(name, _decoded(unpacked, encoding), known)
     except VarifoldError:
         file.close()
@@ -125,13 +127,13 @@ def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: s
 
 
 def _format_of(name: str) -> str | None:
-    """The format that the suffix of a name says, those of packed files left out."""
+    """Return the format of the suffix of a name, ignoring suffixes of compression."""
     inner = [suffix for suffix in map(str.lower, Path(name).suffixes) if suffix not in (".gz", ".zst", ".zip")]
     return _SUFFIXES.get(inner[-1]) if inner else None
 
 
 def _unpacked(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, str | None]:
-    """The bytes behind gzip, zstandard or zip, and the name of the packed file; None where nothing is packed."""
+    """Return the decompressed stream, and the name of the compressed file; None if it is not compressed."""
     head = stream.read(4)
     if head == _ZIP:
         return _zipped(stream, name, seekable)
@@ -152,7 +154,7 @@ def _unpacked(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, st
 
 
 def _zipped(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, str]:
-    """The one file in a zip archive."""
+    """Open the one file in a zip archive."""
     if not seekable:
         raise DataError(f"{name} is a zip archive, which cannot be read from a pipe; use unzip -p")
     stream.seek(0)
@@ -164,7 +166,7 @@ def _zipped(stream: BinaryIO, name: str, seekable: bool) -> tuple[BinaryIO, str]
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise DataError(f"{name} cannot be read as a zip archive: {error}") from error
     shown = ", ".join(files[:5]) + (", ..." if len(files) > 5 else "")
-    hint = "; save the spreadsheet as CSV" if any(file.startswith("xl/") for file in files) else "; unpack it"
+    hint = "; save the spreadsheet as CSV" if any(file.startswith("xl/") for file in files) else "; extract it"
     raise DataError(f"{name} is a zip archive of {len(files)} files ({shown}), not of one{hint}")
 
 
@@ -187,7 +189,7 @@ class _Joined(io.RawIOBase):
 
 
 class _Zstandard(io.RawIOBase):
-    """Frames of zstandard one after another; a file that is cut off is an error, not a shorter file."""
+    """Consecutive frames of zstandard; a file that is cut off is an error, not a shorter file."""
 
     def __init__(self, stream: BinaryIO, library: Any) -> None:
         self._stream = stream
@@ -214,7 +216,7 @@ class _Zstandard(io.RawIOBase):
 
 
 def _decoded(stream: BinaryIO, encoding: str) -> BinaryIO:
-    """The stream itself when it is UTF-8, else its text encoded as UTF-8."""
+    """Return the stream itself if it is UTF-8, else its text encoded as UTF-8."""
     try:
         name = codecs.lookup(encoding).name
     except (LookupError, TypeError):
@@ -239,7 +241,7 @@ class _Prefixed(io.RawIOBase):
 
 
 def _recognised(name: str, stream: BinaryIO, format: str | None) -> tuple[BinaryIO, str]:
-    """The stream without a byte order mark, and its format."""
+    """Return the stream without a byte order mark, and its format."""
     if format in ("parquet", "ipc"):
         return stream, format
     try:

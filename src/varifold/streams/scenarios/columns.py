@@ -15,7 +15,7 @@ __all__ = ["Columns", "zscore"]
 
 
 class Columns:
-    """The columns that occur in a block; `position` gives each vocabulary id the place of its column.
+    """The columns that occur in a block; `position` maps each vocabulary id to the position of its column.
 
     With `known`, the columns of the blocks before it, those keep their places and new ones follow.
     """
@@ -36,22 +36,22 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """Number of columns."""
+        """Return the number of columns."""
         return len(self.ids)
 
     @property
     def names(self) -> list[str | int]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return [self.block.vocabulary.name_of(int(i)) for i in self.ids]
 
     @property
     def repeated(self) -> bool:
-        """Whether some column has several ids: the indicators of its levels."""
+        """Return whether some column has several ids: the indicators of its levels."""
         return len(self.stored) > len(self.ids)
 
     @cached_property
     def shift(self) -> int:
-        """The number that, taken from any stored id, leaves the place of its column; -1 where there is none.
+        """Return the difference between any stored id and the position of its column; -1 if it is not constant.
 
         Every stored id is compared: the levels of a string column share one place, wherever their ids lie.
         """
@@ -69,7 +69,7 @@ class Columns:
 
     @cached_property
     def nominal(self) -> np.ndarray[Any, Any]:
-        """Which columns hold strings (indicators) anywhere in the block."""
+        """Return which columns contain strings (indicators) anywhere in the block."""
         found = np.zeros(self.width, dtype=bool)
         for i in self.stored.tolist():
             if self.block.vocabulary.is_indicator(i):
@@ -78,11 +78,11 @@ class Columns:
 
     @cached_property
     def row_of_cell(self) -> np.ndarray[Any, Any]:
-        """The row of each stored cell."""
+        """Return the row of each stored cell."""
         return np.repeat(np.arange(len(self.block)), np.diff(self.block.indptr))
 
     def dense(self) -> np.ndarray[Any, Any]:
-        """Rows x columns with NaN where absent; string columns as codes in alphabetical order of their levels."""
+        """Return rows x columns, NaN where absent; strings become codes in alphabetical order of their levels."""
         table = np.full((len(self.block), self.width), np.nan)
         values = self.block.values.copy()
         for i, code in self._codes().items():
@@ -91,7 +91,7 @@ class Columns:
         return table
 
     def _codes(self) -> dict[int, int]:
-        """Indicator id -> code of its level within its column."""
+        """Map each indicator id to the code of its level within its column."""
         vocabulary = self.block.vocabulary
         levels: dict[int, list[tuple[str, int]]] = {}
         for i in self.stored.tolist():
@@ -101,13 +101,13 @@ class Columns:
 
 
 def zscore(block: Block) -> Block:
-    """Numbers standardised with the mean and deviation of the whole block.
+    """Standardise numbers with the mean and deviation of the whole block.
 
     This looks ahead in the stream: it is for repeating published experiments only. Observed values only;
     a constant feature becomes 0; indicators stay 0 or 1.
     """
     if not isinstance(block, Block):
-        raise DataError(f"zscore() takes a Block, not {type(block).__name__}; to_block() makes one")
+        raise DataError(f"zscore() needs a Block, not {type(block).__name__}; to_block() makes one")
     size = block.vocabulary.size
     count = np.bincount(block.indices, minlength=size)
     divisor = np.maximum(count, 1)

@@ -25,7 +25,7 @@ SCALINGS = ("unit", "symmetric", "standard")
 def evolvable(
     segment: Segment, overlap: int = 10, ratio: float = 0.7, show: str = "both", scaling: str = "unit"
 ) -> Segment:
-    """At half of the stream all columns are replaced by others that are linear in them.
+    """Replace, after half of the stream, all columns by others that are linear in them.
 
     As in FESL and CWFE. String columns become integer codes in alphabetical order, rows with empty cells are dropped
     and every column is scaled over the whole set (which looks ahead, and is part of the generator): to [0, 1], with
@@ -70,7 +70,7 @@ def evolvable(
 
 
 def _scaled(table: Floats, scaling: str) -> Floats:
-    """Every column scaled over the whole set; a constant one becomes its lower end, or 0."""
+    """Scale every column over the whole set; a constant one becomes the lower end of the range, or 0."""
     if scaling == "standard":
         deviation = table.std(axis=0)
         standard: Floats = (table - table.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)

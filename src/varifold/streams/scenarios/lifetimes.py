@@ -1,4 +1,4 @@
-"""Scenarios in which whole features come and go: outages, rotating spaces, life spans."""
+"""Scenarios in which whole features appear and vanish: outages, rotating spaces, life spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["bursts", "outage", "rotating"]
 
 
 def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float = 0.7) -> Segment:
-    """A group of columns goes away and comes back.
+    """Let a group of columns vanish and return.
 
     A `share` of the columns (neighbours in file order, at least one, placed by the seed) is absent in the rows between
     `start` and `stop`, both given as shares of the stream. From no paper: the plain case of a failed device.
@@ -30,7 +30,7 @@ def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float
 
 
 def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
-    """Disjoint groups of columns take turns: one of `spaces` is present at a time, each `rounds` times.
+    """Show disjoint groups of columns in turn: one of `spaces` is present at a time, each `rounds` times.
 
     The columns are dealt to the groups by the seed. From no paper: the hardest case, since consecutive spaces
     share nothing.
@@ -41,14 +41,14 @@ def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:
         )
     width = segment.columns.width
     if spaces > width:
-        raise ParameterError(f"spaces={spaces} is more than the {width} columns there are")
+        raise ParameterError(f"spaces={spaces} is more than the number of columns, {width}")
     group = np.random.default_rng(segment.seed).permutation(width) % spaces
     phase = (segment.row_numbers * spaces * rounds // max(segment.rows, 1)) % spaces
     return segment.masked(masks.Phased(group == np.arange(spaces)[:, None], phase))
 
 
 def bursts(segment: Segment, life: float = 0.5, zipf: float = 0.5) -> Segment:
-    """Each column exists for a limited time, frequent or rare, as words and products do.
+    """Let each column exist for a limited time, frequent or rare, like words and products.
 
     Life spans are exponential with mean `life` (a share of the stream) and start anywhere; during its life the
     column of rank r is present in a row with probability r^-zipf. Ranks, births and spans come from the seed. From no

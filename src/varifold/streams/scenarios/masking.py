@@ -1,4 +1,4 @@
-"""Scenarios that hide columns: which of them, in which rows."""
+"""Scenarios that hide some columns in some rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _min = min
 
 
 def trapezoidal(segment: Segment, chunks: int = 10) -> Segment:
-    """Columns are added: in chunk c of `chunks`, the first c/chunks of them, in file order, are there.
+    """Add columns over time: in chunk c of `chunks`, the first c/chunks of them, in file order, are present.
 
     As in OLSF, OLVF, OVFM and ORF3V. Row i of n shows the first max(1, ceil(d (floor(chunks i / n) + 1) / chunks))
     columns. The code of OLVF's predecessor and of OLIDS uses a width of floor((d + 1) / 10) c + 1, and OVFM's code 5
@@ -80,7 +80,7 @@ def capricious(segment: Segment, mode: str = "bernoulli") -> Segment:
 
 
 def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "random") -> Segment:
-    """Absence carries information: half of the columns are hidden more often in one class than in the other.
+    """Make absence informative: hide half of the columns more often in one class than in the other.
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
     registered sets the negative one) and `b` in all others; the other half with .5 everywhere. Of numbers to predict

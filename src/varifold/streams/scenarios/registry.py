@@ -1,4 +1,4 @@
-"""The scenarios by name: how the papers make a fixed data set vary."""
+"""The scenarios by name: the papers' ways to make a fixed data set vary."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SCENARIOS", "all_scenarios", "scenarios"]
 
 
 def none(segment: Segment) -> Segment:
-    """Every feature stays as the data set has it."""
+    """Keep every feature as it is in the data set."""
     return segment
 
 
 def delay(segment: Segment, rounds: int) -> Segment:
-    """Labels arrive `rounds` instances later than their instances; the evaluation holds them back."""
+    """Delay labels by `rounds` instances; the evaluation holds them back."""
     if rounds < 0:
         raise ParameterError(f"the delay must be a whole number >= 0. Got {rounds} instead.")
     return replace(segment, delay=rounds)
@@ -52,11 +52,11 @@ SCENARIOS: dict[str, Scenario] = _table()
 
 
 def all_scenarios() -> dict[str, Scenario]:
-    """Every scenario by name, those that installed packages bring included."""
+    """Return every scenario by name, including those of installed packages."""
     brought = {name: find(name, SCENARIOS) for name in entry_points_of(GROUP)}
     return dict(sorted((brought | SCENARIOS).items()))
 
 
 def scenarios() -> dict[str, str]:
-    """Name -> what the scenario does."""
+    """Describe every scenario by name."""
     return {name: scenario.summary for name, scenario in all_scenarios().items()}

@@ -1,4 +1,4 @@
-"""Scenarios that change rows or values rather than hide columns."""
+"""Scenarios that change rows or values instead of hiding columns."""
 
 from __future__ import annotations
 

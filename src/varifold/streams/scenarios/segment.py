@@ -1,4 +1,4 @@
-"""What a scenario takes and returns."""
+"""The input and output of a scenario."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from varifold.streams.scenarios.columns import Columns
 __all__ = ["MOST_PHASES", "Segment", "median_of"]
 
 MOST_PHASES = 1_000_000
-"""Parts with different columns that a scenario may cut a stream into."""
+"""Most parts with different columns in a stream under a scenario."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of a stream that scenarios change one after the other; the whole of it when all is in memory.
+    """A segment of a stream, which scenarios change one after the other; the whole stream if it is in memory.
 
     `columns` and `rows` (their number) are those of the whole stream; the segment begins at row `start`. `order` is the
     permutation still to be applied to the block's rows; a mask applies it on the way. `seed` is that of the current
@@ -43,36 +43,36 @@ class Segment:
 
     @classmethod
     def whole(cls, block: Block, conversion: str | None = None) -> Segment:
-        """A block as a whole stream."""
+        """Make a segment of a block that is the whole stream."""
         return cls(block, Columns(block), len(block), conversion=conversion, median=median_of([block.targets]))
 
     def with_block(self, block: Block) -> Segment:
-        """The same with another block as the whole stream."""
+        """Replace the block by another one that is the whole stream."""
         median = median_of([block.targets])
         return replace(self, block=block, columns=Columns(block), rows=len(block), order=None, median=median)
 
     def masked(self, mask: Mask) -> Segment:
-        """The same with only the cells that the mask shows."""
+        """Keep only the cells that the mask shows."""
         return replace(self, block=masked(self.block, mask, self.columns, self.order, self.start), order=None)
 
     def reordered(self) -> Segment:
-        """The same with the rows in their final order."""
+        """Put the rows in their final order."""
         return self if self.order is None else replace(self, block=self.block.take(self.order), order=None)
 
     @cached_property
     def row_numbers(self) -> np.ndarray[Any, Any]:
-        """The numbers of the segment's rows in the stream."""
+        """Return the numbers of the segment's rows in the stream."""
         return np.arange(self.start, self.start + len(self.block), dtype=np.int64)
 
     @property
     def codes(self) -> np.ndarray[Any, Any]:
-        """Label codes, in the order of the stream."""
+        """Return the label codes, in the order of the stream."""
         codes: np.ndarray[Any, Any] = self.block.codes
         return codes if self.order is None else codes[self.order]
 
     @property
     def upper(self) -> np.ndarray[Any, Any]:
-        """Which rows, in their order, have another label than the first one, or a number above the median."""
+        """Return which rows, in their order, have another label than the first one, or a target above the median."""
         if self.block.targets is None:
             return self.codes > 0
         above: np.ndarray[Any, Any] = self.block.targets > self.median
@@ -80,7 +80,7 @@ class Segment:
 
 
 def median_of(targets: Iterable[np.ndarray[Any, Any] | None]) -> float:
-    """The median of the numbers to predict in several blocks; NaN where there are none."""
+    """Return the median of the targets of several blocks; NaN without any."""
     parts = [part[~np.isnan(part)] for part in targets if part is not None]
     found = np.concatenate(parts) if parts else np.zeros(0)
     return float(np.median(found)) if len(found) else float("nan")

@@ -20,7 +20,7 @@ __all__ = ["GROUP", "Scenario", "Step", "find", "parse"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way in which a fixed data set is made to vary; `before` ones work on the rows in file order.
+    """A way to make a fixed data set vary; `before` ones work on the rows in file order.
 
     `needs` is what it must know of the stream in advance: ``rows`` nothing, ``extent`` the number of rows and all
     columns, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
@@ -33,32 +33,32 @@ class Scenario:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """Its parameters, in the order in which values without a name are taken."""
+        """Return its parameters, in the order of values without a name."""
         return dict(list(inspect.signature(self.apply, eval_str=True).parameters.items())[1:])
 
     @property
     def summary(self) -> str:
-        """The first line of its description."""
+        """Return the first line of its description."""
         return (inspect.getdoc(self.apply) or "").split("\n", 1)[0]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One scenario with the parameters it was given."""
+    """One scenario with its parameters."""
 
     scenario: Scenario
     parameters: dict[str, Any]
 
     @property
     def needs(self) -> str:
-        """What must be known of the stream in advance: rows, extent or values."""
+        """Return what must be known of the stream in advance: rows, extent or values."""
         if self.scenario.needs != "mode":
             return self.scenario.needs
         return "rows" if self.parameters.get("mode", "bernoulli") == "bernoulli" else "extent"
 
 
 def parse(spec: str, known: Mapping[str, Scenario]) -> list[Step]:
-    """The steps of a specification such as ``mixed+capricious:mode=pairs``."""
+    """Parse a specification such as ``mixed+capricious:mode=pairs`` into steps."""
     if not isinstance(spec, str):
         raise ParameterError(f"a scenario is a string such as 'vfs:0.5'. Got {spec!r} instead.")
     return [_step(part.strip(), spec, known) for part in spec.split("+")]
@@ -69,7 +69,7 @@ GROUP = "varifold.scenarios"
 
 
 def find(name: str, known: Mapping[str, Scenario]) -> Scenario:
-    """The scenario of a name, of an entry point or of a path ``package.module:function``."""
+    """Return the scenario of a name, an entry point or a path ``package.module:function``."""
     if name in known:
         return known[name]
     if name in entry_points_of(GROUP):
@@ -77,15 +77,15 @@ def find(name: str, known: Mapping[str, Scenario]) -> Scenario:
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name):
         return _own(name, from_path(name, "scenario"))
     raise UnknownNameError(
-        f"no scenario {name!r}{nearest(name, known)} Known: {', '.join(sorted(known))}; a function of your own is "
+        f"no scenario {name!r}{nearest(name, known)} Known: {', '.join(sorted(known))}; your own function is "
         "written package.module:function"
     )
 
 
 def _own(name: str, function: Any) -> Scenario:
-    """A function of the user's as a scenario; it sees the rows in their final order, and all of them at once."""
+    """Make a scenario of a user's function; it sees all rows at once, in their final order."""
     if not callable(function) or isinstance(function, type):
-        raise ParameterError(f"the scenario {name!r} is no function that takes a Segment and returns one")
+        raise ParameterError(f"the scenario {name!r} is not a function that accepts a Segment and returns one")
 
     @functools.wraps(function)
     def apply(segment: Any, **parameters: Any) -> Any:

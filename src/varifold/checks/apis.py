@@ -1,4 +1,4 @@
-"""Checks of the block interface (many instances at once), and of files, bytes, pickles and copies."""
+"""Checks of the API for many instances, and of files, bytes, pickles and copies."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def check_many_is_one(learner: Any) -> None:
         assert_same(one, many, pairs, f"learn_many in batches of {size}")
 
 
-def check_many_answers(learner: Any) -> None:
+def check_predict_many(learner: Any) -> None:
     """`predict_many` and `predict_proba_many` equal `predict_one` and `predict_proba_one`, also before any label."""
-    shares = () if is_regressor(learner) else ("predict_proba",)
+    more = () if is_regressor(learner) else ("predict_proba",)
     pairs = stream_of(learner, 60, labels=("a", "b", "c"))
     rows = [x for x, _ in stream_of(learner, 30, seed=2)] + [{}, {"unknown": 1.0}]
     model = learner.clone()
     for _ in range(2):
-        for call in ("predict", *shares):
-            for x, found in zip(rows, getattr(model, f"{call}_many")(rows), strict=True):
+        for call in ("predict", *more):
+            for x, many in zip(rows, getattr(model, f"{call}_many")(rows), strict=True):
                 single = getattr(model, f"{call}_one")(x)
-                assert found == single, f"{call}_many gave {found!r} where {call}_one({x}) gives {single!r}"
+                assert many == single, f"{call}_many returned {many!r} where {call}_one({x}) returns {single!r}"
         learn(model, pairs)
 
 
@@ -50,16 +50,16 @@ def check_blocks(learner: Any) -> None:
     weights = [(0.0, 0.5, 1.0, 2.0)[t % 4] for t in range(120)]
     one, many = learner.clone(), learner.clone()
     block = to_block([x for x, _ in pairs], [y for _, y in pairs], weights, numeric=is_regressor(learner))
-    expected, found = [], []
+    expected, predicted = [], []
     for t, (x, y) in enumerate(pairs):
         expected.append(one.predict_one(x))
         one.learn_one(x, y, w=weights[t])
     for lo in range(0, 120, 40):
-        found += many.predict_learn_many(block[lo : lo + 20])
+        predicted += many.predict_learn_many(block[lo : lo + 20])
         for t in range(lo + 20, lo + 40):
-            found.append(many.predict_one(pairs[t][0]))
+            predicted.append(many.predict_one(pairs[t][0]))
             many.learn_one(*pairs[t], w=weights[t])
-    assert found == expected, "predict_learn_many predicts otherwise than predict_one"
+    assert predicted == expected, "predict_learn_many and predict_one differ"
     assert_same(one, many, pairs, "alternating blocks and dicts")
 
 
@@ -69,7 +69,7 @@ def check_schedule(learner: Any) -> None:
     plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
     one, many = learner.clone(), learner.clone()
     block = to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=is_regressor(learner))
-    answered = many.run_block(block, np.array(plan))
+    outputs = many.run_block(block, np.array(plan))
     expected = []
     for s in plan:
         if s > 0:
@@ -77,8 +77,8 @@ def check_schedule(learner: Any) -> None:
         else:
             one.learn_one(*pairs[-s - 1])
     labels = () if is_regressor(learner) else [*many.classes, None]
-    found = [labels[c] for c in answered[0]] if labels else answered.tolist()
-    assert found == expected, "run_block with a schedule predicts otherwise than predict_one in that order"
+    predicted = [labels[c] for c in outputs[0]] if labels else outputs.tolist()
+    assert predicted == expected, "run_block with a schedule and predict_one in that order differ"
     assert_same(one, many, pairs, "a schedule")
 
 
@@ -162,7 +162,7 @@ def check_saved(learner: Any) -> None:
 
 
 def check_bytes(learner: Any) -> None:
-    """`to_bytes` gives the same bytes for the same state; from them it continues to the last bit for 200 steps."""
+    """`to_bytes` returns the same bytes for the same state; from them it continues to the last bit for 200 steps."""
     pairs = stream_of(learner, 260, labels=("a", "b", "c"))
     model = learn(learner.clone(), pairs[:60])
     data = model.to_bytes()
