@@ -147,7 +147,6 @@ USES = {
     "from varifold.serve import server; server.serve(server.Settings(None))": ".[serve]",
     "from varifold.serve.client import RemoteClassifier; RemoteClassifier('http://127.0.0.1:9', 'm')": ".[serve]",
     "from varifold.serve.client import RemoteRegressor; RemoteRegressor('http://127.0.0.1:9', 'm')": ".[serve]",
-    "from varifold.serve.core.journal import Journal; Journal(__import__('pathlib').Path('.'), 1)": ".[serve]",
     "varifold.sklearn.VarifoldClassifier('arow')": ".[sklearn]",
     "varifold.mlflow.save_model(varifold.OLVF(), 'model')": ".[mlflow]",
 }
@@ -170,7 +169,7 @@ def test_every_module_is_imported_without_the_extras() -> None:
 @pytest.mark.parametrize(
     ("use", "line"),
     USES.items(),
-    ids=["report", "evaluate", "bench", "serve", "client", "client of a regressor", "journal", "sklearn", "mlflow"],
+    ids=["report", "evaluate", "bench", "serve", "client", "client of a regressor", "sklearn", "mlflow"],
 )
 def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
     done = without_extras(use)
