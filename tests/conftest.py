@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what is imported by now from garbage collection: river's checks collect often, a third of a second each."""
+    """Exempt what is imported by now from garbage collection: river's checks collect often, .3 s each time."""
     gc.collect()
     gc.freeze()
 
