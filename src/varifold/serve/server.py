@@ -27,6 +27,8 @@ from varifold.serve.http.tokens import Tokens
 from varifold.serve.mqtt import Bridge, Topics
 
 _BACKLOG = 2_048
+_SWITCH_SECONDS = 0.001
+"""The thread that writes transactions needs the interpreter a few times for each: it must not wait long for it."""
 _LOOPBACK = ("127.", "localhost", "::1")
 
 
@@ -57,6 +59,7 @@ def serve(settings: Settings) -> int:
     if not settings.local and settings.token_file is None:
         raise ParameterError(f"--host {settings.host} lets other machines in: give --token-file as well")
     tokens = None if settings.token_file is None else Tokens(settings.token_file)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_Process(settings, tokens).run())
 

@@ -132,6 +132,16 @@ class ModelState:
         self._unwritten = Unwritten()
         self._expired_to = 0  # of the last transaction
 
+    @property
+    def learner(self) -> Any:
+        """Return the learner."""
+        return self._learner
+
+    @learner.setter
+    def learner(self, learner: Any) -> None:
+        self._learner = learner
+        self._field = getattr(learner, "key", None)  # of a learner by key
+
     # ------------------------------------------------------------------ changes
 
     def apply(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
@@ -187,12 +197,12 @@ class ModelState:
         result: dict[str, Any] = {}
         scored = unpack_label(body["predicted"]) if late else None
         if body.get("predict"):
-            result = learners.answer(self.learner, x)
+            result = learners.answer(self._learner, x)
             scored = scored if late else result["label"]
             self.last = x
         elif not late and seq % SCORE_EVERY == 0:
-            scored = self.learner.predict_one(x)
-        self.learner.learn_one(x, y, body.get("w", 1.0))
+            scored = self._learner.predict_one(x)
+        self._learner.learn_one(x, y, body.get("w", 1.0))
         self.seq = result["seq"] = seq
         if not late:
             self._observe(x)
@@ -263,8 +273,7 @@ class ModelState:
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
         """Return the instance of a body; a key goes into the field that a learner by key reads."""
         x: learners.Instance = body["x"]
-        key = body.get("key")
-        field = getattr(self.learner, "key", None)
+        key, field = body.get("key"), self._field
         if key is None:
             if field is not None and x.get(field) is None:
                 raise RefusedError(
@@ -279,7 +288,7 @@ class ModelState:
 
     def _observe(self, x: learners.Instance) -> None:
         """Count an instance. The monitor is stored as JSON, so the name of a learner's key is counted as text."""
-        field = getattr(self.learner, "key", None)
+        field = self._field
         if field is not None and not isinstance(field, str) and field in x:
             x = {str(name): value for name, value in x.items()}
         self.monitor.observe(x)
@@ -288,10 +297,9 @@ class ModelState:
 
     def _key_of(self, body: dict[str, Any]) -> str:
         """Return the key of a body as JSON, empty for none: ids belong to a key."""
-        field = getattr(self.learner, "key", None)
         key = body.get("key")
-        if key is None and field is not None:
-            key = body["x"].get(field)
+        if key is None and self._field is not None:
+            key = body["x"].get(self._field)
         return "" if key is None else write_json(key).decode()
 
     def _public(self, number: int) -> str:
