@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -341,3 +343,14 @@ def test_ids_belong_to_a_key(tmp_path: Path) -> None:
     assert ["duplicate" in answer for answer in found] == [False, False, False, False, True]
     assert [follower.state.learner.learner(key).classes for key in "ab"] == [["up"], ["down"]]
     follower.close()
+
+
+def test_it_works_without_orjson(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['orjson'] = None; from varifold.cli import main; raise SystemExit(main())"
+    options = ["--target", "state", "--id", "n", "--state", str(tmp_path / "s"), "--model", "arow"]
+    sent = b'{"n": 1, "f": NaN}\n{"n": 1, "state": "up"}\n{"f": 2, "state": 1}\n{"f": 2, "state": "1"}\n{"f": 1}\n{\n'
+    command = [sys.executable, "-c", code, "follow", *options]
+    found = subprocess.run(command, input=sent, capture_output=True, check=True)
+    answers = [json.loads(text) for text in found.stdout.splitlines()]
+    assert [answer.get("seq") for answer in answers] == [1, 2, 3, 4, 4, None]
+    assert answers[4]["probabilities"].keys() == {"up", "1"}

@@ -11,12 +11,12 @@ from typing import Any
 from varifold import base
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import coverage_key
+from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
 from varifold.serve.core.errors import RefusedError
-from varifold.serve.extra import orjson
 
 __all__ = [
     "Instance",
@@ -97,7 +97,7 @@ def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[A
     """Return probabilities by label; pairs [label, probability] if two labels, as 1 and "1", are one name in JSON."""
     if len(set(map(type, probabilities))) < 2:
         return probabilities
-    names = {y if isinstance(y, str) else orjson.dumps(y, default=str).decode() for y in probabilities}
+    names = {y if isinstance(y, str) else write_json(y).decode() for y in probabilities}
     return probabilities if len(names) == len(probabilities) else [[y, p] for y, p in probabilities.items()]
 
 
