@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from varifold._engine.names.vocabulary import Labels
 
 import varifold
 from varifold import Block, Vocabulary, to_block
+from varifold._engine.names.vocabulary import Labels
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from varifold._engine.data.block import Block, concatenate
-from varifold._engine.engine import Engine
-from varifold._engine.targets.real_target import RealTarget
 
 import varifold
 from varifold import AROWRegressor, to_block
+from varifold._engine.data.block import Block, concatenate
+from varifold._engine.engine import Engine
+from varifold._engine.targets.real_target import RealTarget
 from varifold.base.blocks import with_numbers
 from varifold.errors import DataError, ModelFileError, TargetError
 

@@ -5,17 +5,17 @@ import pickle
 import numpy as np
 import pytest
 import river.base
-from varifold._engine.models.python_rule import PythonModel
-from varifold.auto._classification import ClassificationMixture
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._arow import AROWRule
 
 import varifold
 from tests.engines import class_engine
 from tests.oracles.auto import Combination
 from varifold import evaluate
+from varifold._engine.models.python_rule import PythonModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import to_block
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
 
 
 def stream(n, labels, seed=0, width=8):

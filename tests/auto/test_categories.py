@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varifold.auto._categories import CategoriesModel
-from varifold.auto._classification import ClassificationMixture
-from varifold.linear._arow import AROWRule
 
 from tests.engines import class_engine
 from tests.oracles.categories import Levels
 from varifold import AutoClassifier
+from varifold.auto._categories import CategoriesModel
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import Block, Labels, Vocabulary
+from varifold.linear._arow import AROWRule
 
 
 def cities(count, levels=60, seed=1, columns=("city",), skewed=False):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from varifold.auto._classification import ClassificationMixture
 
 from tests.base.kept_files import stream
 from tests.engines import class_engine
 from varifold import AutoClassifier
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 

@@ -5,16 +5,16 @@ import random
 
 import numpy as np
 import pytest
-from varifold.auto._classification import ClassificationMixture
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._arow import AROWRule
 
 from tests.base.kept_files import stream
 from tests.engines import class_engine
 from varifold import AutoClassifier
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import files
 from varifold.errors import ModelFileError
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
 
 K = len(classifier_experts("fast"))
 

@@ -1,9 +1,9 @@
 """Sensors that fall silent in groups: the experts that see absence and recall what was read before."""
 
 import numpy as np
-from varifold.auto._classification import ClassificationMixture
 
 from tests.engines import class_engine
+from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import classifier_experts
 from varifold.base import to_block
 from varifold.cli.sensors import plant

@@ -1,12 +1,12 @@
 """Methods as their papers have them, by name and by specification."""
 
 import pytest
-from varifold.linear._majority_bias import MajorityBias
 
 import varifold
 from varifold.base.nested import make_learner
 from varifold.base.spec import parse_model
 from varifold.errors import ParameterError
+from varifold.linear._majority_bias import MajorityBias
 
 NO_PAPER = {
     "additive",

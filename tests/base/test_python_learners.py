@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from river import linear_model, naive_bayes
-from varifold._engine.models.model import Model
-from varifold._engine.models.python_rule import PythonModel
 
 import varifold
+from varifold._engine.models.model import Model
+from varifold._engine.models.python_rule import PythonModel
 from varifold.checks.material import stream
 from varifold.errors import ModelFileError
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from varifold.copula._gaussian import GaussianModel
 
 from tests.engines import class_engine
 from tests.oracles.gaussian import Gaussians
+from varifold.copula._gaussian import GaussianModel
 
 
 def instances(rows, labels, seed=0):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from varifold.copula._gaussian import GaussianModel
 
 from tests._engine import test_out_of_memory
 from tests.engines import class_engine
 from varifold.copula import CopulaImputer
+from varifold.copula._gaussian import GaussianModel
 
 
 class Gaussian:

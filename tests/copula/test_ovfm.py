@@ -4,15 +4,15 @@ import functools
 
 import numpy as np
 import pytest
-from varifold.copula._latent import Copula
-from varifold.copula._ovfm import OVFMModel
-from varifold.linear._arow import AROWRule
 
 from tests.engines import class_engine
 from tests.oracles.harness import Scaler
 from tests.oracles.ovfm import PlainOVFM, PlainOVFMStream
 from varifold import OVFM, load
 from varifold.base import to_block
+from varifold.copula._latent import Copula
+from varifold.copula._ovfm import OVFMModel
+from varifold.linear._arow import AROWRule
 
 
 def mixed_stream(n=150, seed=0, labels=2, weights=False, nominal=False, swaps=False):

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from varifold._engine.engine import Engine
-from varifold.forest._tdigest import TDigest
-from varifold.linear._additive import joined_sample
-from varifold.linear._arow import product_of_gaussians
-from varifold.naive_bayes._frequency import FrequencyModel
 
 import varifold
 from tests.engines import class_engine
+from varifold._engine.engine import Engine
 from varifold._engine.merging import HINGE, LOGISTIC
 from varifold.checks.material import Pair, clear_stream, learn, state, stream
 from varifold.ensemble.merging import merged_state
 from varifold.errors import FeatureNameError, ParameterError
+from varifold.forest._tdigest import TDigest
+from varifold.linear._additive import joined_sample
+from varifold.linear._arow import product_of_gaussians
+from varifold.naive_bayes._frequency import FrequencyModel
 
 EXACT = ["gaussiannb", "nb3"]
 APPROXIMATE = ["additive", "arow", "fobos", "ftrladp", "ftrlproximal", "ogd", "olsf", "olvf", "ovfm", "pa"]

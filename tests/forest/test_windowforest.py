@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from varifold._engine.engine import Engine
-from varifold.forest._windowforest import WindowForestModel
 
 from tests.engines import class_engine
 from tests.oracles.by_column import Labelled, follow, row_of, stream
 from tests.oracles.windowforest import SAMPLE, WindowForestOracle
 from varifold import WindowForest, from_bytes, to_block
+from varifold._engine.engine import Engine
+from varifold.forest._windowforest import WindowForestModel
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},

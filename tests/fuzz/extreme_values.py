@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from varifold._engine.names.vocabulary import Labels
 
 import varifold
+from varifold._engine.names.vocabulary import Labels
 from varifold.checks.material import arrays, is_regressor, state
 from varifold.errors import VarifoldError
 

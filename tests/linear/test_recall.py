@@ -6,13 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
-from varifold.linear._recall import RecallRule
 
 from tests.engines import class_engine
 from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.recall import Recall
 from varifold.base import to_block
 from varifold.base.declared import DeclaredClassifier, declared
+from varifold.linear._recall import RecallRule
 
 
 @declared

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from varifold.neighbours._neighbours import NeighboursModel
 
 import varifold
 from tests.engines import class_engine
+from varifold.neighbours._neighbours import NeighboursModel
 
 
 class Oracle:

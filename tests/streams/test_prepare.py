@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from varifold._engine.data.block import concatenate
 
 from varifold import OLVF, Block, datasets, evaluate, streams
+from varifold._engine.data.block import concatenate
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.scenarios import _apply_mask
 from varifold.streams.scenarios import _masks as masks

@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from varifold._engine.data.block import concatenate
 
 from varifold import streams
+from varifold._engine.data.block import concatenate
 from varifold.errors import DataError, ParameterError
 
 ROW_WISE = ["none", "delay:3", "vfs:0.5", "vfs:0.5,min=1", "capricious", "uninformative", "vfs:0.3+delay:2"]

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.streams.readers._csv import CATEGORY, Delimited
 

@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from varifold.streams.readers._numbers import parse_number
 
 import varifold
 from varifold.cli import main
 from varifold.errors import DataError, FeatureValueError, ParameterError
 from varifold.streams import read
 from varifold.streams.clock import looks_like_time, parse_time
+from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.context import inferred_type
 
 PARTS = {"made": ["hour", "weekday", "month", "day", "year", "elapsed", "age"], "when": ["hour"]}

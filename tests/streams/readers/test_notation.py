@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from varifold.streams.readers._numbers import label_of, parse_number
 
 from varifold import streams
 from varifold.errors import DataError, ParameterError, VarifoldWarning
+from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.notation import COMMA, COMMA_GROUPS, POINT, POINT_GROUPS, detect_notations
 
 WRITTEN = {

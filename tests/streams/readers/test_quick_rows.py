@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from varifold._engine.names.vocabulary import Labels, Vocabulary
-from varifold.streams.readers._csv import CATEGORY, IGNORED, NUMERIC, TARGET, WEIGHT, Delimited
 
+from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.streams import read
+from varifold.streams.readers._csv import CATEGORY, IGNORED, NUMERIC, TARGET, WEIGHT, Delimited
 
 ROLES = [NUMERIC, CATEGORY, NUMERIC, IGNORED, WEIGHT, TARGET]
 ODD = [

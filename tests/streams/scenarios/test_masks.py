@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
-from varifold._engine.data.block import concatenate
-from varifold._engine.names.vocabulary import Vocabulary
 
 from varifold import Block, datasets, streams
+from varifold._engine.data.block import concatenate
+from varifold._engine.names.vocabulary import Vocabulary
 from varifold.errors import DataError
 from varifold.streams.scenarios import _apply_mask
 from varifold.streams.scenarios import _masks as masks
