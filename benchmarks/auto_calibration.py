@@ -5,7 +5,7 @@
 The expected calibration error (ECE): answers from the 20th instance on in ten bins by the probability of the label
 answered, mean distance between that probability and the share of right answers, weighted by the answers in a bin.
 `predict` then `learn`, at most 2,000 rows: generators of river and sets of river and scikit-learn that
-`docs/decisions/auto.md` does not name for the calibration, and sets of the papers that it does not, complete, with half
+`docs/decisions/0070` does not name for the calibration, and sets of the papers that it does not, complete, with half
 of the values and with features that come late. Shown are error, log loss and ECE by stream, and their means.
 """
 

@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build", "symptoms", "decisions/papers.md", "*.py"]
+exclude_patterns = ["_build", "symptoms", "*.py"]
 nitpicky = False
 default_role = "autolink"
 suppress_warnings = ["config.cache"]

@@ -1,4 +1,4 @@
-"""Scores biased to the commoner class, from the words of docs/decisions/linear.md."""
+"""Bias scores to the majority class, written from decision 0040."""
 
 import math
 

@@ -148,7 +148,7 @@ _CLASSIFIER = (
     Expert(name="additive, bold", model=lambda: AdditiveRule(10.0, 20_000), sees="bounded", pausing="early",
            temperature=2.0, stack_weight=0.0, stack_variance=0.5),
 )
-"""Weights and variances are means over the stacks of the development streams (docs/decisions/auto.md)."""
+"""Weights and variances are means over the stacks of the development streams (docs/decisions/0076)."""
 # fmt: on
 
 _FAST_STARTS = {

@@ -59,7 +59,7 @@ class CWFE(Mixture, AROWUpdate):
     -----
     *Deviations from the paper.* Eq. 6: the inverse does not exist for short overlaps; the map is the
     least-squares solution of least norm. Eq. 8: the weights of the round before. The paper's r = .1 lets a new model
-    follow its first instances too closely; 3 was better on most streams tried (``docs/decisions/evolving.md``).
+    follow its first instances too closely; 3 was better on most streams tried (decision 0068).
     What holds for the whole family (detected switches, further switches, features that stay, scaling) is described at
     `varifold.evolving.base.EvolvingClassifier`. The paper's protocol is ``r=0.1, scale="none", fit_intercept=False``
     with `switch`, `overlap` and `horizon` given.
