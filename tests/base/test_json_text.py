@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 def expected(data: bytes) -> Any:
     try:
-        value = json.loads(data)
+        value = json.loads(data.decode("utf-8-sig"))
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -65,6 +65,7 @@ def test_lines_are_read_as_the_standard_library_reads_them(installed: bool, monk
         (b'{"a": "\xff"}', "byte 0xff is not UTF-8"),
         (b'{"a": "\\ud800"}', "half of a surrogate pair"),
         (b"[" * 100_000, "nested too deep"),
+        ('{"a": 1}'.encode("utf-16"), "byte 0xff is not UTF-8"),
         (b'{"a": ' + b"1" * 5_000 + b"}", "thousands of digits"),
         ("{'a': 1}", "not JSON at character 2"),
     ],

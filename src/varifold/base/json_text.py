@@ -33,6 +33,8 @@ def read_json(text: bytes | str) -> Any:
 
 def _read_slowly(text: bytes | str) -> Any:
     try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")  # json.loads would guess UTF-16 and UTF-32 as well
         value = json.loads(text, parse_constant=_constant)
         json.dumps(value, ensure_ascii=False).encode()
         return value
