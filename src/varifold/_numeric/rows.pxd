@@ -1,86 +1,66 @@
-"""Sums over the rows of a matrix, several rows at a time; on x86-64 Linux in the widest registers that the machine has.
+"""Sums over rows of a matrix, each over m neighbouring numbers; to be called with m = 1 or from a `wide` function.
 
-Each number is the sum of the same products in the same order as in a plain loop: results do not depend on the machine.
+Each number is the sum of the same products in the same order whatever m is.
 """
 
-cimport varifold._numeric.wide
 from libc.stdint cimport int32_t
 
-cdef extern from *:
-    """
-    #include <stddef.h>
-    #include <stdint.h>
+from varifold._numeric.wide cimport inlined
 
-    VARIFOLD_WIDE
-    static void varifold_add_rows(double *VARIFOLD_ALONE sum, const double *matrix, ptrdiff_t side, ptrdiff_t length,
-                                  ptrdiff_t n, const int32_t *row, const double *x)
-    {
-        ptrdiff_t i = 0, j;
-        for (; i + 4 <= n; i += 4) {
-            const double *a = matrix + row[i] * side, *b = matrix + row[i + 1] * side;
-            const double *c = matrix + row[i + 2] * side, *d = matrix + row[i + 3] * side;
-            const double p = x[i], q = x[i + 1], r = x[i + 2], s = x[i + 3];
-            for (j = 0; j < length; j++)
-                sum[j] = (((sum[j] + a[j] * p) + b[j] * q) + c[j] * r) + d[j] * s;
-        }
-        for (; i < n; i++) {
-            const double *a = matrix + row[i] * side;
-            const double p = x[i];
-            for (j = 0; j < length; j++)
-                sum[j] += a[j] * p;
-        }
-    }
 
-    VARIFOLD_WIDE
-    static void varifold_sum_rows(double *VARIFOLD_ALONE sum, const double *matrix, ptrdiff_t side, ptrdiff_t length,
-                                  ptrdiff_t n, const int32_t *row)
-    {
-        ptrdiff_t i = 0, j;
-        for (; i + 4 <= n; i += 4) {
-            const double *a = matrix + row[i] * side, *b = matrix + row[i + 1] * side;
-            const double *c = matrix + row[i + 2] * side, *d = matrix + row[i + 3] * side;
-            for (j = 0; j < length; j++)
-                sum[j] = (((sum[j] + a[j]) + b[j]) + c[j]) + d[j];
-        }
-        for (; i < n; i++) {
-            const double *a = matrix + row[i] * side;
-            for (j = 0; j < length; j++)
-                sum[j] += a[j];
-        }
-    }
+cdef inline inlined add_rows(double* total, const double* matrix, Py_ssize_t side, Py_ssize_t m, Py_ssize_t n,
+                             const int32_t* row, const double* x) noexcept nogil:
+    """Add matrix[row[i]][j] x[i] to total[j], j < m, over i in order; rows are `side` apart."""
+    cdef const double* a
+    cdef const double* b
+    cdef const double* c
+    cdef const double* d
+    cdef double p, q, r, s
+    cdef Py_ssize_t i = 0, j
+    while i + 4 <= n:  # four rows for each time that a total is loaded and stored
+        a, b = matrix + row[i] * side, matrix + row[i + 1] * side
+        c, d = matrix + row[i + 2] * side, matrix + row[i + 3] * side
+        p, q, r, s = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(m):
+            total[j] = (((total[j] + a[j] * p) + b[j] * q) + c[j] * r) + d[j] * s
+        i += 4
+    while i < n:
+        a = matrix + row[i] * side
+        p = x[i]
+        for j in range(m):
+            total[j] += a[j] * p
+        i += 1
 
-    VARIFOLD_WIDE
-    static void varifold_add_to_rows(double *matrix, ptrdiff_t side, ptrdiff_t length, ptrdiff_t n,
-                                     const int32_t *row, const double *x, const double *VARIFOLD_ALONE added)
-    {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            double *VARIFOLD_ALONE a = matrix + row[i] * side;
-            const double p = x[i];
-            for (ptrdiff_t j = 0; j < length; j++)
-                a[j] += p * added[j];
-        }
-    }
 
-    VARIFOLD_WIDE
-    static void varifold_raise_rows(double *matrix, ptrdiff_t side, ptrdiff_t length, ptrdiff_t n,
-                                    const int32_t *row, const double *VARIFOLD_ALONE added)
-    {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            double *VARIFOLD_ALONE a = matrix + row[i] * side;
-            for (ptrdiff_t j = 0; j < length; j++)
-                a[j] += added[j];
-        }
-    }
-    """
-    # sum[j] += matrix[row[i]][j] * x[i] for j < length, over i in order; rows are `side` apart
-    void add_rows "varifold_add_rows"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length, Py_ssize_t n,
-                                      const int32_t* row, const double* x) noexcept nogil
-    # sum[j] += matrix[row[i]][j]
-    void sum_rows "varifold_sum_rows"(double* sum, const double* matrix, Py_ssize_t side, Py_ssize_t length, Py_ssize_t n,
-                                      const int32_t* row) noexcept nogil
-    # matrix[row[i]][j] += x[i] * added[j]
-    void add_to_rows "varifold_add_to_rows"(double* matrix, Py_ssize_t side, Py_ssize_t length, Py_ssize_t n,
-                                            const int32_t* row, const double* x, const double* added) noexcept nogil
-    # matrix[row[i]][j] += added[j]
-    void raise_rows "varifold_raise_rows"(double* matrix, Py_ssize_t side, Py_ssize_t length, Py_ssize_t n,
-                                          const int32_t* row, const double* added) noexcept nogil
+cdef inline inlined sum_rows(double* total, const double* matrix, Py_ssize_t side, Py_ssize_t m, Py_ssize_t n,
+                             const int32_t* row) noexcept nogil:
+    """Add matrix[row[i]][j] to total[j]."""
+    cdef const double* a
+    cdef const double* b
+    cdef const double* c
+    cdef const double* d
+    cdef Py_ssize_t i = 0, j
+    while i + 4 <= n:
+        a, b = matrix + row[i] * side, matrix + row[i + 1] * side
+        c, d = matrix + row[i + 2] * side, matrix + row[i + 3] * side
+        for j in range(m):
+            total[j] = (((total[j] + a[j]) + b[j]) + c[j]) + d[j]
+        i += 4
+    while i < n:
+        a = matrix + row[i] * side
+        for j in range(m):
+            total[j] += a[j]
+        i += 1
+
+
+cdef inline inlined add_to_rows(double* matrix, Py_ssize_t side, Py_ssize_t m, Py_ssize_t n, const int32_t* row,
+                                const double* x, const double* added) noexcept nogil:
+    """Add x[i] added[j] to matrix[row[i]][j]."""
+    cdef double* a
+    cdef double p
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        a = matrix + row[i] * side
+        p = x[i]
+        for j in range(m):
+            a[j] += p * added[j]

@@ -1,30 +1,15 @@
-"""How a loop in C is compiled for wider registers too: VARIFOLD_WIDE before a static function.
+"""Functions compiled for the wider registers of newer processors too.
 
-On x86-64 Linux GCC compiles the function twice, for AVX2 and for every processor, and the machine picks one when the
-module is loaded; elsewhere there is the second one alone. A number is computed by the same operations in the same order in
-both (no fused multiply-add, see core_c_args in meson.build), so that results do not depend on the machine. VARIFOLD_FETCH
-asks for a cache line that will be read soon.
+A function of return type `wide` is compiled twice by GCC on x86-64 Linux, for AVX2 and for every processor, and the
+machine picks one when the module is loaded; elsewhere there is the second one alone. Both compute a number by the same
+operations in the same order (no fused multiply-add, see core_c_args in meson.build), so that results do not depend on
+the machine.
+
+An inline function of return type `inlined` becomes part of each caller. Called with a length that is the constant 1
+it loses its inner loops; called from a `wide` function with any length, its inner loops use the wide registers. So a
+kernel over m neighbouring numbers is written once and is as fast as two.
 """
 
-cdef extern from *:
-    """
-    #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \\
-        && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    #define VARIFOLD_WIDE __attribute__((noinline, unused, target_clones("avx2", "default")))
-    #elif defined(__GNUC__)
-    #define VARIFOLD_WIDE __attribute__((unused))
-    #else
-    #define VARIFOLD_WIDE
-    #endif
-    #if defined(__GNUC__)
-    #define VARIFOLD_FETCH(a) __builtin_prefetch((a), 0, 2)
-    #else
-    #define VARIFOLD_FETCH(a) ((void) (a))
-    #endif
-    #if defined(_MSC_VER)
-    #define VARIFOLD_ALONE __restrict
-    #else
-    #define VARIFOLD_ALONE restrict
-    #endif
-    """
-    pass
+cdef extern from "varifold/_numeric/wide.h":
+    ctypedef void wide "VARIFOLD_WIDE void"
+    ctypedef void inlined "VARIFOLD_INLINED void"
