@@ -18,7 +18,7 @@ from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
 from varifold.copula._latent cimport Copula
 from varifold.copula._sparsity cimport project, truncate
 from varifold._engine.models.model cimport Model
-from varifold._engine.models.one_vs_rest cimport BinaryRule
+from varifold._engine.models.one_vs_rest cimport BinaryRule, score_one, update_one
 from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 
@@ -260,14 +260,14 @@ cdef class OVFMModel(Model):
 
     cdef double score(self, View* v, int c) noexcept nogil:
         """Return a problem's score of the current instance: the mix of eq. 10."""
-        cdef double f = self.latent.score(&self.inner, c)
+        cdef double f = score_one(self.latent, &self.inner, c)
         cdef double weights[3]
         if self.latent_only:
             return f
         self.shares(c, weights)
-        f = weights[RAW] * self.raw.score(v, c) + weights[LATENT] * f
+        f = weights[RAW] * score_one(self.raw, v, c) + weights[LATENT] * f
         if self.with_presence:
-            f += weights[PRESENCE] * self.presence.score(&self.given, c)
+            f += weights[PRESENCE] * score_one(self.presence, &self.given, c)
         return f
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
@@ -323,8 +323,8 @@ cdef class OVFMModel(Model):
         """Update a rule; store its scores before the update in `margins`."""
         cdef int c
         for c in range(self.problems):
-            self.margins[3 * c + which] = rule.update(
-                v, c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
+            self.margins[3 * c + which] = update_one(
+                rule, v, c, 1.0 if y == (1 if self.problems == 1 else c) else -1.0, w)
 
     cdef void sparsify(self, BinaryRule rule, int c, Py_ssize_t known) noexcept nogil:
         """Scale a problem's weights into the l1 ball (eq. 12), then keep the largest."""

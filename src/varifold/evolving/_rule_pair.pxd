@@ -24,7 +24,7 @@ cdef class RulePair(Model):
     cdef bint logistic                # loss: log2(1 + exp(-yf)), else hinge
     cdef double bound                 # on recovered values, 0 none
     cdef readonly int old             # the old rule, or the only one that runs
-    cdef readonly bint two            # the other one runs beside it
+    cdef readonly bint two            # the other one runs too
     # scratch
     cdef View inner                   # the instance as a rule sees it
     cdef int32_t* slots

@@ -1,7 +1,7 @@
 """Two rules of one kind, one of which may see old features through a map.
 
-Each rule numbers the slots it uses by itself, so that its state is no larger than its own space, and is handed a view in
-its own numbers. The old one finds there what the instance shows as it is, and what is absent recovered by the map.
+Each rule has its own numbers for the slots it uses, so that its state is no larger than its own space, and gets a view
+in these numbers. The view of the old rule holds the values present as they are, and those absent as the map recovers them.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport BinaryRule, at, score_one
 from varifold._engine.order cimport MARKED_WORDS, sort_pairs
 from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
@@ -24,7 +24,7 @@ cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
 
 
 cdef class RulePair(Model):
-    """A subclass gives the two rules and the map when it is made; the rules take memory in grow() and by class only."""
+    """A subclass sets the two rules and the map when it is made; the rules allocate in grow() and by class only."""
 
     def __cinit__(self):
         cdef int e
@@ -92,25 +92,25 @@ cdef class RulePair(Model):
     # ---------------------------------------------------------------- one of the two rules
 
     cdef double rule_score(self, int e, int c) noexcept nogil:
-        """A rule's score of the view laid out."""
-        return self.first.score(&self.inner, c) if e == 0 else self.second.score(&self.inner, c)
+        """Return a rule's score of the view laid out."""
+        return score_one(self.first, &self.inner, c) if e == 0 else score_one(self.second, &self.inner, c)
 
     cdef void rule_learn(self, int e, int y, double w) noexcept nogil:
-        """A rule learns the view laid out."""
+        """Update a rule with the view laid out."""
         if e == 0:
             self.first.learn(&self.inner, y, w)
         else:
             self.second.learn(&self.inner, y, w)
 
     cdef double rule_coefficient(self, int e, int32_t slot, int c) noexcept nogil:
-        """The weight a rule gives to a slot, 0 where it has none."""
+        """Return the weight a rule gives to a slot, 0 where it has none."""
         cdef int32_t i = self.local[e].of[slot]
         if i < 0:
             return 0.0
         return self.first.coefficient(i, c) if e == 0 else self.second.coefficient(i, c)
 
     cdef double rule_loss(self, int e, int y) noexcept nogil:
-        """Loss of a rule on the view laid out, the mean over its problems."""
+        """Return the loss of a rule on the view laid out, the mean over its problems."""
         cdef int c, k = self.first.problems
         cdef double total = 0.0, m
         for c in range(k):
@@ -136,7 +136,7 @@ cdef class RulePair(Model):
                 self.second.start(c)
 
     cdef void wipe(self, int e) noexcept nogil:
-        """Make a rule as it was when made."""
+        """Reset a rule to its first state."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i
         for i in range(l.n):
@@ -156,7 +156,7 @@ cdef class RulePair(Model):
         self.restart(e)
 
     cdef int32_t take(self, int e, int32_t slot) noexcept nogil:
-        """A rule's own number for a slot, given out now if it has none."""
+        """Return a rule's own number for a slot; assign one if there is none."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i = l.of[slot]
         if i >= 0:
@@ -186,17 +186,17 @@ cdef class RulePair(Model):
     # ---------------------------------------------------------------- views
 
     cdef void mark(self, View* v, bint present) noexcept nogil:
-        """Write down where each slot stands in the view, or take that back."""
+        """Write each slot's position in the view to `where`, or clear it."""
         cdef Py_ssize_t i
         for i in range(v.n):
             self.where[v.slot[i]] = <int32_t> (i + 1) if present else 0
 
     cdef inline double clipped(self, double x) noexcept nogil:
-        """A recovered value, held within `bound`."""
+        """Clip a recovered value to `bound`."""
         return min(max(x, -self.bound), self.bound)
 
     cdef void recover(self, View* v) noexcept nogil:
-        """Old features from the new ones, before clipping; the view is marked."""
+        """Compute old features from new ones, base + M (x_new - mean), before clipping; the view is marked."""
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int32_t s
         cdef double d
@@ -214,7 +214,7 @@ cdef class RulePair(Model):
                 out[j] += d * row[j]
 
     cdef void lay_out(self, int e, View* v) noexcept nogil:
-        """The instance as a rule sees it, into `inner`: its own numbers, what is absent recovered if it is old."""
+        """Write the instance as a rule sees it to `inner`; for the old rule absent values are recovered."""
         cdef Locals* l = &self.local[e]
         cdef Py_ssize_t i, n = 0
         cdef int32_t s
@@ -278,7 +278,7 @@ cdef class RulePair(Model):
         self.mark(v, False)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Weights of the models that run, an input of the map with those of the old features it stands for."""
+        """Add up the weights in the models that run; an input of the map counts those of its old features."""
         cdef double total = 0.0
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int c

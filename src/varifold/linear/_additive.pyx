@@ -13,17 +13,17 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport INDICATOR
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.one_vs_rest cimport at
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw
-from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
+from varifold.linear._diagonal cimport DiagonalRule, Input
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
-from varifold._engine.state import fixed, per_problem, per_slot
+from varifold._engine.state import fixed, per_slot
 
 
 def joined_sample(counts, samples):
-    """At most SAMPLE values of several samples, from each as many as its count of values calls for."""
+    """Join samples into one of at most SAMPLE values, from each a share by its count of values."""
     held = np.minimum(counts, SAMPLE)
     if counts.sum() <= SAMPLE:
         wanted = held
@@ -34,71 +34,23 @@ def joined_sample(counts, samples):
                            for sample, n, size in zip(samples, wanted.tolist(), held.tolist())])
 
 
-cdef inline double score_and_variance(AdditiveRule rule, View* v, int c, double* confidence,
-                                      Py_ssize_t plane) noexcept nogil:
-    """measure(), for a distance of numbers that the compiler may know."""
-    cdef double f = 0.0, variance = 0.0
-    cdef double* s
-    cdef Py_ssize_t i
-    cdef int b
-    for i in range(v.n):
-        s = at(rule, v.slot[i], c)
-        f += s[0] * v.x[i]
-        variance += v.x[i] * v.x[i] / (1.0 + s[plane])
-        b = rule.bin_of(v.slot[i], v.raw[i])
-        if b:
-            f += s[2 * b * plane]
-            variance += 1.0 / (1.0 + s[(2 * b + 1) * plane])
-    confidence[0] = variance
-    return f
-
-
-cdef inline void move_pairs(AdditiveRule rule, View* v, int c, double step, double r, Py_ssize_t plane) noexcept nogil:
-    """move(), for a distance of numbers that the compiler may know."""
-    cdef double* s
-    cdef Py_ssize_t i
-    cdef int b
-    for i in range(v.n):
-        s = at(rule, v.slot[i], c)
-        s[0] += step * v.x[i] / (1.0 + s[plane])
-        s[plane] = min(s[plane] + v.x[i] * v.x[i] / r, rule.ceiling)
-        b = rule.bin_of(v.slot[i], v.raw[i])
-        if b:
-            s += 2 * b * plane
-            s[0] += step / (1.0 + s[plane])
-            s[plane] = min(s[plane] + 1.0 / r, rule.ceiling)
-
-
-cdef class AdditiveRule(BinaryRule):
+cdef class AdditiveRule(DiagonalRule):
     """Per slot and problem: mean and precision of the linear weight, then of each bin's weight."""
 
     def __cinit__(self, double r, Py_ssize_t max_binned, double memory=0.0):
-        self.declare_rule(2 + 2 * BINS, 0)
-        self.r = r
+        self.declare_inputs(1 + BINS, 2, r, memory)
         self.max_binned = max_binned
-        self.ceiling = memory / r if memory > 0.0 else 1e300
         # without bins there are no entries: the rule is linear
         per_binned = partial(per_slot, most=max_binned) if max_binned > 0 else partial(fixed, 0)
         self.arrays.declare("sample", &self.sample, per_binned(width=SAMPLE))
         self.arrays.declare("edge", &self.edge, per_binned(width=BINS - 1))
-        self.arrays.declare("count", &self.count, per_binned(low=0, high=1 << 53))
-        self.arrays.scratch_bytes(<void**> &self.inputs, 2 * sizeof(Input), per_slot())
-        self.arrays.scratch(&self.work, per_problem(width=3))
-        self.arrays.scratch(&self.wrong, per_problem())
-
-    cdef void negate(self, int c) noexcept nogil:
-        cdef Py_ssize_t slot, b
-        cdef double* s
-        for slot in range(self.capacity):
-            for b in range(BINS + 1):
-                s = at(self, <int32_t> slot, c) + 2 * b * self.plane
-                s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is: unused slots are equal in a loaded model
+        self.arrays.declare("count", &self.seen, per_binned(low=0, high=1 << 53))
 
     cdef inline int bin_of(self, int32_t slot, double x) noexcept nogil:
-        """The bin of a value, counted from 1; 0 while the feature has no bins."""
+        """Return the bin of a value, counted from 1; 0 while the feature has no bins."""
         cdef double* edge
         cdef int b, k = 1
-        if slot == 0 or slot >= self.max_binned or self.count[slot] < 4:
+        if slot == 0 or slot >= self.max_binned or self.seen[slot] < 4:
             return 0
         edge = self.edge + slot * (BINS - 1)
         for b in range(BINS - 1):
@@ -115,19 +67,19 @@ cdef class AdditiveRule(BinaryRule):
             s = v.slot[i]
             if s == 0 or s >= self.max_binned or self.space.kind[s] & INDICATOR:
                 continue
-            n = self.count[s]
+            n = self.seen[s]
             place = <uint64_t> n if n < SAMPLE else draw(0, s, n) % <uint64_t> (n + 1)
             if place < SAMPLE:
                 self.sample[s * SAMPLE + place] = v.raw[i]
             n += 1
-            self.count[s] = n
+            self.seen[s] = n
             if n >= 4 and (n & (n - 1)) == 0:
                 self.place_edges(s)
 
     cdef void place_edges(self, int32_t slot) noexcept nogil:
         """Set the edges of a slot to the quantiles 1/8, 2/8, ... of its sample, sorted by insertion."""
         cdef double sorted_sample[SAMPLE]
-        cdef Py_ssize_t i, j, m = min(self.count[slot], <int64_t> SAMPLE)
+        cdef Py_ssize_t i, j, m = min(self.seen[slot], <int64_t> SAMPLE)
         cdef double x
         for i in range(m):
             x = self.sample[slot * SAMPLE + i]
@@ -139,79 +91,30 @@ cdef class AdditiveRule(BinaryRule):
         for j in range(BINS - 1):
             self.edge[slot * (BINS - 1) + j] = sorted_sample[((j + 1) * m) // BINS]
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double f = 0.0
-        cdef double* s
+    cdef void collect(self, View* v) noexcept nogil:
         cdef Py_ssize_t i
         cdef int b
+        cdef Input* p = self.inputs
         for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            f += s[0] * v.x[i]
+            p.pair = <Py_ssize_t> v.slot[i] * self.width
+            p.x = v.x[i]
+            p += 1
             b = self.bin_of(v.slot[i], v.raw[i])
             if b:
-                f += s[2 * b * self.plane]
-        return f
-
-    cdef Py_ssize_t collect(self, View* v) noexcept nogil:
-        """Write the instance's values and bins to `inputs`; how many."""
-        cdef Py_ssize_t i, n = 0
-        cdef int b
-        for i in range(v.n):
-            self.inputs[n].slot = v.slot[i]
-            self.inputs[n].pair = 0
-            self.inputs[n].x = v.x[i]
-            n += 1
-            b = self.bin_of(v.slot[i], v.raw[i])
-            if b:
-                self.inputs[n].slot = v.slot[i]
-                self.inputs[n].pair = b
-                self.inputs[n].x = 1.0
-                n += 1
-        return n
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef Pairs p
-        if self.problems == 1:
-            BinaryRule.scores(self, v, out)
-        else:
-            p = pairs_of(self, self.work, self.wrong)
-            score_problems(&p, self.inputs, self.collect(v), out)
+                p.pair = <Py_ssize_t> v.slot[i] * self.width + 2 * b
+                p.x = 1.0
+                p += 1
+        self.count = p - self.inputs
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Pairs p
         self.sample_values(v)
-        if self.problems == 1:
-            BinaryRule.learn(self, v, y, w)
-        else:
-            p = pairs_of(self, self.work, self.wrong)
-            step_problems(&p, self.inputs, self.collect(v), y, self.r / w, self.ceiling)
+        DiagonalRule.learn(self, v, y, w)
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         Model.learn_scored(self, v, y, w, scores, probs)  # learning may move the edges between score and update
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """AROW's diagonal step over values and bins."""
-        cdef double confidence = 0.0, r = self.r / w
-        cdef double f = self.measure(v, c, &confidence), loss = capped(1.0 - y * f)
-        if loss > 0.0:
-            self.move(v, c, loss * y / (confidence + r), r)
-        return f
-
-    cdef double measure(self, View* v, int c, double* confidence) noexcept nogil:
-        """The score of an instance; its variance into `confidence`."""
-        if self.plane == 1:
-            return score_and_variance(self, v, c, confidence, 1)
-        return score_and_variance(self, v, c, confidence, self.plane)
-
-    cdef void move(self, View* v, int c, double step, double r) noexcept nogil:
-        """Move means by the step times their variances; precisions are held at most at `ceiling`."""
-        if self.plane == 1:
-            move_pairs(self, v, c, step, r, 1)
-        else:
-            move_pairs(self, v, c, step, r, self.plane)
-
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Largest difference that the feature's bins make, and its linear weight."""
+        """Return the largest difference between the feature's bins plus its linear weight, over all problems."""
         cdef double total = 0.0, low, high
         cdef double* s
         cdef int b, c
@@ -235,7 +138,7 @@ cdef class AdditiveRule(BinaryRule):
             out[i] *= sign
 
     cdef void parts(self, View* v, int c, double* out) noexcept nogil:
-        """What each entry of the view adds to the score of problem c."""
+        """Compute what each entry of the view adds to the score of problem c."""
         cdef Py_ssize_t i
         cdef int b
         cdef double* s
@@ -257,7 +160,7 @@ cdef class AdditiveRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Natural parameters of values and bins add up, a bin with those of its rank; samples join by their counts."""
+        """Add up natural parameters of values and bins, a bin with those of its rank; join samples by their counts."""
         signed = range(0, self.width, 2)
         states = [part.by_slot_problem("state", signed) for part in parts]
         for part, state in zip(parts, states):

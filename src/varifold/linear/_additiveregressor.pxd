@@ -3,4 +3,4 @@ from varifold.linear._rule_regression cimport RuleRegression
 
 
 cdef class AdditiveRegression(RuleRegression):
-    cdef AdditiveRule additive    # the rule, of its own type
+    cdef AdditiveRule additive    # the same rule, as its own type

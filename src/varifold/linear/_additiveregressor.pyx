@@ -14,11 +14,11 @@ cdef class AdditiveRegression(RuleRegression):
         self.additive = rule
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef double confidence = 0.0, error, r = self.additive.r / w
+        cdef double score, variance, error, r = self.additive.r / w
         self.additive.sample_values(v)
-        error = y - self.target.mean - self.additive.measure(v, 0, &confidence)
-        error = scaled_error(self.target, error) * self.target.deviation
-        self.additive.move(v, 0, error / (confidence + r), r)
+        self.additive.measure(v, 0, &score, &variance)
+        error = scaled_error(self.target, y - self.target.mean - score) * self.target.deviation
+        self.additive.move(0, error / (variance + r), r)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         self.additive.parts(v, 0, out)

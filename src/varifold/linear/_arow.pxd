@@ -14,7 +14,6 @@ cdef class AROWRule(BinaryRule):
     cdef void become_diagonal(self) noexcept nogil
     cdef void keep_dense(self, View* v) noexcept nogil
     cdef void correct(self, View* v, int c, double error, double w) noexcept nogil
-    cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil
     cdef double largest_term(self, View* v) noexcept nogil
     cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil

@@ -10,24 +10,25 @@ import numpy as np
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at, capped
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_four, add_multiple, subtract_multiple
-from varifold._numeric.rows cimport add_rows
+from varifold._numeric.wide cimport inlined, wide
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
-from varifold.linear._problems cimport TILE, TOGETHER, add_variances, set_targets, step_gaussians, tile_width
 
 from varifold._engine.merging import APPROXIMATE, natural_mean
 from varifold._engine.state import checked_array, per_slot
 
-cdef Py_ssize_t CACHED = 100_000   # numbers that stay in the cache from one instance to the next
+cdef enum:
+    FEW = 8    # with a loss in less than one of 8 problems, those are corrected one by one
+
 cdef double LOST = 1e-13   # a variance below this share of its largest term is rounding error
 
 
 def product_of_gaussians(means, covariances):
-    """Mean and covariance of the product of Gaussians that share the prior N(0, I), which counts once."""
+    """Return mean and covariance of the product of Gaussians that share the prior N(0, I), which counts once."""
     prior = np.eye(len(means[0]))
     precision, pull = prior, np.zeros(len(prior))
     for mean, covariance in zip(means, covariances):
@@ -40,50 +41,43 @@ def product_of_gaussians(means, covariances):
     return covariance @ pull, 0.5 * (covariance + covariance.T)
 
 
-cdef void learn_problems(AROWRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem of the diagonal form, with the scores before it, unless NULL.
+cdef inline inlined correct_problems(AROWRule rule, View* v, int first, int m, const double* error,
+                                     const double* active, double w) noexcept nogil:
+    """Move the scores of m problems towards score + error, with a diagonal Sigma kept as precisions.
 
-    Where few problems are wrong, these are corrected one by one.
+    beta = 1 / (x' Sigma x + r), mu += beta error Sigma x, and where active[c] is 1 a precision grows by x_i^2 / r.
     """
-    cdef double f[TOGETHER]
-    cdef double target[TOGETHER]
-    cdef double error[TOGETHER]
-    cdef double active[TOGETHER]
-    cdef double variance[TOGETHER]
-    cdef double r = rule.r / w, loss
-    cdef double* state
-    cdef Py_ssize_t c, m, wrong, first = 0, together = tile_width(v.n)
-    cdef bint large = 2 * v.n * rule.problems > CACHED
-    cdef bint more
-    while first < rule.problems:
-        m = min(together, rule.problems - first)
-        more = large and first + 2 * m <= rule.problems    # the next tile is fetched while this one is learned
-        state = rule.state + first
-        memset(f, 0, m * sizeof(double))
-        add_rows(f, state, rule.stride, m, v.n, v.slot, v.x)
-        set_targets(target, m, y - first)
+    cdef double step[TOGETHER]
+    cdef double* s
+    cdef double x, square, more, r = rule.r / w
+    cdef Py_ssize_t i, plane = rule.plane
+    cdef int c
+    memset(step, 0, m * sizeof(double))
+    for i in range(v.n):
+        s = rule.state + (v.slot[i] * rule.stride + first) + plane
+        x = v.x[i]
         for c in range(m):
-            loss = capped(1.0 - target[c] * f[c])
-            active[c] = 1.0 if loss > 0.0 else 0.0
-            error[c] = max(loss, 0.0) * target[c]
-        wrong = 0
+            step[c] += x * (x / (1.0 + s[c]))
+    for c in range(m):
+        step[c] = error[c] / (step[c] + r)
+    for i in range(v.n):
+        s = rule.state + (v.slot[i] * rule.stride + first)
+        x = v.x[i]
+        square = x * x / r
         for c in range(m):
-            wrong += active[c] > 0.0
-        if 8 * wrong < m:
-            for c in range(m):
-                if active[c] > 0.0:
-                    rule.correct_diagonal(v, <int> (first + c), error[c], w)
-        else:
-            memset(variance, 0, m * sizeof(double))
-            add_variances(variance, rule.tile, state + rule.plane, rule.stride, m, v.n, v.slot, v.x,
-                          m - rule.plane if more else 0)
-            for c in range(m):
-                error[c] /= variance[c] + r
-            step_gaussians(state, rule.stride, rule.plane, m, v.n, v.slot, v.x, rule.tile, error, active, r, 1e300,
-                           m if more else 0)
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
-        first += m
+            s[c] += step[c] * (x / (1.0 + s[plane + c]))
+            more = s[plane + c] + square * active[c]
+            s[plane + c] = 1e300 if more > 1e300 else more
+
+
+cdef void correct_one(AROWRule rule, View* v, int c, double error, double w) noexcept nogil:
+    cdef double active = 1.0
+    correct_problems(rule, v, c, 1, &error, &active, w)
+
+
+cdef wide correct_many(AROWRule rule, View* v, int first, int m, const double* error, const double* active,
+                       double w) noexcept nogil:
+    correct_problems(rule, v, first, m, error, active, w)
 
 
 cdef class AROWRule(BinaryRule):
@@ -91,8 +85,6 @@ cdef class AROWRule(BinaryRule):
 
     def __cinit__(self, double r, Py_ssize_t max_dense=0):
         self.declare_rule(2, 0)
-        self.tile_room = TILE
-        self.linear = True
         self.r = r
         self.max_dense = max_dense
         self.diagonal = max_dense == 0
@@ -100,7 +92,7 @@ cdef class AROWRule(BinaryRule):
         if max_dense:
             self.arrays.scratch(&self.sigma_x, per_slot(most=max_dense + 1))
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         if not self.diagonal:
@@ -123,7 +115,7 @@ cdef class AROWRule(BinaryRule):
         self.covariance.forget(slot)
 
     cdef void become_diagonal(self) noexcept nogil:
-        """More features than max_dense: keep the variances and drop the covariances."""
+        """Keep the variances and drop the covariances: there are more features than max_dense."""
         cdef Py_ssize_t i, side = self.covariance.side
         cdef int c
         cdef double variance
@@ -136,14 +128,28 @@ cdef class AROWRule(BinaryRule):
 
     # ---------------------------------------------------------------- learning
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        cdef double f, loss
+    cdef int batch(self, View* v) noexcept nogil:
+        return TOGETHER if self.diagonal else 1
+
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        """Correct the problems with a hinge loss, one by one where they are few."""
+        cdef double error[TOGETHER]
+        cdef double active[TOGETHER]
+        cdef double loss
+        cdef int c, wrong = 0
         self.keep_dense(v)
-        f = self.score(v, c)
-        loss = capped(1.0 - y * f)
-        if loss > 0.0:
-            self.correct(v, c, loss * y, w)
-        return f
+        self.score_problems(v, first, m, f)
+        for c in range(m):
+            loss = capped(1.0 - y[c] * f[c])
+            active[c] = 1.0 if loss > 0.0 else 0.0
+            error[c] = loss * y[c] if loss > 0.0 else 0.0
+            wrong += loss > 0.0
+        if m > 1 and FEW * wrong >= m:
+            correct_many(self, v, first, m, error, active, w)
+            return
+        for c in range(m if wrong else 0):
+            if active[c] > 0.0:
+                self.correct(v, first + c, error[c], w)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.keep_dense(v)
@@ -153,15 +159,8 @@ cdef class AROWRule(BinaryRule):
         self.keep_dense(v)
         BinaryRule.learn_scored(self, v, y, w, scores, probs)
 
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        if self.diagonal and 0 < v.n <= TILE // 8:
-            learn_problems(self, v, y, w, scores)
-        else:
-            BinaryRule.update_all(self, v, y, w, scores, chances)
-        return False
-
     cdef void keep_dense(self, View* v) noexcept nogil:
-        """Become diagonal when a feature lies beyond max_dense."""
+        """Become diagonal when a slot is beyond max_dense."""
         cdef Py_ssize_t i = v.n
         while not self.diagonal and i > 0:  # every entry: a model around this one may order its slots otherwise
             i -= 1
@@ -171,27 +170,12 @@ cdef class AROWRule(BinaryRule):
     cdef void correct(self, View* v, int c, double error, double w) noexcept nogil:
         """Move the score of the instance towards score + error; keep_dense() was called for it."""
         if self.diagonal:
-            self.correct_diagonal(v, c, error, w)
+            correct_one(self, v, c, error, w)
         else:
             self.correct_full(v, c, error, w)
 
-    cdef void correct_diagonal(self, View* v, int c, double error, double w) noexcept nogil:
-        """One step with a diagonal Sigma, kept as precisions."""
-        cdef double r = self.r / w
-        cdef double confidence = 0.0, step, more
-        cdef double* s
-        cdef Py_ssize_t i, plane = self.plane
-        for i in range(v.n):
-            confidence += v.x[i] * (v.x[i] / (1.0 + at(self, v.slot[i], c)[plane]))
-        step = error / (confidence + r)
-        for i in range(v.n):
-            s = at(self, v.slot[i], c)
-            s[0] += step * (v.x[i] / (1.0 + s[plane]))
-            more = s[plane] + v.x[i] * v.x[i] / r
-            s[plane] = 1e300 if more > 1e300 else more
-
     cdef double multiply(self, View* v, double* cov, Py_ssize_t side) noexcept nogil:
-        """Sigma x into `sigma_x`; returns x' Sigma x."""
+        """Compute Sigma x into `sigma_x`; return x' Sigma x."""
         cdef double* u = self.sigma_x
         cdef double confidence = 0.0
         cdef Py_ssize_t i, whole = self.covariance.side
@@ -209,7 +193,7 @@ cdef class AROWRule(BinaryRule):
         return confidence
 
     cdef double largest_term(self, View* v) noexcept nogil:
-        """The largest term of x' Sigma x, after multiply()."""
+        """Return the largest term of x' Sigma x, after multiply()."""
         cdef double most = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
@@ -217,7 +201,7 @@ cdef class AROWRule(BinaryRule):
         return most
 
     cdef bint stays_positive(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil:
-        """Whether the step leaves every variance positive, as it must but for rounding."""
+        """Test whether the step leaves every variance positive, as it must but for rounding."""
         cdef Py_ssize_t j
         if confidence < 0.0:
             return False
@@ -240,11 +224,12 @@ cdef class AROWRule(BinaryRule):
             cov[slot * side + slot] = variance if variance > 0.0 else 0.0
 
     cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil:
-        """One step with the full Sigma; rounding that would leave a negative variance drops covariances instead."""
+        """Take a step with the full Sigma; where rounding would leave a negative variance, drop covariances instead."""
         cdef double confidence, beta
         cdef double* u = self.sigma_x
         cdef double* cov = matrix_of(self.covariance, c)
         cdef Py_ssize_t i, j, whole = self.covariance.side, side = min(self.space.size, whole)
+        # beta = 1 / (x' Sigma x + r)
         confidence = self.multiply(v, cov, side)
         beta = 1.0 / (confidence + self.r / w)
         if not self.stays_positive(cov, confidence, beta, side):
@@ -253,8 +238,10 @@ cdef class AROWRule(BinaryRule):
             beta = 1.0 / (confidence + self.r / w)
         if not confidence >= LOST * self.largest_term(v):
             return
+        # mu += beta error Sigma x
         for j in range(side):
             at(self, <int32_t> j, c)[0] += beta * error * u[j]
+        # Sigma -= beta Sigma x x' Sigma, of vectors scaled by the root of beta, so that it stays symmetric to the bit
         beta = sqrt(beta)
         for j in range(side):
             u[j] *= beta
@@ -287,7 +274,7 @@ cdef class AROWRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """The product of the Gaussians: natural parameters add up, the prior counts once."""
+        """Multiply the Gaussians: natural parameters add up, the prior counts once."""
         states = [part.by_slot_problem("state") for part in parts]
         problems = parts[0].union.problems
         for part, state in zip(parts, states):

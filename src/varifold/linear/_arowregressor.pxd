@@ -3,4 +3,4 @@ from varifold.linear._rule_regression cimport RuleRegression
 
 
 cdef class AROWRegression(RuleRegression):
-    cdef AROWRule arow    # the rule, of its own type
+    cdef AROWRule arow    # the same rule, as its own type

@@ -4,6 +4,7 @@ With e = y - mean - mu.x and beta = 1 / (x' Sigma x + r), r being the parameter 
 mu += beta e Sigma x and Sigma -= beta Sigma x x' Sigma. The diagonal form adds x_i^2 / r to each precision instead.
 """
 
+from varifold._engine.models.one_vs_rest cimport score_one
 from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
 from varifold.linear._arow cimport AROWRule
@@ -20,5 +21,5 @@ cdef class AROWRegression(RuleRegression):
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
         cdef double error
         self.arow.keep_dense(v)
-        error = scaled_error(self.target, y - self.target.mean - self.arow.score(v, 0))
+        error = scaled_error(self.target, y - self.target.mean - score_one(self.arow, v, 0))
         self.arow.correct(v, 0, error * self.target.deviation, w)

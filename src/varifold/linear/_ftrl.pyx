@@ -3,40 +3,75 @@
 import numpy as np
 
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, dot
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at, dot
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport sigmoid
+from varifold._numeric.activation cimport sigmoids
 from varifold._numeric.rows cimport add_rows
-from varifold.linear._problems cimport TOGETHER, set_targets, slopes_of, step_proximal
+from varifold._numeric.wide cimport inlined, wide
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept
 
 
-cdef void learn_problems(FTRLProximalRule rule, View* v, int y, double w, double* scores,
-                         double* chances) noexcept nogil:
-    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
-    cdef double f[TOGETHER]
+cdef inline inlined slopes_of(FTRLProximalRule rule, View* v, int first, int m, const double* y, double w, double* f,
+                              double* slope) noexcept nogil:
+    """Compute the scores of m problems and the derivatives -y sigmoid(-y f) of their losses, times the weight."""
+    cdef double margin[TOGETHER]
+    cdef int c
+    memset(f, 0, m * sizeof(double))
+    add_rows(f, rule.state + 2 * rule.plane + first, rule.stride, m, v.n, v.slot, v.x)
+    for c in range(m):
+        margin[c] = -y[c] * f[c]
+    sigmoids(m, margin, slope)
+    for c in range(m):
+        slope[c] = -w * y[c] * slope[c]
+
+
+cdef wide weigh_many(FTRLProximalRule rule, View* v, int first, int m, double* f) noexcept nogil:
+    memset(f, 0, m * sizeof(double))
+    add_rows(f, rule.state + 2 * rule.plane + first, rule.stride, m, v.n, v.slot, v.x)
+
+
+cdef wide learn_many(FTRLProximalRule rule, View* v, int first, int m, const double* y, double w,
+                     double* f) noexcept nogil:
+    """Update m problems, whose coordinates are neighbours."""
     cdef double slope[TOGETHER]
-    cdef double target[TOGETHER]
-    cdef Penalty* p = &rule.penalty
-    cdef Py_ssize_t i, c, m, first = 0
-    while first < rule.problems:
-        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(f, 0, m * sizeof(double))
-        add_rows(f, rule.state + 2 * rule.plane + first, rule.stride, m, v.n, v.slot, v.x)
-        set_targets(target, m, y - first)
-        slopes_of(m, f, target, y - first, slope, chances + first if chances != NULL else NULL)
+    cdef double gradient[TOGETHER]
+    cdef double* s
+    cdef Py_ssize_t i, plane = rule.plane
+    cdef int c
+    slopes_of(rule, v, first, m, y, w, f, slope)
+    for i in range(v.n):
+        if v.slot[i] != 0 and v.x[i] == 0.0:
+            continue  # a value of 0 moves nothing
         for c in range(m):
-            slope[c] = -w * target[c] * slope[c]
-        for i in range(v.n):
-            if v.slot[i] == 0 or v.x[i] != 0.0:  # a value of 0 moves nothing
-                step_proximal(rule.state + v.slot[i] * rule.stride + first, rule.plane, m, v.x[i], slope,
-                              p.slowness, p.beta, p.l1 if v.slot[i] else 0.0, p.l2)
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
-        first += m
+            gradient[c] = slope[c] * v.x[i]
+        s = rule.state + (v.slot[i] * rule.stride + first)
+        proximal_step(m, s, s + plane, s + 2 * plane, gradient, &rule.penalty, rule.penalty.l1 if v.slot[i] else 0.0)
+
+
+cdef inline void learn_one(FTRLProximalRule rule, View* v, int c, const double* y, double w, double* f) noexcept nogil:
+    """Update one problem, whose coordinates are apart: they are gathered by the strip."""
+    cdef double* state = rule.state + c
+    cdef Py_ssize_t i = 0, m, stride = rule.stride, plane = rule.plane
+    cdef Penalty* p = &rule.penalty
+    cdef double* moved[STRIP]
+    cdef double gradient[STRIP]
+    cdef double slope
+    slopes_of(rule, v, c, 1, y, w, f, &slope)
+    if v.n > 0 and v.slot[0] == 0:
+        gradient[0] = slope * v.x[0]
+        proximal_step(1, state, state + plane, state + 2 * plane, gradient, p, 0.0)
+        i = 1
+    while i < v.n:
+        m = 0
+        while i < v.n and m < STRIP:
+            moved[m] = state + v.slot[i] * stride
+            gradient[m] = slope * v.x[i]
+            m += v.x[i] != 0.0  # a value of 0 moves nothing
+            i += 1
+        step_scattered(m, moved, plane, gradient, p, p.l1)
 
 
 cdef class FTRLProximalRule(BinaryRule):
@@ -60,40 +95,20 @@ cdef class FTRLProximalRule(BinaryRule):
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[2 * self.plane]
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + 2 * self.plane + c, self.stride)
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        if m == 1:
+            f[0] = dot(v, self.state + 2 * self.plane + first, self.stride)
+        else:
+            weigh_many(self, v, first, m, f)
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """The paper's algorithm 1 for the features present; returns the score before it."""
-        cdef double f = self.score(v, c), slope = -w * y * sigmoid(-y * f)
-        cdef double* first = self.state + c
-        cdef Py_ssize_t i = 0, m, stride = self.stride
-        cdef Penalty* p = &self.penalty
-        cdef double* moved[STRIP]
-        cdef double gradient[STRIP]
-        if v.n > 0 and v.slot[0] == 0:
-            proximal_step(first, self.plane, p, 0.0, slope * v.x[0])
-            i = 1
-        while i < v.n:
-            m = 0
-            while i < v.n and m < STRIP:
-                moved[m] = first + v.slot[i] * stride
-                gradient[m] = slope * v.x[i]
-                m += v.x[i] != 0.0  # a value of 0 moves nothing
-                i += 1
-            step_together(m, moved, self.plane, gradient, p, p.l1)
-        return f
+    cdef int batch(self, View* v) noexcept nogil:
+        return TOGETHER
 
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        learn_problems(self, v, y, w, scores, chances)
-        return True
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        if self.problems == 1:
-            BinaryRule.scores(self, v, out)
-            return
-        memset(out, 0, self.problems * sizeof(double))
-        add_rows(out, self.state + 2 * self.plane, self.stride, self.problems, v.n, v.slot, v.x)
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        if m == 1:
+            learn_one(self, v, first, y, w, f)
+        else:
+            learn_many(self, v, first, m, y, w, f)
 
     # ---------------------------------------------------------------- merging
 
@@ -101,7 +116,7 @@ cdef class FTRLProximalRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Squared gradients add up; the weight is the mean by curvature, and z is what leads to that weight.
+        """Add up squared gradients; the weight is the mean by curvature, and z is what leads to that weight.
 
         The curvature that a learner gained is root / alpha. Where the merged weight is 0, z is the mean.
         """

@@ -11,9 +11,7 @@ cdef class FTRLADPRule(BinaryRule):
 
     cdef double weight(self, double* s, double* g) noexcept nogil
     cdef double decay_at(self, double t) noexcept nogil
-    cdef double count(self, double* g, bint wrong) noexcept nogil
     cdef double count_round(self, double* g, bint wrong) noexcept nogil
     cdef void test_drift(self, double* g, double rate, double spread, bint wrong) noexcept nogil
-    cdef double decay_centre(self, double* g, double keep) noexcept nogil
-    cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil
+    cdef void learn_open(self, View* v, int c, const double* y, double w, double* f) noexcept nogil
     cdef void rebase(self, int c) noexcept nogil

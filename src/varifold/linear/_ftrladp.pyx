@@ -12,12 +12,12 @@ import numpy as np
 
 from libc.math cimport fabs, log, pow, sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport sigmoid, sigmoids
-from varifold.linear._problems cimport TOGETHER, add_centred, set_targets, step_centred
+from varifold._numeric.activation cimport sigmoids
+from varifold._numeric.wide cimport inlined, wide
 
 from varifold._engine.merging import APPROXIMATE, weighted_mean
 
@@ -26,7 +26,7 @@ cdef enum:
     R = 0       # r - 1: decayed count of rounds in the centre
     A = 1       # sum of 1 / (r r')
     T = 2       # rounds since the last drift
-    F = 3       # of these, answered wrongly
+    F = 3       # of these, predicted wrongly
     T_WARN = 4  # T and F since the error rate was last within the warning level
     F_WARN = 5
     P_MIN = 6   # lowest error rate, and its standard deviation
@@ -37,70 +37,78 @@ cdef double FEWEST = 30.0  # rounds before the test for drift
 cdef double FAR = 1e4       # above it A is added into u, before digits cancel
 
 
-cdef void decay_centres(FTRLADPRule rule, double* shared, Py_ssize_t m, const double* wrong,
-                        double* factor) noexcept nogil:
-    """count_round() and decay_centre() of m problems; what the latter returns into `factor`."""
-    cdef double keep[TOGETHER]
-    cdef double t[TOGETHER]
-    cdef double rate[TOGETHER]
-    cdef double spread[TOGETHER]
-    cdef double r[TOGETHER]
-    cdef double a[TOGETHER]
-    cdef double old
-    cdef double* g
-    cdef Py_ssize_t c
-    for c in range(m):
-        g = shared + c * GLOBALS
-        keep[c] = rule.count(g, wrong[c] > 0.5)
-        t[c] = g[T]
-        rate[c] = g[F]
-        r[c] = g[R]
-        a[c] = g[A]
-    for c in range(m):
-        rate[c] = (rate[c] + 1.0) / (t[c] + 2.0)
-        spread[c] = sqrt(rate[c] * (1.0 - rate[c]) / t[c])
-    for c in range(m):
-        if t[c] > FEWEST:
-            rule.test_drift(shared + c * GLOBALS, rate[c], spread[c], wrong[c] > 0.5)
-            keep[c] = (1.0 - rule.kappa) * keep[c] + rule.kappa * rate[c]
-    for c in range(m):
-        old = 1.0 + r[c]
-        r[c] = keep[c] * old
-        a[c] += 1.0 / (old * (1.0 + r[c]))
-        factor[c] = a[c] / rule.LP
-    for c in range(m):
-        shared[c * GLOBALS + R] = r[c]
-        shared[c * GLOBALS + A] = a[c]
-
-
-cdef void learn_problems(FTRLADPRule rule, View* v, int y, double w, double* scores,
-                         double* chances) noexcept nogil:
-    """update() of every problem in closed form, with the scores before it and their sigmoids, unless NULL."""
-    cdef double f[TOGETHER]
-    cdef double slope[TOGETHER]
+cdef inline inlined weigh_problems(FTRLADPRule rule, View* v, int first, int m, double* f) noexcept nogil:
+    """Compute the scores of m problems in closed form: w = u - v (A + 1 / r) / LP."""
     cdef double factor[TOGETHER]
-    cdef double wrong[TOGETHER]
-    cdef double target[TOGETHER]
-    cdef Py_ssize_t c, m, first = 0
-    while first < rule.problems:
-        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        rule.score_problems(v, first, m, f)
-        set_targets(target, m, y - first)
-        sigmoids(m, f, slope)
-        if chances != NULL:
-            memcpy(chances + first, slope, m * sizeof(double))
+    cdef double* g = rule.shared + first * GLOBALS
+    cdef double* s
+    cdef double x
+    cdef Py_ssize_t i, plane = rule.plane
+    cdef int c
+    memset(f, 0, m * sizeof(double))
+    for c in range(m):
+        factor[c] = (g[c * GLOBALS + A] + 1.0 / (1.0 + g[c * GLOBALS + R])) / rule.LP
+    for i in range(v.n):
+        s = rule.state + (v.slot[i] * rule.stride + first)
+        x = v.x[i]
         for c in range(m):
-            target[c] = max(target[c], 0.0)
-            wrong[c] = fabs(target[c] - slope[c])
-            slope[c] = w * (slope[c] - target[c])
-        decay_centres(rule, rule.shared + first * GLOBALS, m, wrong, factor)
-        step_centred(rule.state + first, rule.stride, rule.plane, m, v.n, v.slot, v.x, slope, factor)
-        for c in range(first, first + m):
-            if rule.shared[c * rule.globals + A] > FAR:
-                rule.rebase(<int> c)
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
-        first += m
+            f[c] += (s[plane + c] - s[c] * factor[c]) * x
+
+
+cdef inline inlined begin_round(FTRLADPRule rule, int first, int m, const double* y, double w, const double* f,
+                                double* slope, double* keep) noexcept nogil:
+    """Count a round of m problems and test them for drift.
+
+    `slope` becomes the derivative of the loss by the score, times the weight; `keep` the decay of the centre.
+    """
+    cdef double* g
+    cdef double p, target
+    cdef bint wrong
+    cdef int c
+    sigmoids(m, f, slope)
+    for c in range(m):
+        g = rule.shared + (first + c) * GLOBALS
+        target = max(y[c], 0.0)
+        p = slope[c]
+        wrong = fabs(target - p) > 0.5
+        slope[c] = w * (p - target)
+        keep[c] = rule.count_round(g, wrong)
+
+
+cdef inline inlined learn_problems(FTRLADPRule rule, View* v, int first, int m, const double* y, double w,
+                                   double* f) noexcept nogil:
+    """Update m problems in closed form: a gradient d adds d to v and d A' / LP to u."""
+    cdef double slope[TOGETHER]
+    cdef double factor[TOGETHER]    # keep, then A' / LP
+    cdef double* g = rule.shared + first * GLOBALS
+    cdef double* s
+    cdef double x, old
+    cdef Py_ssize_t i, plane = rule.plane
+    cdef int c
+    weigh_problems(rule, v, first, m, f)
+    begin_round(rule, first, m, y, w, f, slope, factor)
+    for c in range(m):
+        old = 1.0 + g[c * GLOBALS + R]
+        g[c * GLOBALS + R] = factor[c] * old
+        g[c * GLOBALS + A] += 1.0 / (old * (1.0 + g[c * GLOBALS + R]))
+        factor[c] = g[c * GLOBALS + A] / rule.LP
+    for i in range(v.n):
+        s = rule.state + (v.slot[i] * rule.stride + first)
+        x = v.x[i]
+        for c in range(m):
+            s[c] += slope[c] * x
+            s[plane + c] += slope[c] * x * factor[c]
+    for c in range(m):
+        if g[c * GLOBALS + A] > FAR:
+            rule.rebase(first + c)
+
+
+cdef wide weigh_many(FTRLADPRule rule, View* v, int first, int m, double* f) noexcept nogil:
+    weigh_problems(rule, v, first, m, f)
+
+
+cdef wide learn_many(FTRLADPRule rule, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+    learn_problems(rule, v, first, m, y, w, f)
 
 
 cdef class FTRLADPRule(BinaryRule):
@@ -130,7 +138,7 @@ cdef class FTRLADPRule(BinaryRule):
             s[self.plane] = 0.0 - s[self.plane]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
-        """The weight of a slot with numbers s in a problem with shared numbers g."""
+        """Return the weight of a slot with numbers s in a problem with shared numbers g."""
         cdef double z, r
         if self.closed:
             return s[self.plane] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
@@ -143,23 +151,25 @@ cdef class FTRLADPRule(BinaryRule):
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return self.weight(at(self, slot, c), self.shared + c * self.globals)
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        cdef double* g = self.shared + c * self.globals
-        cdef double* s
-        cdef double f = 0.0, factor
-        cdef Py_ssize_t i, plane = self.plane
-        if self.closed:
-            factor = (g[A] + 1.0 / (1.0 + g[R])) / self.LP
-            for i in range(v.n):
-                s = at(self, v.slot[i], c)
-                f += (s[plane] - s[0] * factor) * v.x[i]
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        cdef double* g
+        cdef double score
+        cdef Py_ssize_t i
+        cdef int c
+        if self.closed and m == 1:
+            weigh_problems(self, v, first, 1, &score)
+            f[0] = score
+        elif self.closed:
+            weigh_many(self, v, first, m, f)
         else:
-            for i in range(v.n):
-                f += self.weight(at(self, v.slot[i], c), g) * v.x[i]
-        return f
+            for c in range(m):
+                f[c] = 0.0
+                g = self.shared + (first + c) * GLOBALS
+                for i in range(v.n):
+                    f[c] += self.weight(at(self, v.slot[i], first + c), g) * v.x[i]
 
     cdef double decay_at(self, double t) noexcept nogil:
-        """The decay of the centre in round t without errors."""
+        """Return the decay of the centre in round t without errors."""
         if self.decay == 0:
             return 1.0 - pow(t, -1.0 / 3.0)
         if self.decay == 1:
@@ -170,26 +180,23 @@ cdef class FTRLADPRule(BinaryRule):
             return t / (t + 1.0)
         return 1.0 - log(t) / (2.0 * t)
 
-    cdef double count(self, double* g, bint wrong) noexcept nogil:
-        """Count the round; returns the decay of the centre without errors."""
+    cdef double count_round(self, double* g, bint wrong) noexcept nogil:
+        """Count the round and test for drift; return the decay of the centre."""
+        cdef double t, rate
         g[T] += 1.0
         g[F] += wrong
-        if g[T] != self.last_t:  # the problems of most labels have learned as many rounds
-            self.last_t = g[T]
-            self.last_keep = self.decay_at(g[T])
-        return self.last_keep
-
-    cdef double count_round(self, double* g, bint wrong) noexcept nogil:
-        """Count the round and test for drift; returns the decay of the centre."""
-        cdef double keep = self.count(g, wrong), t = g[T], rate
+        t = g[T]
+        if t != self.last_t:  # the problems of most labels have learned as many rounds
+            self.last_t = t
+            self.last_keep = self.decay_at(t)
         if t <= FEWEST:
-            return keep
+            return self.last_keep
         rate = (g[F] + 1.0) / (t + 2.0)
         self.test_drift(g, rate, sqrt(rate * (1.0 - rate) / t), wrong)
-        return (1.0 - self.kappa) * keep + self.kappa * rate
+        return (1.0 - self.kappa) * self.last_keep + self.kappa * rate
 
     cdef void test_drift(self, double* g, double rate, double spread, bint wrong) noexcept nogil:
-        """Gama's warning and drift levels, of an error rate and its standard deviation."""
+        """Compare an error rate with Gama's warning and drift levels, 2 and 3 deviations above the lowest rate."""
         if rate + spread < g[P_MIN] + g[S_MIN]:
             g[P_MIN] = rate
             g[S_MIN] = spread
@@ -205,15 +212,8 @@ cdef class FTRLADPRule(BinaryRule):
                 g[P_MIN] = 1.0
                 g[S_MIN] = 10.0
 
-    cdef double decay_centre(self, double* g, double keep) noexcept nogil:
-        """R and A after a round of the closed form; returns A / LP."""
-        cdef double old = 1.0 + g[R]
-        g[R] = keep * old
-        g[A] += 1.0 / (old * (1.0 + g[R]))
-        return g[A] / self.LP
-
     cdef void rebase(self, int c) noexcept nogil:
-        """Add A into u and set it to zero; no weight changes."""
+        """Add v A / LP into u and set A to zero; no weight changes."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef Py_ssize_t slot
@@ -222,24 +222,28 @@ cdef class FTRLADPRule(BinaryRule):
             s[self.plane] -= s[0] * (g[A] / self.LP)
         g[A] = 0.0
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """One round; returns the score before it. Only with L1 or L2 does it visit absent features."""
+    cdef int batch(self, View* v) noexcept nogil:
+        return TOGETHER if self.closed else 1
+
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        cdef double score  # a local variable: the compiler knows that no weight is stored there
+        if not self.closed:
+            self.learn_open(v, first, y, w, f)
+        elif m == 1:
+            learn_problems(self, v, first, 1, y, w, &score)
+            f[0] = score
+        else:
+            learn_many(self, v, first, m, y, w, f)
+
+    cdef void learn_open(self, View* v, int c, const double* y, double w, double* f) noexcept nogil:
+        """Update a problem with L1 or L2, whose centre moves for absent features too, or a centre per coordinate."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
-        cdef double f = self.score(v, c), p = sigmoid(f), target = 1.0 if y > 0.0 else 0.0
-        cdef double slope = w * (p - target), keep, old, d
+        cdef double slope, keep
         cdef Py_ssize_t i, plane = self.plane
-        keep = self.count_round(g, fabs(target - p) > 0.5)
-        if self.closed:
-            old = self.decay_centre(g, keep)
-            for i in range(v.n):
-                s = at(self, v.slot[i], c)
-                d = slope * v.x[i]
-                s[0] += d
-                s[plane] += d * old
-            if g[A] > FAR:
-                self.rebase(c)
-        elif self.per_coordinate:
+        self.score_problems(v, c, 1, f)
+        begin_round(self, c, 1, y, w, f, &slope, &keep)
+        if self.per_coordinate:
             for i in range(v.n):
                 s = at(self, v.slot[i], c)
                 s[plane] = keep * s[plane] + self.weight(s, g)
@@ -252,37 +256,6 @@ cdef class FTRLADPRule(BinaryRule):
             g[R] = keep * (1.0 + g[R])
             for i in range(v.n):
                 at(self, v.slot[i], c)[0] += slope * v.x[i]
-        return f
-
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        if self.closed:
-            learn_problems(self, v, y, w, scores, chances)
-        else:
-            BinaryRule.update_all(self, v, y, w, scores, chances)
-        return self.closed
-
-    cdef void score_problems(self, View* v, Py_ssize_t first, Py_ssize_t m, double* out) noexcept nogil:
-        """The scores in closed form of up to TOGETHER problems from `first` on."""
-        cdef double factor[TOGETHER]
-        cdef double r[TOGETHER]
-        cdef double* g = self.shared + first * GLOBALS
-        cdef Py_ssize_t c
-        for c in range(m):
-            factor[c] = g[c * GLOBALS + A]
-            r[c] = g[c * GLOBALS + R]
-        for c in range(m):
-            factor[c] = (factor[c] + 1.0 / (1.0 + r[c])) / self.LP
-        memset(out, 0, m * sizeof(double))
-        add_centred(out, self.state + first, self.stride, self.plane, m, v.n, v.slot, v.x, factor)
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef Py_ssize_t first = 0
-        if self.problems == 1 or not self.closed:
-            BinaryRule.scores(self, v, out)
-            return
-        while first < self.problems:
-            self.score_problems(v, first, min(<Py_ssize_t> TOGETHER, self.problems - first), out + first)
-            first += TOGETHER
 
     # ---------------------------------------------------------------- merging
 
@@ -290,9 +263,9 @@ cdef class FTRLADPRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """The mean of gradients, centres and counts. In the closed form A is added into u first, as rebase() does.
+        """Average gradients, centres and counts. In the closed form add A into u first, as rebase() does.
 
-        The drift test starts again: error rates of learners side by side do not follow each other.
+        The drift test starts again: error rates of parallel learners do not follow each other.
         """
         first = [0.0] * self.globals
         first[P_MIN] = 1.0

@@ -6,7 +6,7 @@ cdef class MajorityBias(Model):
     cdef readonly BinaryRule rule
     cdef double* margin           # [class]: scores of the instance being learned, before it is learned
     cdef double* counts           # [class]: weight learned
-    cdef double net_correct       # right answers of the margins minus those of the commonest class, where they differ
+    cdef double net_correct       # correct predictions of the margins less those of the commonest class, where both differ
     cdef double total             # weight learned
     cdef double size              # summed size of the margins
     cdef double strength          # what net_correct makes of the class shares; 0 when too little to matter

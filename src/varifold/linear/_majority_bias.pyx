@@ -1,8 +1,8 @@
 """Margins biased to the commoner class for as long as that class is right more often than they are.
 
-A margin learned from few instances answers at random where its features say little, and is then worse than no
-features at all. So the model counts, over the instances on which the two differ, by how many the answers of the rule
-inside exceed those of the commonest class so far: d = net_correct. A label whose share is p gets
+A margin learned from few instances predicts at random where its features carry little information, and is then worse
+than no features at all. So the model counts, over the instances on which the two differ, by how many the correct
+predictions of the rule exceed those of the commonest class so far: d = net_correct. A label whose share is p gets
 2 u (2 p - 1) / (1 + exp(d)) added to its score, u being the size of a sure margin: 1, or the mean size so far where
 that is larger. The rule itself learns as if there were no bias. |d| is at most LARGEST_LEAD, so that a rule that was
 good once can lose its advantage again.
@@ -21,7 +21,7 @@ from varifold._engine.merging import total
 from varifold._engine.state import checked_array, per_class
 
 cdef double STRENGTH = 2.0
-cdef double LARGEST_LEAD = 30.0    # e^-30 no longer changes an answer
+cdef double LARGEST_LEAD = 30.0    # e^-30 no longer changes a prediction
 cdef double LARGEST_MARGIN = 1e100 # larger ones count as this large
 
 
@@ -39,22 +39,22 @@ cdef class MajorityBias(Model):
         self.update_strength()
         self.scaled_strength = self.strength
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void update_strength(self) noexcept nogil:
-        """The factor 2 / (1 + exp(d)) on the class shares."""
+        """Compute the factor 2 / (1 + exp(d)) of the class shares."""
         self.strength = STRENGTH / (1.0 + exp(self.net_correct)) if self.net_correct < LARGEST_LEAD else 0.0
 
     cdef inline bint is_biased(self, View* v) noexcept nogil:
-        """Whether the shares of the labels add anything to their scores."""
+        """Test whether the shares of the labels change their scores."""
         return not (self.scaled_strength == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0)
 
     cdef inline double bias(self, int label) noexcept nogil:
-        """What the label's share adds to its score, if there is a bias."""
+        """Return what the label's share adds to its score, if there is a bias."""
         return self.scaled_strength * (2.0 * self.counts[label] / self.total - 1.0)
 
     cdef void add_bias(self, View* v, const double* margin, double* out) noexcept nogil:
-        """Scores from margins; both may be the same array."""
+        """Compute scores from margins; both may be the same array."""
         cdef int c
         if self.is_biased(v):
             for c in range(self.classes):
@@ -90,7 +90,7 @@ cdef class MajorityBias(Model):
         self.compare(v, self.margin, y, w)
 
     cdef void compare(self, View* v, double* margin, int y, double w) noexcept nogil:
-        """Count whose answer was right, the margins' or the commonest class's."""
+        """Count whose prediction was correct, the margins' or the commonest class's."""
         cdef int own
         cdef double size, net_correct
         if v.n == 0 or v.slot[0] != 0:
@@ -135,7 +135,7 @@ cdef class MajorityBias(Model):
         return self.rule.merging()
 
     def merge(self, parts):
-        """The rule's arrays; what was counted adds up, net_correct within its bounds."""
+        """Merge the rule's arrays and add up the counts, net_correct within its bounds."""
         ahead, weight, size = total([part.arrays["majority_bias"][:3] for part in parts])
         ahead = min(max(ahead, -LARGEST_LEAD), LARGEST_LEAD)
         counts = total([part.by_class("majority_bias", 3) for part in parts])

@@ -14,5 +14,5 @@ cdef class ProblemMatrices:
 
 
 cdef inline double* matrix_of(ProblemMatrices m, Py_ssize_t problem) noexcept nogil:
-    """The matrix of a problem, row after row."""
+    """Return the matrix of a problem, row after row."""
     return m.data + problem * m.side * m.side

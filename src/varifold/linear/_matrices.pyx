@@ -22,7 +22,7 @@ cdef class ProblemMatrices:
         return 0
 
     cdef int add_problems(self, Py_ssize_t problems) except -1:
-        """More matrices, half as many again, so that adding one at a time costs little."""
+        """Add matrices, half as many again, so that adding one at a time costs little."""
         cdef Py_ssize_t room = max(problems, self.problems + self.problems // 2)
         cdef Py_ssize_t whole = self.side * self.side, bytes = whole * sizeof(double), c, i
         if problems <= self.problems:
@@ -36,7 +36,7 @@ cdef class ProblemMatrices:
         return 0
 
     cdef int add_rows(self, Py_ssize_t side) except -1:
-        """More rows and columns in every matrix, laid out in new memory."""
+        """Add rows and columns to every matrix, in new memory."""
         cdef Py_ssize_t c, i
         cdef double* data
         if side <= self.side:
@@ -59,7 +59,7 @@ cdef class ProblemMatrices:
         memcpy(matrix_of(self, target), matrix_of(self, source), self.side * self.side * sizeof(double))
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """A slot's row and column become those of the identity."""
+        """Set a slot's row and column to those of the identity."""
         cdef Py_ssize_t c, i
         cdef double* m
         if slot >= self.side:
@@ -79,7 +79,7 @@ cdef class ProblemMatrices:
         self.side = 0
 
     def dump(self, Py_ssize_t problems, Py_ssize_t size):
-        """The first matrices, cut to the first `size` slots, as an array."""
+        """Return the first matrices, cut to the first `size` slots, as an array."""
         cdef Py_ssize_t cut = min(size, self.side), c, i
         cdef double[:, :, ::1] out = np.zeros((problems, cut, cut))
         if problems > self.problems:
@@ -90,7 +90,7 @@ cdef class ProblemMatrices:
         return np.asarray(out)
 
     def fill(self, const double[:, :, ::1] given not None, Py_ssize_t problems):
-        """Take what dump() gave; reserve() made room for it."""
+        """Restore what dump() returned; reserve() was called before."""
         cdef Py_ssize_t cut = given.shape[1], c, i
         if given.shape[0] != problems or cut != given.shape[2] or cut > self.side or problems > self.problems:
             raise ValueError(f"matrices of the shape {tuple(given.shape)} for {problems} problems of {self.side} slots")

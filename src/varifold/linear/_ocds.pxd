@@ -19,6 +19,7 @@ cdef class OCDSRule(BinaryRule):
     cdef Py_ssize_t in_graph(self, View* v) noexcept nogil
     cdef void reconstruct(self, View* v, int c) noexcept nogil
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil
+    cdef double update(self, View* v, int c, double y, double w) noexcept nogil
     cdef void set_gradient(self, View* v, int c, double error) noexcept nogil
     cdef void descend(self, View* v, int c, double error, double eta, double step) noexcept nogil
     cdef void smooth(self, int c) noexcept nogil

@@ -2,7 +2,7 @@
 
 The objective of a round is (y - w.psi)^2 + alpha sum over present j of (x_j - psi_j)^2 + beta1 |w|_1 + beta2 w' L w,
 with psi_j = 1/n sum over present i of G_ij x_i and L the Laplacian of G; w and G take one gradient step of rate
-1 / sqrt(t) at once. The answer is p times the score of the features present plus 1 - p times that of those absent.
+1 / sqrt(t) at once. The score is p times the score of the features present plus 1 - p times that of those absent.
 Slots beyond max_dense are not in G: each is reconstructed from itself by one factor.
 """
 
@@ -15,6 +15,7 @@ from varifold._engine.models.one_vs_rest cimport BinaryRule, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss, sigmoid
 from varifold._numeric.rows cimport add_rows, add_to_rows
+from varifold._numeric.wide cimport wide
 from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
 from varifold._engine.state import checked_array, per_slot
@@ -27,14 +28,24 @@ cdef enum:
 
 
 cdef int descending(const void* a, const void* b) noexcept nogil:
-    """Order for qsort(): the largest number first."""
+    """Compare for qsort(): the largest number first."""
     cdef double p = (<const double*> a)[0], q = (<const double*> b)[0]
     return -1 if p > q else (1 if p < q else 0)
 
 
 cdef inline double sign(double w) noexcept nogil:
-    """-1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return <double> ((w > 0.0) - (w < 0.0))
+
+
+cdef wide add_graph_rows(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const int32_t* row) noexcept nogil:
+    """psi_j += sum over present i of G_ij x_i / n, for the first `side` slots j."""
+    add_rows(rule.psi, matrix_of(rule.graph, c), rule.graph.side, side, n, row, rule.scaled)
+
+
+cdef wide move_graph(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const int32_t* row) noexcept nogil:
+    """G_ij += step x_i gradient_j, for the first `side` slots j."""
+    add_to_rows(matrix_of(rule.graph, c), rule.graph.side, side, n, row, rule.scaled, rule.gradient)
 
 
 cdef class OCDSRule(BinaryRule):
@@ -56,7 +67,7 @@ cdef class OCDSRule(BinaryRule):
         self.arrays.scratch(&self.is_present, per_slot(most=max_dense + 1))
         self.arrays.scratch(&self.order, per_slot())
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         self.graph.reserve(self.problems, min(capacity, self.max_dense + 1))
@@ -76,31 +87,31 @@ cdef class OCDSRule(BinaryRule):
         BinaryRule.forget(self, slot)
         self.graph.forget(slot)
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef inline Py_ssize_t in_use(self) noexcept nogil:
-        """Slots of the graph that have been given out."""
+        """Return the number of slots of the graph that are in use."""
         return min(self.space.size, self.graph.side)
 
     cdef Py_ssize_t in_graph(self, View* v) noexcept nogil:
-        """How many entries of the view are in the graph: slots ascend, so they come first."""
+        """Count the entries of the view that are in the graph: slots ascend, so they come first."""
         cdef Py_ssize_t n = v.n
         while n > 0 and v.slot[n - 1] >= self.graph.side:
             n -= 1
         return n
 
     cdef void reconstruct(self, View* v, int c) noexcept nogil:
-        """psi: every slot of the graph as reconstructed from those present."""
+        """Compute psi: every slot of the graph as reconstructed from those present."""
         cdef Py_ssize_t i, side = self.in_use(), n = self.in_graph(v)
         cdef double present = v.n
         cdef double* scaled = self.scaled
         memset(self.psi, 0, side * sizeof(double))
         for i in range(n):
             scaled[i] = v.x[i] / present
-        add_rows(self.psi, matrix_of(self.graph, c), self.graph.side, side, n, v.slot, scaled)
+        add_graph_rows(self, c, side, n, v.slot)
 
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil:
-        """The score of the features present, and that of those absent, as reconstructed in psi."""
+        """Compute the score of the features present, and that of those absent, as reconstructed in psi."""
         cdef double* first = self.state + c
         cdef double f = 0.0
         cdef Py_ssize_t i, j, n = 0, stride = self.stride, inside = self.in_graph(v)
@@ -122,15 +133,18 @@ cdef class OCDSRule(BinaryRule):
             f += first[absent[i] * stride] * self.psi[absent[i]]
         reconstructed[0] = f
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        """p times the score of the features present plus 1 - p times that of those absent."""
-        cdef double seen, reconstructed, p = 0.5 + self.shared[c * self.globals + P]
-        self.reconstruct(v, c)
-        self.partial(v, c, &seen, &reconstructed)
-        return p * seen + (1.0 - p) * reconstructed
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        """Add p times the score of the features present and 1 - p times that of those absent."""
+        cdef double seen, reconstructed, p
+        cdef int c
+        for c in range(first, first + m):
+            p = 0.5 + self.shared[c * self.globals + P]
+            self.reconstruct(v, c)
+            self.partial(v, c, &seen, &reconstructed)
+            f[c - first] = p * seen + (1.0 - p) * reconstructed
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """The part of an absent feature goes to the features that it is reconstructed from."""
+        """Credit the part of an absent feature to the features that it is reconstructed from."""
         cdef int c = label if self.problems > 1 else 0
         cdef double direction = -1.0 if self.problems == 1 and label == 0 else 1.0
         cdef double p = 0.5 + self.shared[c * self.globals + P], through
@@ -153,8 +167,11 @@ cdef class OCDSRule(BinaryRule):
 
     # ---------------------------------------------------------------- learning
 
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        f[0] = self.update(v, first, y[0], w)
+
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """One gradient step of w and G, both from the same state; returns the score before it."""
+        """Take one gradient step of w and G, both from the same state; return the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double seen, reconstructed, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
@@ -167,6 +184,7 @@ cdef class OCDSRule(BinaryRule):
         g[LOSS_GAP] += w * (log_loss(y * reconstructed) - log_loss(y * seen))
         eta = w / sqrt(g[ROUNDS])
 
+        # e = y - w.psi, and the squared norms that bound the steps
         for j in range(side):
             x = first[j * stride]
             psi = self.psi[j]
@@ -197,12 +215,13 @@ cdef class OCDSRule(BinaryRule):
         if self.gamma < 1.0:
             self.truncate(v, c)
         if <Py_ssize_t> g[ROUNDS] % self.T == 0:
+            # p = e^-eta L_seen / (e^-eta L_seen + e^-eta L_reconstructed): the exponentially weighted mixture
             x = 8.0 * sqrt(1.0 / log(<double> self.T)) if self.T > 1 else sqrt(8.0 * log(2.0) / g[ROUNDS])
             g[P] = sigmoid(x * g[LOSS_GAP]) - 0.5
         return f
 
     cdef void set_gradient(self, View* v, int c, double error) noexcept nogil:
-        """Minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
+        """Compute minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
         cdef double* gradient = self.gradient
         cdef double* first = self.state + c
         cdef Py_ssize_t i, j, stride = self.stride
@@ -223,7 +242,7 @@ cdef class OCDSRule(BinaryRule):
             self.smooth(c)
         for i in range(n):
             self.scaled[i] = step * v.x[i]
-        add_to_rows(matrix_of(self.graph, c), self.graph.side, side, n, v.slot, self.scaled, self.gradient)
+        move_graph(self, c, side, n, v.slot)
         for i in range(n, v.n):
             s = at(self, v.slot[i], c)
             psi = (1.0 + s[self.plane]) * v.x[i] / v.n
@@ -247,7 +266,7 @@ cdef class OCDSRule(BinaryRule):
                     s[0] -= eta * self.beta1 * sign(s[0])
 
     cdef void smooth(self, int c) noexcept nogil:
-        """The Laplacian of the graph, absolute and made symmetric, times the weights, into `order`."""
+        """Compute L w into `order`, L being the Laplacian of the graph, absolute and made symmetric."""
         cdef double* g = matrix_of(self.graph, c)
         cdef double link, d
         cdef Py_ssize_t i, j, side = self.in_use(), row = self.graph.side
@@ -259,7 +278,7 @@ cdef class OCDSRule(BinaryRule):
                 self.order[j] -= link * d
 
     cdef void truncate(self, View* v, int c) noexcept nogil:
-        """Keep the share gamma of largest weights, the intercept aside."""
+        """Keep the share gamma of largest weights, not counting the intercept."""
         cdef Py_ssize_t i, n = 0, keep = <Py_ssize_t> (self.gamma * v.known)
         cdef double least
         for i in range(1, self.space.size):

@@ -1,13 +1,13 @@
-"""Online gradient descent on the logistic loss in bits, log2(1 + e^-yf), with a rate of 1 / (c sqrt(t)); or on (y - f)^2."""
+"""Online gradient descent on the logistic loss in bits, log2(1 + e^-yf), of rate 1 / (c sqrt(t)); or on (y - f)^2."""
 
 from libc.math cimport sqrt
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
 from varifold._engine.view cimport View
-from varifold._numeric.activation cimport sigmoid
+from varifold._numeric.activation cimport sigmoids
 from varifold._numeric.rows cimport add_rows, add_to_rows
-from varifold.linear._problems cimport TOGETHER, set_targets, slopes_of
+from varifold._numeric.wide cimport inlined, wide
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
 
@@ -15,34 +15,27 @@ cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 cdef double LARGEST = 1e150               # no weight or rate of a square loss is larger
 
 
-cdef inline double step_of(OGDRule rule, Py_ssize_t c, double f, double y, double w) noexcept nogil:
-    """Count an instance of problem c; what its values are multiplied by, f being its score."""
-    rule.shared[c] += 1.0
-    return sigmoid(-y * f) * (w * y * PER_BIT / (rule.c * sqrt(rule.shared[c])))
-
-
-cdef void learn_problems(OGDRule rule, View* v, int y, double w, double* scores,
-                         double* chances) noexcept nogil:
-    """update() of every problem, with the scores before it and their sigmoids, unless NULL."""
-    cdef double f[TOGETHER]
+cdef inline inlined learn_problems(OGDRule rule, View* v, int first, int m, const double* y, double w,
+                                   double* f) noexcept nogil:
+    """Update m problems: w += sigmoid(-y f) y x / (ln 2 c sqrt(t))."""
+    cdef double margin[TOGETHER]
     cdef double step[TOGETHER]
-    cdef double target[TOGETHER]
-    cdef double* t
-    cdef Py_ssize_t c, m, first = 0
-    while first < rule.problems:
-        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(f, 0, m * sizeof(double))
-        add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
-        t = rule.shared + first
-        set_targets(target, m, y - first)
-        slopes_of(m, f, target, y - first, step, chances + first if chances != NULL else NULL)
-        for c in range(m):
-            t[c] += 1.0
-            step[c] *= w * target[c] * PER_BIT / (rule.c * sqrt(t[c]))
-        add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
-        first += m
+    cdef double* weight = rule.state + first
+    cdef double* t = rule.shared + first
+    cdef int c
+    memset(f, 0, m * sizeof(double))
+    add_rows(f, weight, rule.stride, m, v.n, v.slot, v.x)
+    for c in range(m):
+        margin[c] = -y[c] * f[c]
+    sigmoids(m, margin, step)
+    for c in range(m):
+        t[c] += 1.0
+        step[c] *= w * y[c] * PER_BIT / (rule.c * sqrt(t[c]))
+    add_to_rows(weight, rule.stride, m, v.n, v.slot, v.x, step)
+
+
+cdef wide learn_many(OGDRule rule, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+    learn_problems(rule, v, first, m, y, w, f)
 
 
 cdef class OGDRule(BinaryRule):
@@ -50,19 +43,21 @@ cdef class OGDRule(BinaryRule):
 
     def __cinit__(self, double c):
         self.declare_rule(1, 1)
-        self.linear = True
         self.c = c
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """One gradient step; returns the score before it."""
-        cdef double f = self.score(v, c), step = step_of(self, c, f, y, w)
-        cdef Py_ssize_t i
-        for i in range(v.n):
-            at(self, v.slot[i], c)[0] += step * v.x[i]
-        return f
+    cdef int batch(self, View* v) noexcept nogil:
+        return TOGETHER
+
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        cdef double score  # a local variable: the compiler knows that no weight is stored there
+        if m == 1:
+            learn_problems(self, v, first, 1, y, w, &score)
+            f[0] = score
+        else:
+            learn_many(self, v, first, m, y, w, f)
 
     cdef void descend(self, View* v, int c, double error, double w) noexcept nogil:
-        """One gradient step on the square loss of this error, no further than to where it vanishes."""
+        """Take a gradient step on the square loss of this error, no further than to where it vanishes."""
         cdef Py_ssize_t i
         cdef double norm = 0.0, step
         cdef double* weight
@@ -76,17 +71,13 @@ cdef class OGDRule(BinaryRule):
             weight = at(self, v.slot[i], c)
             weight[0] = min(max(weight[0] + step * error * v.x[i], -LARGEST), LARGEST)
 
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        learn_problems(self, v, y, w, scores, chances)
-        return True
-
     # ---------------------------------------------------------------- merging
 
     def merging(self):
         return APPROXIMATE
 
     def merge(self, parts):
-        """The mean weight of those that saw the feature; the rate goes on as after all instances."""
+        """Average the weights of those that saw the feature; the rate continues as after all instances."""
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])

@@ -10,9 +10,6 @@ cdef class OLIDSRule(TruncatedRule):
     cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
     cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1
     cdef uint8_t* stays              # scratch, by entry of the view: the feature was there a round ago
-    cdef double* spread              # scratch, by entry: variance with this value
-    cdef double* delta               # scratch, by entry of a view without levels: value less the mean so far
-    cdef double* gain                # scratch, as `delta`: how far the mean goes to the value
 
     cdef inline bint has_levels(self) noexcept nogil
     cdef inline bint is_level(self, int32_t slot) noexcept nogil
@@ -24,8 +21,6 @@ cdef class OLIDSRule(TruncatedRule):
     cdef void sum_up(self, int c) noexcept nogil
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil
     cdef void mark_stays(self, View* v) noexcept nogil
-    cdef void next_variances(self, View* v, int c, double w) noexcept nogil
-    cdef double confidence(self, View* v, int c, double w) noexcept nogil
-    cdef inline bint is_plain(self, View* v) noexcept nogil
     cdef double step_of(self, Py_ssize_t c, double f, double norm, double y, double w) noexcept nogil
-    cdef void count_numbers(self, View* v, int c, double w) noexcept nogil
+    cdef void add_mass(self, int32_t slot, int c, double sign) noexcept nogil
+    cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil

@@ -7,13 +7,13 @@ import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, dot
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
 from varifold._engine.view cimport View
-from varifold._numeric.rows cimport add_rows, add_to_rows
+from varifold._numeric.rows cimport add_rows
+from varifold._numeric.wide cimport inlined, wide
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
-from varifold.linear._problems cimport TOGETHER, add_sizes
 from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
@@ -25,50 +25,71 @@ cdef enum:
     SCALE = 0     # factor on every stored weight: the projection changes this number only
     NORM = 1      # sum of |w|
 
+cdef enum:
+    FEW = 8    # with a loss in less than one of 8 problems, those are moved one by one
 
-cdef void learn_problems(OLSFRule rule, View* v, int y, double w, double* scores) noexcept nogil:
-    """update() of every problem of the dense form, with the scores before it, unless NULL.
 
-    The weights of a slot stand side by side. Where few problems are wrong, these are moved one by one.
-    """
-    cdef double f[TOGETHER]
-    cdef double step[TOGETHER]
+cdef inline inlined move_problems(OLSFRule rule, View* v, int first, int m, const double* step,
+                                  bint sparse) noexcept nogil:
+    """Add step[c] x to the weights of m problems, or of one that is sparse, and follow NORM."""
     cdef double before[TOGETHER]
     cdef double after[TOGETHER]
-    cdef double norm = 0.0, target
-    cdef double* g
-    cdef Py_ssize_t i, c, m, wrong, first = 0
+    cdef double* g = rule.shared + first * rule.globals
+    cdef double* s
+    cdef double x
+    cdef Py_ssize_t i
+    cdef int c
+    memset(before, 0, m * sizeof(double))
+    memset(after, 0, m * sizeof(double))
+    for i in range(v.n):
+        s = rule.state + (v.slot[i] * rule.stride + first)
+        x = v.x[i]
+        for c in range(m):
+            before[c] += fabs(s[c])
+            s[c] += step[c] * x
+            after[c] += fabs(s[c])
+        if sparse:
+            rule.update_heap(v.slot[i], first)
+    for c in range(m):
+        g[c * rule.globals + NORM] += (after[c] - before[c]) * g[c * rule.globals + SCALE]
+
+
+cdef wide move_many(OLSFRule rule, View* v, int first, int m, const double* step) noexcept nogil:
+    move_problems(rule, v, first, m, step, False)
+
+
+cdef inline inlined learn_problems(OLSFRule rule, View* v, int first, int m, const double* y, double w,
+                                   double* f) noexcept nogil:
+    """Update m problems, or one that is sparse: step, projection, truncation. Few wrong ones are moved one by one."""
+    cdef double step[TOGETHER]
+    cdef double* g = rule.shared + first * rule.globals
+    cdef double norm = 0.0
+    cdef Py_ssize_t i
+    cdef int c, wrong = 0
+    memset(f, 0, m * sizeof(double))
+    add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
     for i in range(v.n):
         norm += v.x[i] * v.x[i]
-    while first < rule.problems:
-        m = min(<Py_ssize_t> TOGETHER, rule.problems - first)
-        memset(f, 0, m * sizeof(double))
-        add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
-        wrong = 0
+    for c in range(m):
+        f[c] *= g[c * rule.globals + SCALE]
+        step[c] = 0.0
+        if y[c] * f[c] < 1.0:
+            step[c] = y[c] * step_size(rule.mode, rule.C, 1.0 - y[c] * f[c], norm, w) / g[c * rule.globals + SCALE]
+            wrong += 1
+    if m > 1 and FEW * wrong >= m:
+        move_many(rule, v, first, m, step)
+    elif wrong:
         for c in range(m):
-            g = rule.shared + (first + c) * rule.globals
-            target = 1.0 if y == first + c else -1.0
-            f[c] *= g[SCALE]
-            step[c] = 0.0
-            if target * f[c] < 1.0:
-                step[c] = target * step_size(rule.mode, rule.C, 1.0 - target * f[c], norm, w) / g[SCALE]
-                wrong += 1
-        if 8 * wrong >= m:
-            memset(before, 0, m * sizeof(double))
-            memset(after, 0, m * sizeof(double))
-            add_sizes(before, rule.state + first, rule.stride, m, v.n, v.slot)
-            add_to_rows(rule.state + first, rule.stride, m, v.n, v.slot, v.x, step)
-            add_sizes(after, rule.state + first, rule.stride, m, v.n, v.slot)
-        for c in range(m):
-            g = rule.shared + (first + c) * rule.globals
-            if 8 * wrong >= m:
-                g[NORM] += (after[c] - before[c]) * g[SCALE]
-            elif step[c] != 0.0:
-                rule.move(v, <int> (first + c), step[c])
-            rule.project(<int> (first + c))
-        if scores != NULL:
-            memcpy(scores + first, f, m * sizeof(double))
-        first += m
+            if step[c] != 0.0:
+                move_problems(rule, v, first + c, 1, step + c, rule.sparse)
+    for c in range(m):
+        rule.project(first + c)
+    if rule.sparse:
+        rule.keep_largest(<Py_ssize_t> (rule.B * v.known), first)
+
+
+cdef wide learn_many(OLSFRule rule, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+    learn_problems(rule, v, first, m, y, w, f)
 
 
 cdef class OLSFRule(TruncatedRule):
@@ -92,46 +113,25 @@ cdef class OLSFRule(TruncatedRule):
         g[NORM] -= fabs(s[0]) * g[SCALE]
         s[0] = 0.0
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        return dot(v, self.state + c, self.stride) * self.shared[c * self.globals + SCALE]
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        cdef int c
+        BinaryRule.score_problems(self, v, first, m, f)
+        for c in range(m):
+            f[c] *= self.shared[(first + c) * self.globals + SCALE]
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
         return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """Step, projection and truncation; returns the score before them."""
-        cdef double* g = self.shared + c * self.globals
-        cdef double* first = self.state + c
-        cdef double* x = v.x
-        cdef int32_t* slot = v.slot
-        cdef double f = 0.0, norm = 0.0
-        cdef Py_ssize_t i, n = v.n, stride = self.stride
-        for i in range(n):
-            f += first[slot[i] * stride] * x[i]
-            norm += x[i] * x[i]
-        f *= g[SCALE]
-        if y * f < 1.0:
-            self.move(v, c, y * step_size(self.mode, self.C, 1.0 - y * f, norm, w) / g[SCALE])
-        self.project(c)
-        if self.sparse:
-            self.keep_largest(<Py_ssize_t> (self.B * v.known), c)
-        return f
+    cdef int batch(self, View* v) noexcept nogil:
+        return 1 if self.sparse else TOGETHER
 
-    cdef void move(self, View* v, int c, double step) noexcept nogil:
-        """Add the step times the values to the weights."""
-        cdef double* g = self.shared + c * self.globals
-        cdef double* first = self.state + c
-        cdef double* s
-        cdef double before = 0.0, after = 0.0
-        cdef Py_ssize_t i
-        for i in range(v.n):
-            s = first + v.slot[i] * self.stride
-            before += fabs(s[0])
-            s[0] += step * v.x[i]
-            after += fabs(s[0])
-            if self.sparse:
-                self.update_heap(v.slot[i], c)
-        g[NORM] += (after - before) * g[SCALE]
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        cdef double score  # a local variable: the compiler knows that no weight is stored there
+        if m == 1:
+            learn_problems(self, v, first, 1, y, w, &score)
+            f[0] = score
+        else:
+            learn_many(self, v, first, m, y, w, f)
 
     cdef void project(self, int c) noexcept nogil:
         """Scale the weights into the l1 ball."""
@@ -146,30 +146,13 @@ cdef class OLSFRule(TruncatedRule):
                 g[SCALE] = 1.0
                 self.reorder(c)
 
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        if self.sparse:
-            BinaryRule.update_all(self, v, y, w, scores, chances)
-        else:
-            learn_problems(self, v, y, w, scores)
-        return False
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef int c
-        if self.problems == 1:
-            BinaryRule.scores(self, v, out)
-            return
-        memset(out, 0, self.problems * sizeof(double))
-        add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
-        for c in range(self.problems):
-            out[c] *= self.shared[c * self.globals + SCALE]
-
     # ---------------------------------------------------------------- merging
 
     def merging(self):
         return APPROXIMATE
 
     def merge(self, parts):
-        """The mean weight of those that saw the feature; the next step projects and truncates again."""
+        """Average the weights of those that saw the feature; the next step projects and truncates again."""
         states = [part.by_slot_problem("state") * part.by_problem("shared", [1.0, 0.0])[:, :1] for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])

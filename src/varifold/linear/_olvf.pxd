@@ -1,10 +1,8 @@
 from varifold._engine.view cimport View
 from varifold.linear._truncated cimport TruncatedRule
 
-# Of an instance in one problem.
-cdef struct Sums:
-    double score
-    double bar           # space weights of the features present
+# Of an instance, whatever the problem.
+cdef struct Norms:
     double old           # squared norm of the known features
     double new           # and of the new ones
     Py_ssize_t n_old     # known features
@@ -13,6 +11,7 @@ cdef class OLVFRule(TruncatedRule):
     cdef readonly double C, C_bar, lam, B
     cdef readonly bint kkt
 
-    cdef Sums measure(self, View* v, int c) noexcept nogil
-    cdef void move(self, View* v, int c, Sums* sums, bint right, double y, double loss, double unit, double w) noexcept nogil
+    cdef void measure(self, View* v, int c, double* f, double* bar, Norms* norms) noexcept nogil
+    cdef void move(self, View* v, int c, double bar, Norms* norms, bint right, double y, double loss, double unit,
+                   double w) noexcept nogil
     cdef void truncate(self, Py_ssize_t known, int c, double radius) noexcept nogil

@@ -1,7 +1,7 @@
 """OLVF for regression: the steps of OLVF with the epsilon-insensitive loss in place of the hinge loss.
 
-With e = (y - mean - w.x) / deviation the loss is l = max(0, |e| - epsilon), the step of the weights goes in the direction
-of e, and its size follows eqs. 12 to 15. The feature-set model learns, as whether an answer was right, whether it was at
+With e = (y - mean - w.x) / deviation the loss is l = max(0, |e| - epsilon), the step of the weights goes in the
+direction of e, and its size follows eqs. 12 to 15. A prediction counts as correct for the feature-set model if it is at
 least as near as the mean of the targets, so that the confidence in a feature set is that it improves on the mean.
 """
 
@@ -9,7 +9,7 @@ from libc.math cimport fabs
 
 from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
-from varifold.linear._olvf cimport OLVFRule, Sums
+from varifold.linear._olvf cimport Norms, OLVFRule
 from varifold.linear._rule_regression cimport RuleRegression
 
 
@@ -22,8 +22,10 @@ cdef class OLVFRegression(RuleRegression):
         self.epsilon = epsilon
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef Sums sums = self.olvf.measure(v, 0)
-        cdef double away = y - self.target.mean, left = away - sums.score
-        cdef double error = scaled_error(self.target, left)
-        self.olvf.move(v, 0, &sums, fabs(left) <= fabs(away), 1.0 if error > 0.0 else -1.0, fabs(error) - self.epsilon,
-                       self.target.deviation, w)
+        cdef double score, bar, away = y - self.target.mean, left, error
+        cdef Norms norms
+        self.olvf.measure(v, 0, &score, &bar, &norms)
+        left = away - score
+        error = scaled_error(self.target, left)
+        self.olvf.move(v, 0, bar, &norms, fabs(left) <= fabs(away), 1.0 if error > 0.0 else -1.0,
+                       fabs(error) - self.epsilon, self.target.deviation, w)

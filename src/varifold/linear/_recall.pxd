@@ -1,15 +1,12 @@
 from libc.stdint cimport int32_t, int64_t
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View
-from varifold.linear._diagonal cimport Input
+from varifold.linear._diagonal cimport DiagonalRule
 
 cdef enum:
     BINS = 8
 
-cdef class RecallRule(BinaryRule):
-    cdef readonly double r
-    cdef double ceiling          # largest precision: older instances count less once it is reached
+cdef class RecallRule(DiagonalRule):
     cdef readonly int most       # columns recalled
     cdef readonly bint binned
     cdef int level_pair          # first pair of a slot's level; those before it are its value's
@@ -24,18 +21,11 @@ cdef class RecallRule(BinaryRule):
     cdef int32_t* older
     cdef int32_t newest
     cdef int32_t* place          # [slot]: scratch of collect()
-    cdef Input* inputs           # scratch: the instance as the rule sees it
-    cdef Py_ssize_t count
-    cdef double* work            # scratch [3][problem]
-    cdef int32_t* wrong          # scratch [problem]
 
     cdef void unlink(self, int32_t slot) noexcept nogil
     cdef void link(self, int32_t slot) noexcept nogil
     cdef void touch(self, View* v) noexcept nogil
     cdef void add(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
     cdef void add_number(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil
-    cdef void collect(self, View* v) noexcept nogil
     cdef void move_levels(self, View* v) noexcept nogil
     cdef void recall(self, View* v, int32_t slot) noexcept nogil
-    cdef double total(self, int c) noexcept nogil
-    cdef double step(self, int c, double y, double w) noexcept nogil

@@ -1,13 +1,13 @@
-"""Diagonal AROW that sees which columns are absent, and what they read before: for features that fall silent.
+"""Diagonal AROW that sees which columns are absent, and their earlier values: for features that fall silent.
 
-Beside the values present an instance has, for each of the columns seen last (`most` of them):
+In addition to the values present an instance has, for each of the columns seen last (`most` of them):
 
 - of a number two *levels*, running means of its scaled values with the rates LEVEL and SLOW, this value included;
 - of an absent column 1 for *absence* and its *silence*, age / (age + HALF), age being the instances since it was seen;
 - of an absent number its level in the place of its value, under the value's weights, and the level times the silence.
 
-So a reading missed once is replaced by the last ones, and a sensor that stays silent loses its influence as far as the
-labels say so. With bins, value and first level also bring 1 for the octile of the normal distribution that they fall in.
+So a reading missed once is replaced by the last ones, and a sensor that stays silent loses influence as far as the
+labels support it. With bins, value and first level also bring 1 for their octile of the normal distribution.
 Columns that others have pushed out of the list count for nothing until they are seen again.
 """
 
@@ -19,11 +19,11 @@ from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport NUMERIC
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, capped
+from varifold._engine.models.one_vs_rest cimport at
 from varifold._engine.view cimport View
-from varifold.linear._diagonal cimport Input, Pairs, pairs_of, score_problems, step_problems
+from varifold.linear._diagonal cimport DiagonalRule, Input, pair_at
 
-from varifold._engine.state import per_problem, per_slot
+from varifold._engine.state import per_slot
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
 cdef double LEVEL = 0.6
@@ -33,14 +33,14 @@ cdef int MOST_INPUTS = 8    # of a slot: value and level with their bins, slow l
 
 
 cdef inline int bin_of(double x) noexcept nogil:
-    """The bin of a scaled value, counted from 1."""
+    """Return the bin of a scaled value, counted from 1."""
     cdef int b, k = 1
     for b in range(BINS - 1):
         k += x > OCTILES[b]
     return k
 
 
-cdef class RecallRule(BinaryRule):
+cdef class RecallRule(DiagonalRule):
     """Per slot and problem mean and precision of each weight: a pair for every kind of input, value first."""
 
     def __cinit__(self, double r, bint binned=False, double memory=0.0, int most=64):
@@ -49,11 +49,9 @@ cdef class RecallRule(BinaryRule):
         self.absence_pair = self.slow_pair + 1
         self.silence_pair = self.slow_pair + 2
         self.faded_pair = self.slow_pair + 3
-        self.declare_rule(2 * (self.faded_pair + 1), 0)
+        self.declare_inputs(self.faded_pair + 1, MOST_INPUTS, r, memory)
         self.wants_columns = True
-        self.r = r
         self.binned = binned
-        self.ceiling = memory / r if memory > 0.0 else 1e300
         self.most = most
         self.arrays.declare("level", &self.level, per_slot())
         self.arrays.declare("slow", &self.slow, per_slot())
@@ -61,14 +59,11 @@ cdef class RecallRule(BinaryRule):
         self.arrays.scratch(&self.newer, per_slot())
         self.arrays.scratch(&self.older, per_slot())
         self.arrays.scratch(&self.place, per_slot())
-        self.arrays.scratch_bytes(<void**> &self.inputs, MOST_INPUTS * sizeof(Input), per_slot())
-        self.arrays.scratch(&self.work, per_problem(width=3))
-        self.arrays.scratch(&self.wrong, per_problem())
 
     # ---------------------------------------------------------------- columns in the order last seen
 
     cdef void unlink(self, int32_t slot) noexcept nogil:
-        """Take a column out of the list."""
+        """Remove a column from the list."""
         cdef int32_t newer = self.newer[slot], older = self.older[slot]
         if newer:
             self.older[newer] = older
@@ -103,20 +98,20 @@ cdef class RecallRule(BinaryRule):
     cdef void forget(self, int32_t slot) noexcept nogil:
         if self.last[slot]:
             self.unlink(slot)
-        BinaryRule.forget(self, slot)
+        DiagonalRule.forget(self, slot)
 
     # ---------------------------------------------------------------- an instance's inputs
 
     cdef inline void add(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil:
         cdef Input* p = &self.inputs[self.count]
         p.slot = slot
-        p.pair = pair
+        p.pair = <Py_ssize_t> slot * self.width + 2 * pair
         p.entry = entry
         p.x = x
         self.count += 1
 
     cdef inline void add_number(self, int32_t slot, int pair, int32_t entry, double x) noexcept nogil:
-        """A value or level, and its bin."""
+        """Add a value or level, and its bin."""
         self.add(slot, pair, entry, x)
         if self.binned:
             self.add(slot, pair + bin_of(x), entry, 1.0)
@@ -148,7 +143,7 @@ cdef class RecallRule(BinaryRule):
             self.place[v.column[i]] = 0
 
     cdef void recall(self, View* v, int32_t slot) noexcept nogil:
-        """Write what one of the columns seen last adds beside its value."""
+        """Add the inputs of one of the columns seen last, other than its value."""
         cdef int32_t entry = self.place[slot] - 1
         cdef double level = self.level[slot], slow = self.slow[slot], age, silence
         if entry >= 0:
@@ -165,47 +160,11 @@ cdef class RecallRule(BinaryRule):
                 self.add(slot, self.slow_pair, -1, slow)
                 self.add(slot, self.faded_pair, -1, level * silence)
 
-    # ---------------------------------------------------------------- scores and steps
-
-    cdef double total(self, int c) noexcept nogil:
-        """The score of the inputs collected, in problem c."""
-        cdef double f = 0.0
-        cdef Py_ssize_t i
-        cdef Input* p
-        for i in range(self.count):
-            p = &self.inputs[i]
-            f += at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
-        return f
-
-    cdef double score(self, View* v, int c) noexcept nogil:
-        self.collect(v)
-        return self.total(c)
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef Pairs p
-        self.collect(v)
-        if self.problems == 1:
-            out[0] = 0.0
-            if self.classes == 2:
-                out[1] = self.total(0)
-                out[0] = -out[1]
-            return
-        p = pairs_of(self, self.work, self.wrong)
-        score_problems(&p, self.inputs, self.count, out)
-
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        self.collect(v)
-        return self.step(c, y, w)
+    # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Pairs p
         self.touch(v)
-        self.collect(v)
-        if self.problems == 1:
-            self.step(0, 1.0 if y == 1 else -1.0, w)
-        else:
-            p = pairs_of(self, self.work, self.wrong)
-            step_problems(&p, self.inputs, self.count, y, self.r / w, self.ceiling)
+        DiagonalRule.learn(self, v, y, w)
         self.move_levels(v)
 
     cdef void move_levels(self, View* v) noexcept nogil:
@@ -221,38 +180,10 @@ cdef class RecallRule(BinaryRule):
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         Model.learn_scored(self, v, y, w, scores, probs)  # learning moves the columns before the step
 
-    cdef double step(self, int c, double y, double w) noexcept nogil:
-        """AROW's diagonal step over the inputs collected, precisions held at most at `ceiling`."""
-        cdef double f = self.total(c), loss = capped(1.0 - y * f), r = self.r / w, confidence = 0.0, step
-        cdef Py_ssize_t i, plane = self.plane
-        cdef Input* p
-        cdef double* s
-        if loss <= 0.0:
-            return f
-        for i in range(self.count):
-            p = &self.inputs[i]
-            confidence += p.x * p.x / (1.0 + at(self, p.slot, c)[(2 * p.pair + 1) * plane])
-        step = loss * y / (confidence + r)
-        for i in range(self.count):
-            p = &self.inputs[i]
-            s = at(self, p.slot, c) + 2 * p.pair * plane
-            s[0] += step * p.x / (1.0 + s[plane])
-            s[plane] = min(s[plane] + p.x * p.x / r, self.ceiling)
-        return f
-
-    cdef void negate(self, int c) noexcept nogil:
-        cdef Py_ssize_t slot
-        cdef int pair
-        cdef double* s
-        for slot in range(self.capacity):
-            for pair in range(self.faded_pair + 1):
-                s = at(self, <int32_t> slot, c) + 2 * pair * self.plane
-                s[0] = 0.0 - s[0]  # unlike -s[0] it leaves a zero as it is
-
     # ---------------------------------------------------------------- looking inside
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """The linear weights of value, levels and absence."""
+        """Add up the linear weights of value, levels and absence."""
         cdef double total = 0.0
         cdef double* s
         cdef int c
@@ -274,7 +205,7 @@ cdef class RecallRule(BinaryRule):
         for i in range(self.count):
             p = &self.inputs[i]
             if p.entry >= 0:
-                out[p.entry] += sign * at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
+                out[p.entry] += sign * pair_at(self, p, c, self.plane)[0] * p.x
 
     cdef dict absent_contributions(self, View* v, int label):
         cdef Py_ssize_t i
@@ -288,15 +219,15 @@ cdef class RecallRule(BinaryRule):
         for i in range(self.count):
             p = &self.inputs[i]
             if p.entry < 0:
-                found[p.slot] = found.get(p.slot, 0.0) + sign * at(self, p.slot, c)[2 * p.pair * self.plane] * p.x
+                found[p.slot] = found.get(p.slot, 0.0) + sign * pair_at(self, p, c, self.plane)[0] * p.x
         return found
 
     # ---------------------------------------------------------------- files
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """The list follows from the steps; columns of one instance were put there in the order of their slots."""
+        """Rebuild the list from the steps; columns of one instance are in the order of their slots."""
         cdef int32_t slot
-        BinaryRule.fill(self, arrays, capacity)
+        DiagonalRule.fill(self, arrays, capacity)
         self.newest = 0
         last = np.asarray(arrays["last"])
         for slot in np.lexsort((np.arange(len(last)), last)).tolist():

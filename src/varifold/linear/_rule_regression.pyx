@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule
+from varifold._engine.models.one_vs_rest cimport BinaryRule, score_one
 from varifold._engine.models.regression cimport RegressionModel
 from varifold._engine.view cimport View
 
 
 cdef class RuleRegression(RegressionModel):
-    """A rule whose weights are in the target's units; a subclass calls ``hold_rule`` at first and writes ``learn_target``."""
+    """A rule whose weights are in the target's units; a subclass calls ``hold_rule`` and supplies ``learn_target``."""
 
     cdef int hold_rule(self, BinaryRule rule) except -1:
         """Predict with the weights of this rule."""
@@ -16,7 +16,7 @@ cdef class RuleRegression(RegressionModel):
         return self.hold("", rule)
 
     cdef double predict(self, View* v) noexcept nogil:
-        return self.target.mean + self.rule.score(v, 0)
+        return self.target.mean + score_one(self.rule, v, 0)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i

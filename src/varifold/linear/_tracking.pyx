@@ -1,4 +1,4 @@
-"""A line that follows the targets: normalised gradient steps of a fixed rate, and a level that moves by itself.
+"""A line that follows the targets: normalised gradient steps of a fixed rate, and a level with its own rate.
 
 With e = y - level - w.x: level += a e, and w += b e x / (1 + x.x). Nothing settles, so that it follows a target that
 wanders; an expert of the default regressor.

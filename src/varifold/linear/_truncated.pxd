@@ -7,7 +7,7 @@ cdef class TruncatedRule(BinaryRule):
     cdef bint sparse             # whether weights are truncated, and heaps kept, at all
     cdef Heap* heap              # [problem], when sparse
     cdef Py_ssize_t heaps        # heaps whose memory is held
-    cdef Py_ssize_t heap_room    # heaps there is room for
+    cdef Py_ssize_t heap_room    # heaps there is memory for
 
     cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1
     cdef void rebuild_heaps(self) noexcept nogil

@@ -13,7 +13,7 @@ cdef class TruncatedRule(BinaryRule):
     """The first number of a slot is its weight up to a factor common to all; the heap orders slots by its size.
 
     The intercept is never in the heap. A subclass sets `sparse`, calls ``update_heap`` for each weight it changed and
-    then ``keep_largest``, and says in ``clear`` what setting a weight to zero means.
+    then ``keep_largest``, and defines in ``clear`` what setting a weight to zero means.
     """
 
     def __dealloc__(self):
@@ -23,7 +23,7 @@ cdef class TruncatedRule(BinaryRule):
             free(self.heap[c].place)
         free(self.heap)
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         if self.sparse:
@@ -37,7 +37,7 @@ cdef class TruncatedRule(BinaryRule):
         return 0
 
     cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1:
-        """One heap per problem, each with room for this many slots."""
+        """Reserve one heap per problem, each for this many slots."""
         cdef Py_ssize_t c, room
         cdef Heap* h
         if problems > self.heap_room:
@@ -59,7 +59,7 @@ cdef class TruncatedRule(BinaryRule):
         return 0
 
     cdef void split(self) noexcept nogil:
-        """Both copies of the binary problem have its heap: a heap knows sizes, not signs."""
+        """Copy the binary problem's heap: a heap knows sizes, not signs."""
         BinaryRule.split(self)
         if self.sparse:
             memcpy(self.heap[1].item, self.heap[0].item, self.capacity * sizeof(int32_t))
@@ -80,14 +80,14 @@ cdef class TruncatedRule(BinaryRule):
     # ---------------------------------------------------------------- one problem
 
     cdef Heap* heap_of(self, int c) noexcept nogil:
-        """The problem's heap, its keys pointing at the weights where they are now."""
+        """Return the problem's heap, its keys pointing at the weights where they are now."""
         cdef Heap* h = &self.heap[c]
         h.key = self.state + c
         h.stride = self.stride
         return h
 
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
-        """Whether a slot counts among the weights kept: its weight is not 0."""
+        """Test whether a slot counts among the weights kept: its weight is not 0."""
         return at(self, slot, c)[0] != 0.0
 
     cdef void update_heap(self, int32_t slot, int c) noexcept nogil:

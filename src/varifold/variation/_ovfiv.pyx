@@ -29,7 +29,7 @@ cdef inline double unit(double p) noexcept nogil:
 
 
 cdef inline double bounded(double score) noexcept nogil:
-    """A score whose square is a finite number."""
+    """Limit a score, so that its square is a finite number."""
     return min(max(score, -1e100), 1e100)
 
 
@@ -38,9 +38,9 @@ cdef class OVFIVModel(Model):
 
     cdef readonly Model base
     cdef readonly VariationLearner variation
-    cdef readonly bint only_variation  # answers are those of the variation learner; the base learner only counts classes
+    cdef readonly bint only_variation  # the variation learner alone predicts; the base learner only counts classes
     cdef readonly bint mix_scores      # scores are mixed and judged, not probabilities
-    cdef Experts experts             # its losses stand in `mixing`
+    cdef Experts experts             # its losses are in `mixing`
     cdef double* mixing              # [3]: rounds and losses of the experts
     cdef double* counts              # [class]: weight learned
     cdef double* base_score          # scratch [class], as are the next three
@@ -84,7 +84,7 @@ cdef class OVFIVModel(Model):
         self.arrays.reserve_classes(2)
         return 0
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int attach(self, Space space) except -1:
         self.variation.space = space
@@ -113,10 +113,10 @@ cdef class OVFIVModel(Model):
         Model.forget(self, slot)
         self.variation.arrays.forget(slot)
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef bint base_sees(self, View* v) noexcept nogil:
-        """Whether the base learner is asked: it sees a feature, or wants to see instances without one."""
+        """Test whether the base learner predicts: it sees a feature, or wants to see instances without one."""
         return v.n > 1 or (v.n == 1 and v.slot[0] != 0) or self.base.sees_empty
 
     cdef void predict_base(self, View* v) noexcept nogil:
@@ -165,7 +165,7 @@ cdef class OVFIVModel(Model):
         return weights[VALUES]
 
     cdef double own(self, int c) noexcept nogil:
-        """The variation learner's score of a class; with two labels there is one problem, a single one has score 0."""
+        """Return the variation learner's score of a class; two labels have one problem, a single one has score 0."""
         if self.classes < 2:
             return 0.0
         if self.classes == 2:
@@ -173,7 +173,7 @@ cdef class OVFIVModel(Model):
         return self.own_score[c]
 
     cdef double mixed(self, int c, double share) noexcept nogil:
-        """The mixed score of a class, `share` being the weight of the learner on values."""
+        """Return the mixed score of a class, `share` being the weight of the learner on values."""
         if self.mix_scores:
             return share * bounded(self.base_score[c]) + (1.0 - share) * self.own(c)
         return 2.0 * (share * self.base_proba[c] + (1.0 - share) * self.own_proba[c]) - 1.0
@@ -204,7 +204,7 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef View* without_new(self, View* v) noexcept nogil:
-        """The instance as a prediction sees it: without slots and columns that are new."""
+        """Copy the instance as a prediction sees it: without slots and columns that are new."""
         cdef Py_ssize_t i, n = 0
         cdef View* f = &self.known_part
         cdef bint any_new = False
@@ -294,14 +294,14 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- explaining
 
     cdef double factor(self, View* v, int label) noexcept nogil:
-        """What a unit of the base learner's score adds to the mixed one."""
+        """Return what a unit of the base learner's score adds to the mixed one."""
         cdef double share = self.predict(v), f = 2.0 * self.base_proba[label] - 1.0
         if self.mix_scores:
             return share
         return share * unit(f / self.base_score[label] if fabs(self.base_score[label]) > 1e-12 else 0.5)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """The values' part, on the scale of the mixed score; what does not scale is in absent_contributions()."""
+        """Compute the values' part, on the scale of the mixed score; the rest is in absent_contributions()."""
         cdef Py_ssize_t i
         cdef double factor
         memset(out, 0, v.n * sizeof(double))
@@ -313,7 +313,7 @@ cdef class OVFIVModel(Model):
             out[i] *= factor
 
     cdef dict absent_contributions(self, View* v, int label):
-        """What absences (or presences) add, by column, and under the intercept the rest of the score."""
+        """Return what absences (or presences) add, by column, and under the intercept the rest of the score."""
         cdef Py_ssize_t i
         cdef double share, rest
         cdef double[::1] values = np.zeros(max(1, v.n))
@@ -353,11 +353,11 @@ cdef class OVFIVModel(Model):
 
     @property
     def presence(self):
-        """Whether the variation learner looks at the columns present instead of those absent."""
+        """Test whether the variation learner uses the columns present instead of those absent."""
         return self.variation.presence
 
     def weights(self):
-        """Weights of the learner on values and of the variation learner in the next round."""
+        """Return the weights of the learner on values and of the variation learner in the next round."""
         cdef double[::1] out = np.zeros(2)
         if self.only_variation:
             return 0.0, 1.0
@@ -365,7 +365,7 @@ cdef class OVFIVModel(Model):
         return float(out[0]), float(out[1])
 
     def nonzero(self):
-        """How many columns have a weight in the variation learner, for the first problem."""
+        """Count the columns that have a weight in the variation learner, for the first problem."""
         return self.variation.nonzero()
 
     def notes(self):

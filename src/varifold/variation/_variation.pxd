@@ -15,7 +15,7 @@ cdef class VariationLearner:
     cdef double there, known         # columns present and known, summed since the encoding was last considered
     cdef double rounds               # instances learned
     cdef int problems
-    cdef Py_ssize_t plane            # room for problems
+    cdef Py_ssize_t plane            # reserved problems
     cdef double* table               # [slot][z, root, weight][problem], see `linear/_ftrl.pxd`; slot 0 is the bias
     cdef double* gradient            # scratch [problem]
     cdef const int32_t* counted      # the columns that count in the instance at hand: present, or absent
@@ -36,9 +36,9 @@ cdef class VariationLearner:
     cdef void encode_presence(self) noexcept nogil
 
     cdef inline double* cell(self, Py_ssize_t slot, int c) noexcept nogil:
-        """The numbers of a slot in problem c, `plane` apart."""
+        """Return the numbers of a slot in problem c, `plane` apart."""
         return self.table + (3 * slot * self.plane + c)
 
     cdef inline double weight(self, Py_ssize_t slot, int c) noexcept nogil:
-        """The weight of a slot in problem c."""
+        """Return the weight of a slot in problem c."""
         return self.cell(slot, c)[2 * self.plane]

@@ -10,9 +10,9 @@ import numpy as np
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
-from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_together
-from varifold.linear._problems cimport step_proximal
+from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_scattered
 from varifold._numeric.rows cimport sum_rows
+from varifold._numeric.wide cimport wide
 from varifold._engine.names.table cimport COLUMN, NUMERIC
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
@@ -23,6 +23,23 @@ cdef enum:
     INTERVAL = 64      # instances between two decisions on the encoding
 
 cdef double FEW = 0.1  # below this share of columns present, presence is the cheaper encoding
+
+
+cdef wide sum_many(VariationLearner learner, double* out) noexcept nogil:
+    """Compute the scores of all problems of the collected instance."""
+    cdef double* weights = learner.table + 2 * learner.plane
+    memcpy(out, weights, learner.problems * sizeof(double))
+    sum_rows(out, weights, 3 * learner.plane, learner.problems, learner.n_counted, learner.counted)
+
+
+cdef wide step_many(VariationLearner learner) noexcept nogil:
+    """Take the FTRL-Proximal step of all problems for the columns that count."""
+    cdef double* s
+    cdef Py_ssize_t i, plane = learner.plane
+    for i in range(learner.n_counted):
+        s = learner.table + 3 * plane * learner.counted[i]
+        proximal_step(learner.problems, s, s + plane, s + 2 * plane, learner.gradient, &learner.penalty,
+                      learner.penalty.l1)
 
 
 cdef class VariationLearner:
@@ -44,7 +61,7 @@ cdef class VariationLearner:
         self.arrays.scratch(&self.absent, per_slot())
         self.arrays.scratch(&self.is_present, per_slot())
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
         return self.arrays.reserve_slots(slots)
@@ -55,7 +72,7 @@ cdef class VariationLearner:
         return 0
 
     cdef void split(self) noexcept nogil:
-        """The third label comes: the binary problem becomes the second label's, the first label's is its negation."""
+        """Split the binary problem: it becomes the second label's, the first label's is its negation."""
         cdef Py_ssize_t slot, k
         cdef double* s
         for slot in range(self.space.size):  # slots to come stay as they are in a file, without a sign
@@ -65,7 +82,7 @@ cdef class VariationLearner:
             s[0] = -s[0]
             s[2 * self.plane] = -s[2 * self.plane]
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void collect(self, View* v) noexcept nogil:
         """Set the columns that count in an instance, ascending."""
@@ -89,7 +106,7 @@ cdef class VariationLearner:
         self.n_counted = n
 
     cdef double score(self, int c) noexcept nogil:
-        """Score of problem c for the collected instance: the bias and the weights of the columns that count."""
+        """Return the score of problem c for the collected instance: bias plus the weights of the columns that count."""
         cdef Py_ssize_t i
         cdef double f = self.weight(0, c)
         for i in range(self.n_counted):
@@ -97,18 +114,16 @@ cdef class VariationLearner:
         return f
 
     cdef void scores(self, double* out) noexcept nogil:
-        """score() of every problem, walking the table once."""
-        cdef double* weights = self.table + 2 * self.plane
+        """Compute score() of every problem, reading the table once."""
         if self.problems == 1:
             out[0] = self.score(0)
-            return
-        memcpy(out, weights, self.problems * sizeof(double))
-        sum_rows(out, weights, 3 * self.plane, self.problems, self.n_counted, self.counted)
+        else:
+            sum_many(self, out)
 
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w, const double* scores) noexcept nogil:
-        """A step down the square loss of every problem for the collected instance, which has these scores."""
+        """Take a step on the square loss of every problem for the collected instance, which has these scores."""
         cdef int c
         cdef double target
         for c in range(self.problems):
@@ -120,21 +135,17 @@ cdef class VariationLearner:
             self.consider_encoding(v)
 
     cdef void step(self) noexcept nogil:
-        """FTRL-Proximal for the bias, without l1 penalty, and the columns that count."""
-        cdef Py_ssize_t i
-        cdef int c
-        cdef Penalty* p = &self.penalty
-        for c in range(self.problems if self.bias else 0):
-            proximal_step(self.cell(0, c), self.plane, p, 0.0, self.gradient[c])
+        """Take the FTRL-Proximal step for the bias, without l1 penalty, and for the columns that count."""
+        cdef double* s = self.cell(0, 0)
+        if self.bias:
+            proximal_step(self.problems, s, s + self.plane, s + 2 * self.plane, self.gradient, &self.penalty, 0.0)
         if self.problems == 1:
             self.step_one()
-            return
-        for i in range(self.n_counted):
-            step_proximal(self.cell(self.counted[i], 0), self.plane, self.problems, 1.0, self.gradient, p.slowness,
-                          p.beta, p.l1, p.l2)
+        else:
+            step_many(self)
 
     cdef void step_one(self) noexcept nogil:
-        """FTRL-Proximal for the columns that count in the only problem, several at a time."""
+        """Take the FTRL-Proximal step for the columns that count in the only problem, several at a time."""
         cdef Py_ssize_t i = 0, m
         cdef double* moved[STRIP]
         cdef double gradient[STRIP]
@@ -145,7 +156,7 @@ cdef class VariationLearner:
                 gradient[m] = self.gradient[0]
                 m += 1
                 i += 1
-            step_together(m, moved, self.plane, gradient, &self.penalty, self.penalty.l1)
+            step_scattered(m, moved, self.plane, gradient, &self.penalty, self.penalty.l1)
 
     cdef void consider_encoding(self, View* v) noexcept nogil:
         """Every INTERVAL instances: go over to presence for good when few of the known columns are present."""
@@ -178,12 +189,12 @@ cdef class VariationLearner:
     # ---------------------------------------------------------------- looking inside and files
 
     def nonzero(self):
-        """How many columns have a weight, in the first problem."""
+        """Count the columns that have a weight, in the first problem."""
         cdef Py_ssize_t slot
         return sum(1 for slot in range(1, self.space.size) if self.weight(slot, 0) != 0.0)
 
     def dump(self, Py_ssize_t size):
-        """The state of the first `size` slots as arrays."""
+        """Return the state of the first `size` slots as arrays."""
         return {**self.arrays.dump(size, 0, self.problems),
                 "encoding": np.array([self.presence, self.there, self.known, self.rounds], dtype=np.float64)}
 

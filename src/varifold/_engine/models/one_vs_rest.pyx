@@ -1,35 +1,38 @@
-"""One-versus-rest for rules that know two classes only."""
+"""One-versus-rest for rules that know two classes only: one problem up to two labels, then one per label."""
 
 import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid, sigmoids, softmax
-from varifold._numeric.memory cimport allocate_aligned
 from varifold._numeric.rows cimport add_rows
+from varifold._numeric.wide cimport wide
 
 from varifold._engine.state import checked_array, per_problem, per_slot_and_problem
+
+
+cdef wide weigh_many(BinaryRule rule, View* v, int first, int m, double* f) noexcept nogil:
+    """Compute w.x of m problems."""
+    memset(f, 0, m * sizeof(double))
+    add_rows(f, rule.state + first, rule.stride, m, v.n, v.slot, v.x)
 
 
 cdef class BinaryRule(Model):
     """A rule for labels -1 and +1. The second label is +1; from the third on, there is one problem per label.
 
-    A rule calls ``declare_rule`` in ``__cinit__`` and answers ``score`` and ``update``. When the third label comes the
-    first label's problem is the negation of the binary one, the second label's is a copy of it, and the new label
-    starts from zero. Of a slot the first numbers of all problems stand side by side, then the second ones, and so on.
+    A rule calls ``declare_rule`` in ``__cinit__`` and states its step in ``update_problems``, for one problem or for
+    several at once; ``score_problems`` too, where the score is not w.x. When the third label comes, the first label's
+    problem becomes the negation of the binary one, the second label's a copy of it, and the new label's starts from
+    zero. The first numbers of a slot are neighbours, one per problem, then the second ones, and so on.
     """
 
     def __cinit__(self):
         self.problems = 1
-
-    def __dealloc__(self):
-        free(self.tile)
 
     cdef int declare_rule(self, int width, int globals) except -1:
         """Keep `width` numbers per slot and problem, the first one a weight, and `globals` numbers per problem."""
@@ -45,14 +48,6 @@ cdef class BinaryRule(Model):
         self.plane = self.arrays.problems
         self.stride = self.width * self.plane
 
-    cdef int reserve_tile(self) except -1:
-        """Scratch for learning several problems together; `tile_room` says how much."""
-        if self.tile == NULL and self.tile_room:
-            self.tile = <double*> allocate_aligned(self.tile_room * sizeof(double))
-            if self.tile == NULL:
-                raise MemoryError
-        return 0
-
     cdef int attach(self, Space space) except -1:
         self.start(0)
         Model.attach(self, space)
@@ -63,7 +58,6 @@ cdef class BinaryRule(Model):
     cdef int reserve_class(self) except -1:
         Model.reserve_class(self)
         if self.classes >= 2:
-            self.reserve_tile()
             self.arrays.reserve_problems(self.classes + 1)
             self.set_strides()
         return 0
@@ -97,38 +91,49 @@ cdef class BinaryRule(Model):
         for slot in range(self.capacity):
             at(self, <int32_t> slot, c)[0] = 0.0 - at(self, <int32_t> slot, c)[0]  # never -0.0, as a loaded one
 
-    # ---------------------------------------------------------------- one problem
+    # ---------------------------------------------------------------- neighbouring problems
 
-    cdef double score(self, View* v, int c) noexcept nogil:
-        """The signed score of problem c."""
-        return dot(v, self.state + c, self.stride)
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        """Compute the signed scores of up to TOGETHER problems from `first` on; w.x, w being the first numbers."""
+        if m == 1:
+            f[0] = dot(v, self.state + first, self.stride)
+        else:
+            weigh_many(self, v, first, m, f)
 
-    cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """Learn y (-1 or 1) in problem c; returns the score before it."""
-        return 0.0
+    cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
+        """Update m problems from `first` on, in which the label is y[0], y[1], ... (-1 or 1).
+
+        Writes the scores before the update to f. A rule states its step here, for any m up to `batch` by loops over
+        the m neighbouring numbers of a slot, see _numeric/wide.pxd.
+        """
+        memset(f, 0, m * sizeof(double))
+
+    cdef int batch(self, View* v) noexcept nogil:
+        """Return how many problems update_problems() may be given at once for this instance."""
+        return 1
 
     cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
-        """What a slot's value is multiplied by."""
+        """Return the factor of a slot's value in the score of problem c."""
         return at(self, slot, c)[0]
 
     # ---------------------------------------------------------------- all problems
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        cdef int c
+        cdef int first = 0
         if self.problems == 1:
             out[0] = 0.0
             if self.classes == 2:
-                out[1] = self.score(v, 0)
+                self.score_problems(v, 0, 1, out + 1)
                 out[0] = -out[1]
-        elif self.linear:
-            memset(out, 0, self.problems * sizeof(double))
-            add_rows(out, self.state, self.stride, self.problems, v.n, v.slot, v.x)
-        else:
-            for c in range(self.problems):
-                out[c] = self.score(v, c)
+            return
+        while first < self.problems:
+            self.score_problems(v, first, min(<int> TOGETHER, self.problems - first), out + first)
+            first += TOGETHER
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """Logistic of the margin; with more than two labels normalised to one."""
+        """Take the logistic of each margin; with more than two labels normalised to one."""
+        cdef int c
+        cdef double total = 0.0
         if self.problems == 1:
             out[0] = 1.0
             if self.classes == 2:
@@ -136,50 +141,44 @@ cdef class BinaryRule(Model):
                 out[0] = sigmoid(-scores[1])
             return
         sigmoids(self.problems, scores, out)
-        self.share(scores, out)
-
-    cdef void share(self, const double* scores, double* chances) noexcept nogil:
-        """Normalise the sigmoids of the scores of three labels or more to one."""
-        cdef int c
-        cdef double total = 0.0
         for c in range(self.problems):
-            total += chances[c]
+            total += out[c]
         if total < 1e-200:
-            softmax(self.problems, scores, chances)
+            softmax(self.problems, scores, out)
             return
         for c in range(self.problems):
-            chances[c] /= total
+            out[c] /= total
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         if self.problems == 1:
-            self.update(v, 0, 1.0 if y == 1 else -1.0, w)
+            update_one(self, v, 0, 1.0 if y == 1 else -1.0, w)
         else:
-            self.update_all(v, y, w, NULL, NULL)
+            self.update_all(v, y, w, NULL)
 
-    cdef bint update_all(self, View* v, int y, double w, double* scores, double* chances) noexcept nogil:
-        """update() of every problem of three labels or more; the scores before it, unless NULL.
-
-        A rule that takes the sigmoid of every score writes them to `chances`, unless NULL, and returns True.
-        """
-        cdef int c
-        cdef double f
-        for c in range(self.problems):
-            f = self.update(v, c, 1.0 if y == c else -1.0, w)
-            if scores != NULL:
-                scores[c] = f
-        return False
+    cdef void update_all(self, View* v, int y, double w, double* scores) noexcept nogil:
+        """Update every problem of three labels or more; the scores before it go to `scores`, unless NULL."""
+        cdef double sign[TOGETHER]
+        cdef double f[TOGETHER]
+        cdef int c, m, first = 0, most = min(self.batch(v), <int> TOGETHER)
+        while first < self.problems:
+            m = min(most, self.problems - first)
+            for c in range(m):
+                sign[c] = -1.0
+            if first <= y < first + m:
+                sign[y - first] = 1.0
+            self.update_problems(v, first, m, sign, w, scores + first if scores != NULL else f)
+            first += m
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score and learn in one pass: an update changes its own problem only."""
         if self.classes < 2:
             scores[0] = 0.0
-            self.update(v, 0, -1.0, w)
+            update_one(self, v, 0, -1.0, w)
         elif self.problems == 1:
-            scores[1] = self.update(v, 0, 1.0 if y == 1 else -1.0, w)
+            scores[1] = update_one(self, v, 0, 1.0 if y == 1 else -1.0, w)
             scores[0] = -scores[1]
-        elif self.update_all(v, y, w, scores, probs) and probs != NULL:
-            self.share(scores, probs)
-            return
+        else:
+            self.update_all(v, y, w, scores)
         if probs != NULL:
             self.proba(scores, probs)
 
@@ -208,11 +207,6 @@ cdef class BinaryRule(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         self.classes = int(checked_array(arrays, "classes", "i", (1,), 0)[0])
         self.problems = self.classes if self.classes > 2 else 1
-        if self.problems > 1:
-            self.reserve_tile()
         self.arrays.fill(arrays, self.space.size if self.alone else -1, capacity, self.classes, self.problems)
         self.set_strides()
         self.grow(capacity)
-
-    def nbytes(self):
-        return Model.nbytes(self) + (self.tile_room * sizeof(double) if self.tile != NULL else 0)
