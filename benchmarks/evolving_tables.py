@@ -48,15 +48,15 @@ POSITIVE = {
     "Svmguide3": 1,
 }
 METHODS = {
-    "NOGD": ("nogd", {}),
-    "NPA-d": ("npad", {}),
-    "NCW": ("ncw", {}),
-    "ROGD-u": ("rogdu", {}),
-    "RPA-u": ("rpau", {}),
-    "RCW-u": ("rcwu", {}),
-    "ROGD-f": ("rogdf", {}),
-    "RPA-f": ("rpaf", {}),
-    "RCW-f": ("rcwf", {}),
+    "NOGD": ("fesl", {"part": "new"}),
+    "NPA-d": ("pafe", {"part": "new"}),
+    "NCW": ("cwfe", {"part": "new"}),
+    "ROGD-u": ("fesl", {"part": "updated"}),
+    "RPA-u": ("pafe", {"part": "updated"}),
+    "RCW-u": ("cwfe", {"part": "updated"}),
+    "ROGD-f": ("fesl", {"part": "frozen"}),
+    "RPA-f": ("pafe", {"part": "frozen"}),
+    "RCW-f": ("cwfe", {"part": "frozen"}),
     **{f"{name}-{c}": (name.lower(), {"combine": c}) for name in ("FESL", "PAFE", "CWFE") for c in "cs"},
 }
 PROTOCOLS = {
@@ -76,7 +76,7 @@ def made(method, prepared, overlap, protocol):
             setting["horizon"] = len(prepared.block) - prepared.scored_from
     if protocol == "paper":
         setting |= {"scale": "none", "fit_intercept": False}
-        setting |= {"r": 0.1} if kind in ("ncw", "rcwu", "rcwf", "cwfe") else {}
+        setting |= {"r": 0.1} if kind == "cwfe" else {}
     return varifold.models[kind](**setting)
 
 
@@ -285,8 +285,8 @@ def switches(arguments):
         errors, found = defaultdict(list), 0
         for seed in arguments.seeds:
             block, bounds = chained(data, seed)
-            for method in ("cwfe", "ncw"):
-                model = varifold.models[method]()
+            for method, part in (("cwfe", "both"), ("ncw", "new")):
+                model = varifold.CWFE(part=part)
                 wrong = ~right(model, block)
                 errors[method].append([wrong[bounds[k] : bounds[k + 1]].mean() for k in (1, 2, 3)])
                 found += method == "cwfe" and len(model.switches) == 3

@@ -3,9 +3,9 @@
     python -m benchmarks.intervals [--task regression|labels|both] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
 
 Predict, then learn, over the streams of `benchmarks.regressors` (regression) and six data sets of VARIFOLD_DATA
-(labels), each as it is and under five scenarios. One line per stream and scenario: coverage; the smallest and largest coverage of
-any 500 consecutive rows, of those inside the outage, and of the 500 rows after each drift; the share of infinite
-intervals (of sets that hold all labels, and of empty ones); and the mean width and the interval score,
+(labels), each as it is and under five scenarios. One line per stream and scenario: coverage; the smallest and largest
+coverage of any 500 consecutive rows, of those inside the outage, and of the 500 rows after each drift; the share of
+infinite intervals (of sets that hold all labels, and of empty ones); and the mean width and the interval score,
 
     (high - low) + 2 / alpha (low - y)+ + 2 / alpha (y - high)+        (T. Gneiting, A. Raftery, 2007),
 

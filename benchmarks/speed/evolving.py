@@ -30,7 +30,7 @@ def contenders(block: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         "varifold PAFE, block": varifold.PAFE,
         "varifold CWFE, full covariance, block": varifold.CWFE,
         "varifold CWFE, diagonal, block": lambda: varifold.CWFE(covariance="diagonal"),
-        "varifold NCW, full covariance, block": varifold.NCW,
+        "varifold CWFE, new model alone, block": lambda: varifold.CWFE(part="new"),
     }.items():
         yield name, lambda make=make: make().predict_learn_many(block)
     rows, y = list(block.rows()), block.y

@@ -28,7 +28,7 @@ def test_its_parts_see_what_they_should():
     both, literal = labelled(prepared("evolvable:overlap=200")), labelled(prepared("evolvable:overlap=10"))
     alone = labelled(prepared("evolvable:overlap=200,show=new"))
     model = NewSpace("cwfe", "c", switch=200, horizon=200)
-    old, new = make_learner("rcwu:paper,switch=200,r=0.1"), make_learner("ncw:paper,switch=400,r=0.1")
+    old, new = (make_learner(f"cwfe:paper,{part},r=0.1") for part in ("part=updated,switch=200", "part=new,switch=400"))
     lost, eta = np.zeros(2), np.sqrt(8 * np.log(2) / 200)
     for t, ((x, y), (seen, _), (fresh, _)) in enumerate(zip(both, literal, alone, strict=True)):
         if t >= 200:

@@ -72,7 +72,7 @@ def test_a_variant_has_its_scenario_and_parameters():
     cell = next(
         c for s in slots if s.method == "NCW" and s.data.name == "Diabetes" for cs in s.cells.values() for c in cs
     )
-    assert (cell.scenario, cell.model) == ("evolvable:overlap=384,show=new", "ncw:switch=768,r=0.1")
+    assert (cell.scenario, cell.model) == ("evolvable:overlap=384,show=new", "cwfe:part=new,switch=768,r=0.1")
     settings = {s.setting.name for s in find_table("ovfiv-4").slots(1) if s.column == "first half, flipped"}
     assert settings == {"informative"}
 

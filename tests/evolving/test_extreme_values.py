@@ -50,9 +50,17 @@ def same(first, second):
 
 @pytest.mark.parametrize("seed", range(14))
 def test_disorder(seed):
-    name = ["cwfe", "pafe", "fesl", "rcwu", "rcwf", "ncw", "npad"][seed % 7]
+    name, part = [
+        ("cwfe", "both"),
+        ("pafe", "both"),
+        ("fesl", "both"),
+        ("cwfe", "updated"),
+        ("cwfe", "frozen"),
+        ("cwfe", "new"),
+        ("pafe", "new"),
+    ][seed % 7]
     instances = list(disorder(seed))
-    one, many = (varifold.models[name](**settings(seed)) for _ in range(2))
+    one, many = (varifold.models[name](part=part, **settings(seed)) for _ in range(2))
     for step, (x, y, w) in enumerate(instances):
         if step % 3 == 0 and x and len(one.classes) > 1:
             margins, parts = one.margins_one(x), one.explain_one(x)

@@ -21,7 +21,7 @@ def numbered(rows):
 
 def oracle(part, setting, **more):
     made = twin(plain.SquareOGD, part, setting, **more)
-    return plain.EvolvingNumbers(
+    return plain.EvolvingRegression(
         plain.SquareOGD,
         part,
         made.T1,

@@ -55,18 +55,9 @@ _WHERE: dict[str, str] = {
     "windowforest": "varifold.forest.windowforest:WindowForest",
     "windowforestregressor": "varifold.forest.windowforestregressor:WindowForestRegressor",
     "cwfe": "varifold.evolving.cwfe:CWFE",
-    "ncw": "varifold.evolving.cwfe:NCW",
-    "rcwf": "varifold.evolving.cwfe:RCWf",
-    "rcwu": "varifold.evolving.cwfe:RCWu",
     "fesl": "varifold.evolving.fesl:FESL",
     "feslregressor": "varifold.evolving.feslregressor:FESLRegressor",
-    "nogd": "varifold.evolving.fesl:NOGD",
-    "rogdf": "varifold.evolving.fesl:ROGDf",
-    "rogdu": "varifold.evolving.fesl:ROGDu",
-    "npad": "varifold.evolving.pafe:NPAd",
     "pafe": "varifold.evolving.pafe:PAFE",
-    "rpaf": "varifold.evolving.pafe:RPAf",
-    "rpau": "varifold.evolving.pafe:RPAu",
 }
 
 

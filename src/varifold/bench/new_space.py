@@ -16,8 +16,8 @@ from varifold.errors import DataError
 
 __all__ = ["NewSpace"]
 
-FAMILIES = {"cwfe": ("rcwu", "ncw", ",r=0.1"), "pafe": ("rpau", "npad", ""), "fesl": ("rogdu", "nogd", "")}
-"""The part on recovered features, the part on new ones, and their parameters."""
+FAMILIES = {"cwfe": ",r=0.1", "pafe": "", "fesl": ""}
+"""Methods, and the parameters of their parts."""
 NEW = re.compile(r"new\d+")
 
 
@@ -62,9 +62,9 @@ class NewSpace(river_base.Classifier):
         counts = {"switch": Integer(1), "horizon": Integer(1), "overlap": Integer(0), "seed": Integer(0)}
         validate(type(self).__name__, limits, self.__dict__)
         validate(type(self).__name__, counts, self.__dict__)
-        old, new, more = FAMILIES[family]
-        self._old = make_learner(f"{old}:paper,switch={switch},overlap={min(overlap, switch)}{more}")
-        self._new = make_learner(f"{new}:paper,switch={switch + horizon},overlap=0{more}")
+        more = FAMILIES[family]
+        self._old = make_learner(f"{family}:paper,part=updated,switch={switch},overlap={min(overlap, switch)}{more}")
+        self._new = make_learner(f"{family}:paper,part=new,switch={switch + horizon},overlap=0{more}")
         self._mix = Weights(2, "horizon", float(horizon), -1.0 if combine == "s" else 0.0)
         self._step = 0
 

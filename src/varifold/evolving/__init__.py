@@ -3,23 +3,9 @@
 One file per method, its kernel next to it. It imports `linear`, `base` and the engine, no other family of its layer.
 """
 
-from varifold.evolving.cwfe import CWFE, NCW, RCWf, RCWu
-from varifold.evolving.fesl import FESL, NOGD, ROGDf, ROGDu
+from varifold.evolving.cwfe import CWFE
+from varifold.evolving.fesl import FESL
 from varifold.evolving.feslregressor import FESLRegressor
-from varifold.evolving.pafe import PAFE, NPAd, RPAf, RPAu
+from varifold.evolving.pafe import PAFE
 
-__all__ = [
-    "CWFE",
-    "FESL",
-    "NCW",
-    "NOGD",
-    "PAFE",
-    "FESLRegressor",
-    "NPAd",
-    "RCWf",
-    "RCWu",
-    "ROGDf",
-    "ROGDu",
-    "RPAf",
-    "RPAu",
-]
+__all__ = ["CWFE", "FESL", "PAFE", "FESLRegressor"]

@@ -1,4 +1,4 @@
-"""A switch of the feature space: the old model on recovered features, a new one, and tsuccessor mixture (CWFE, FESL, PAFE).
+"""A switch of the feature space: the old model on recovered features, a new one, and their mixture (CWFE, FESL, PAFE).
 
 Before any switch one rule runs. During an overlap it keeps to the old features while the map new -> old is gathered.
 At the switch it becomes the old model, which sees what is still there as it is and the rest through the map; the other
@@ -31,12 +31,12 @@ cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean 
 
 
 cdef inline double uniform(uint64_t seed, uint64_t step) noexcept nogil:
-    """A number in [0, 1) that depends on seed and step alone."""
+    """Return a number in [0, 1) that depends on seed and step alone."""
     return unit_interval(mix(seed * <uint64_t> 0xD1342543DE82EF95 + step * <uint64_t> 0x9E3779B97F4A7C15))
 
 
 cdef class EvolvingModel(RulePair):
-    """Two rules, the map between tsuccessor features and what runs of them after a switch."""
+    """Two rules, the map between their features, and which of them run after a switch."""
 
     def __cinit__(self, BinaryRule first not None, BinaryRule second not None, str parts, *,
                   SwitchDetector detector not None, bint logistic=False, bint transfer=False, bint centred=False,
@@ -57,7 +57,7 @@ cdef class EvolvingModel(RulePair):
         self.prepares = True
         self.arrays.scratch(&self.column_of, per_slot())
         if first.prepares or second.prepares:
-            raise TypeError(f"{type(first).__name__} takes memory by instance; an evolving model needs rules that do not")
+            raise TypeError(f"{type(first).__name__} allocates by instance; an evolving model needs rules that do not")
         if experts_make(&self.experts, 2, ANYTIME if horizon is None else HORIZON,
                         0.0 if horizon is None else horizon, 0.0 if self.parts == MEAN else -1.0) < 0:
             raise MemoryError
@@ -70,14 +70,14 @@ cdef class EvolvingModel(RulePair):
         return RulePair.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for a row of the overlap, and for the map should the switch come now."""
+        """Reserve memory for a row of the overlap, and for the map should the switch come now."""
         self.detector.prepare()
         if self.detector.overlapping or self.detector.may_join(slots, n, n_new):
             self.reserve_overlap(slots, n, n_new)
         return 0
 
     cdef int reserve_overlap(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
-        """Room for as many inputs and outputs as the overlap may have after this instance."""
+        """Reserve as many inputs and outputs as the overlap may have after this instance."""
         cdef Py_ssize_t i, inputs = self.overlap.inputs + n_new + 1
         cdef Py_ssize_t outputs[2]
         cdef int e
@@ -100,10 +100,10 @@ cdef class EvolvingModel(RulePair):
         self.detector.forget(slot)
         self.column_of[slot] = 0
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void weights(self, View* v, double* a) noexcept nogil:
-        """Weights of the old (0) and the new model (1) in this instance's answer (CWFE, eqs. 8 to 10)."""
+        """Compute the weights of the old (0) and the new model (1) in this prediction (CWFE, eqs. 8 to 10)."""
         cdef bint old
         a[0] = 1.0
         a[1] = 0.0
@@ -182,7 +182,7 @@ cdef class EvolvingModel(RulePair):
                 self.take(e, s)
 
     cdef void begin_overlap(self) noexcept nogil:
-        """An overlap begins: choose whose features are mapped to."""
+        """Begin an overlap: choose whose features are mapped to."""
         cdef Py_ssize_t i
         self.successor = 1 - self.old if self.two and self.recent[1] <= self.recent[0] else self.old
         self.overlap.clear()
@@ -192,7 +192,7 @@ cdef class EvolvingModel(RulePair):
             self.overlap.add_input(0, 1.0)
 
     cdef void collect(self, View* v, double w) noexcept nogil:
-        """A row of the overlap: joined features as given, the successor's features as it sees them."""
+        """Add a row to the overlap: joined features as given, the successor's features as it sees them."""
         cdef Py_ssize_t i
         cdef int32_t s
         cdef Locals* l = &self.local[self.successor]
@@ -218,7 +218,7 @@ cdef class EvolvingModel(RulePair):
         self.overlap.take(w)
 
     cdef bint stays(self, View* v) noexcept nogil:
-        """Whether the instance still shows a feature of the successor."""
+        """Test whether the instance still shows a feature of the successor."""
         cdef Py_ssize_t i
         if v != NULL:
             for i in range(v.n):
@@ -227,7 +227,7 @@ cdef class EvolvingModel(RulePair):
         return False
 
     cdef void switch(self, View* v) noexcept nogil:
-        """The old features have gone (v: the first instance without them; NULL before it)."""
+        """Switch: the old features have gone (v: the first instance without them; NULL before it)."""
         cdef bint mapped
         if not self.detector.overlapping:
             self.begin_overlap()
@@ -260,7 +260,7 @@ cdef class EvolvingModel(RulePair):
         self.map.release_solve()
 
     cdef void transfer_weights(self, int giver, int taker, View* v) noexcept nogil:
-        """Weights of the new model such that it answers as the old one does through the map: w2 = M w1 (PAFE)."""
+        """Set the new model's weights so that it predicts as the old one does through the map: w2 = M w1 (PAFE)."""
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int c
         cdef int32_t s, t
@@ -323,7 +323,7 @@ cdef class EvolvingModel(RulePair):
         return self.detector.steps()
 
     def mix(self):
-        """Weights of the old and the new model, None when one runs alone."""
+        """Return the weights of the old and the new model, None when one runs alone."""
         cdef double a[2]
         if not self.two:
             return None

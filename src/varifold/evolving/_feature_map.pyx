@@ -49,7 +49,7 @@ cdef class FeatureMap:
     # ---------------------------------------------------------------- memory
 
     cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
-        """Room for a map of this size; the one that is held stays."""
+        """Reserve memory for a map of this size; the present one stays."""
         if inputs <= self.room_in and outputs <= self.room_out:
             return 0
         inputs = max(inputs, self.room_in)
@@ -66,7 +66,7 @@ cdef class FeatureMap:
         return 0
 
     cdef int reserve_solve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
-        """Room for solve() from an overlap with this many columns, and for the map it finds."""
+        """Reserve memory for solve() from an overlap with this many columns, and for the resulting map."""
         cdef Py_ssize_t high = 2 * inputs if self.ridge > 0.0 else inputs
         cdef int m = <int> high, n = <int> inputs, rhs = <int> outputs, found = 0, info = 0, query = -1
         cdef double need = 0.0, rcond = RCOND
@@ -97,9 +97,9 @@ cdef class FeatureMap:
     # ---------------------------------------------------------------- solving
 
     cdef bint solve(self, Overlap o) noexcept nogil:
-        """The map of least norm that fits the overlap (eq. 6); False, and no map, when there were no rows.
+        """Solve for the map of least norm that fits the overlap (eq. 6); False, and no map, when there were no rows.
 
-        reserve_solve() made room for it.
+        reserve_solve() was called before.
         """
         cdef Py_ssize_t j, p, first, fixed = -1
         self.clear()
@@ -191,7 +191,7 @@ cdef class FeatureMap:
     # ---------------------------------------------------------------- files
 
     def dump(self):
-        """The state as a dict of arrays."""
+        """Return the state as a dict of arrays."""
         cdef Py_ssize_t j, n = self.inputs, m = self.outputs
         return {
             "map.input": np.array([self.input[j] for j in range(n)], dtype=np.int32),

@@ -2,10 +2,10 @@ from varifold._engine.models.regression cimport RegressionModel, TargetStatistic
 from varifold.evolving._evolving cimport EvolvingModel
 
 
-cdef class EvolvingNumbers(EvolvingModel):
+cdef class EvolvingRegression(EvolvingModel):
     cdef TargetStatistics target
     cdef double wanted      # the target that is learned, as a deviation from the mean
 
 
 cdef class FESLRegression(RegressionModel):
-    cdef readonly EvolvingNumbers evolving
+    cdef readonly EvolvingRegression evolving

@@ -1,7 +1,7 @@
-"""FESL for numbers: gradient descent on the square loss through a switch of the feature space.
+"""FESL for regression: gradient descent on the square loss through a switch of the feature space.
 
-Both models score the deviation from the mean of the targets, in the target's units. The weights of the mixture are moved by
-squared errors over (2 deviations)^2, at most 1.
+Both models score the deviation from the mean of the targets, in the target's units. The weights of the mixture are
+moved by squared errors over (2 deviations)^2, at most 1.
 """
 
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, scaled_error
@@ -14,12 +14,12 @@ from varifold._engine.state import checked_array
 cdef double WORST = 2.0    # deviations of the targets at which a loss reaches its largest value
 
 
-cdef class EvolvingNumbers(EvolvingModel):
-    """The pair of rules, which are OGD's, and their map for the one problem that numbers are."""
+cdef class EvolvingRegression(EvolvingModel):
+    """The pair of rules, which are OGD's, and their map for the one problem of regression."""
 
     def __cinit__(self):
         if not isinstance(self.first, OGDRule) or not isinstance(self.second, OGDRule):
-            raise TypeError(f"FESL for numbers needs rules of OGD. Got a {type(self.first).__name__} instead.")
+            raise TypeError(f"FESL for regression needs rules of OGD. Got a {type(self.first).__name__} instead.")
         self.reserve_class()
         self.add_class()
         self.reserve_class()
@@ -45,7 +45,7 @@ cdef class EvolvingNumbers(EvolvingModel):
 cdef class FESLRegression(RegressionModel):
     """The pair as a regression model."""
 
-    def __cinit__(self, EvolvingNumbers evolving not None):
+    def __cinit__(self, EvolvingRegression evolving not None):
         self.evolving = evolving
         self.hold("", evolving)
         self.wants_columns = self.evolving.wants_columns

@@ -8,7 +8,7 @@ cdef class Overlap:
     cdef readonly Py_ssize_t rows               # rows taken in
     cdef Py_ssize_t room_in, room_out           # columns there is memory for
     cdef readonly Py_ssize_t most               # columns there may be on a side
-    cdef readonly bint full                     # more were asked for: no map
+    cdef readonly bint full                     # more were requested: no map
     cdef int32_t* input                         # slot of an input column; slot 0 is the constant, -1 evicted
     cdef int32_t* output
     cdef int32_t* lead                          # input column -> row that starts with it, -1 none

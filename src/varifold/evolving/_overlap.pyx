@@ -36,7 +36,7 @@ cdef class Overlap:
         self.full = False
 
     cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
-        """Room for this many columns on each side, as far as `most` lets them be used."""
+        """Reserve this many columns on each side, up to `most`."""
         cdef Py_ssize_t room_in = self.room_in, room_out = self.room_out
         inputs = min(inputs, self.most + 1)
         outputs = min(outputs, self.most + 1)
@@ -49,7 +49,7 @@ cdef class Overlap:
         return 0
 
     cdef int widen(self, Py_ssize_t room_in, Py_ssize_t room_out) except -1 nogil:
-        """Lay the factor out with room for this many columns; there are as many rows as inputs."""
+        """Lay the factor out for this many columns; there are as many rows as inputs."""
         cdef Py_ssize_t i
         cdef double* a
         cdef double* y
@@ -77,7 +77,7 @@ cdef class Overlap:
         return 0
 
     cdef bint fits(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil:
-        """Whether there may be so many columns; once there may not, all rows are dropped and no map is learned."""
+        """Test whether this many columns are allowed; if not, drop all rows and learn no map."""
         if self.full:
             return False
         if inputs > min(self.most + 1, self.room_in) or outputs > min(self.most + 1, self.room_out):
@@ -87,7 +87,7 @@ cdef class Overlap:
         return True
 
     cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil:
-        """The column of a new input, -1 when there are too many; reserve() made room for it.
+        """Add an input and return its column, -1 when there are too many; reserve() was called before.
 
         In the rows so far it is as if it had had its first value always (0 where there is no constant).
         """
@@ -104,7 +104,7 @@ cdef class Overlap:
         return <int32_t> j
 
     cdef int32_t add_output(self, int32_t slot) noexcept nogil:
-        """The column of a new output, -1 when there are too many; in the rows so far it is 0."""
+        """Add an output and return its column, -1 when there are too many; in the rows so far it is 0."""
         cdef Py_ssize_t i, j = self.outputs
         if not self.fits(self.inputs, j + 1):
             return -1
@@ -175,7 +175,7 @@ cdef class Overlap:
                 self.output[j] = -1
 
     def dump(self):
-        """The state as a dict of arrays."""
+        """Return the state as a dict of arrays."""
         cdef Py_ssize_t i, j
         a = np.zeros((self.rank, self.inputs))
         y = np.zeros((self.rank, self.outputs))

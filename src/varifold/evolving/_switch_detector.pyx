@@ -2,7 +2,7 @@
 
 A known switch is a matter of counting steps. A detected one rests on how often each column was there while it lived: a
 column that is absent is gone only when its absence would be very unlikely as flicker, and a switch needs columns that
-joined before. Columns that go and come back with nothing new beside them are an outage, not a switch.
+joined before. Columns that go and come back while nothing new joins are an outage, not a switch.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ from varifold._numeric.memory cimport out_of_memory, resize
 
 from varifold._engine.state import checked_array, per_slot
 
-cdef double LIVING = 0.5        # a column that shows in fewer of its instances says nothing by its absence
+cdef double LIVING = 0.5        # the absence of a column present in fewer of its instances carries no information
 cdef double DENSE = 0.4         # share of the settled columns an instance must show for a join to mean anything
 cdef double CERTAIN = 13.8      # nats: odds of a million to one
 cdef double STRAY = 0.02        # chance that a column thought gone shows
-cdef int KNOWN = 8              # instances that must have held a column before its absence says anything
-cdef int UNSEEN = 4             # instances to wait for the old columns when none showed them beside the new ones
+cdef int KNOWN = 8              # instances that must have held a column before its absence counts
+cdef int UNSEEN = 4             # instances to wait for the old columns when none showed them together with the new ones
 
 
 cdef inline double availability(Seen* s) noexcept nogil:
@@ -34,7 +34,7 @@ cdef inline double availability(Seen* s) noexcept nogil:
 
 
 cdef class SwitchDetector:
-    """Tells a model when an overlap begins, comes to nothing, or ends in a switch."""
+    """A sequential test: an overlap begins, is absorbed, or ends in a switch."""
 
     def __cinit__(self, known_switch=None, Py_ssize_t known_overlap=0, Py_ssize_t settle=30, Py_ssize_t patience=100):
         self.arrays = State()
@@ -49,12 +49,12 @@ cdef class SwitchDetector:
         free(self.switched_at)
 
     cdef int grow(self, Space space, Py_ssize_t capacity) except -1:
-        """Room for this many slots."""
+        """Reserve this many slots."""
         self.space = space
         return self.arrays.reserve_slots(capacity)
 
     cdef int prepare(self) except -1 nogil:
-        """Room for one more switch."""
+        """Reserve memory for one more switch."""
         if self.switches < self.room:
             return 0
         if resize(<void**> &self.switched_at, (2 * self.room + 4) * sizeof(int64_t)) < 0:
@@ -63,7 +63,7 @@ cdef class SwitchDetector:
         return 0
 
     cdef bint may_join(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) noexcept nogil:
-        """Whether an instance of these slots and n_new new ones may begin an overlap, or meet the known switch."""
+        """Test whether an instance of these slots, n_new of them new, may begin an overlap or reach the known switch."""
         cdef Py_ssize_t i
         if self.known_switch >= 0:
             return self.switches == 0
@@ -121,7 +121,7 @@ cdef class SwitchDetector:
         return NOTHING
 
     cdef int follow_known(self, View* v) noexcept nogil:
-        """The Event that the known switch and overlap have for this step."""
+        """Return the Event that the known switch and overlap have for this step."""
         if self.switches:
             return NOTHING
         if v.step >= self.known_switch:
@@ -135,7 +135,7 @@ cdef class SwitchDetector:
         return NOTHING
 
     cdef bint due(self, int64_t steps) noexcept nogil:
-        """Whether the known switch is due after this many steps."""
+        """Test whether the known switch is due after this many steps."""
         return self.known_switch >= 0 and self.switches == 0 and steps >= self.known_switch
 
     cdef int weigh_absence(self, View* v) noexcept nogil:
@@ -188,7 +188,7 @@ cdef class SwitchDetector:
         return NOTHING
 
     cdef void absorb(self) noexcept nogil:
-        """The overlap is over, and the columns that joined are settled."""
+        """End the overlap; the columns that joined are settled."""
         cdef Py_ssize_t c
         for c in range(1, self.space.size):
             if self.group[c] == JOINED:
@@ -198,9 +198,9 @@ cdef class SwitchDetector:
         self.pairs = False
 
     cdef void record_switch(self, View* v) noexcept nogil:
-        """A switch: settled columns absent from this instance (NULL: all) have gone, joined ones are settled.
+        """Switch: settled columns absent from this instance (NULL: all) have gone, joined ones are settled.
 
-        prepare() made room for its step.
+        prepare() was called before.
         """
         cdef Py_ssize_t c, k = 0
         for c in range(1, self.space.size):
@@ -219,17 +219,17 @@ cdef class SwitchDetector:
         self.switches += 1
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """A column's slot is evicted."""
+        """Forget a column whose slot is evicted."""
         if self.space.column[slot] == slot:
             self.settled -= self.group[slot] == SETTLED
             self.group[slot] = UNKNOWN
 
     def steps(self):
-        """The learns at which switches were detected (or known to be), counted from 1."""
+        """Return the learns at which switches were detected (or known to be), counted from 1."""
         return [self.switched_at[i] for i in range(self.switches)]
 
     def dump(self, Py_ssize_t size):
-        """The state as a dict of arrays."""
+        """Return the state as a dict of arrays."""
         return {
             **self.arrays.dump(size, 0),
             "phases.count": np.array([self.overlapping, self.settled, self.joined_at, self.switches,

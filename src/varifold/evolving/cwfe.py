@@ -6,35 +6,17 @@ from typing import Any, ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
-from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.evolving.base import EvolvingClassifier
 from varifold.linear._arow import AROWRule
 
 
 @declared
-class AROWUpdate(EvolvingClassifier):
-    """The update that CWFE and its parts share."""
-
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "r": Real(0, open_low=True),
-        "covariance": OneOf("full", "diagonal"),
-    }
-    _paper: ClassVar[dict[str, Any]] = {"r": 0.1}
-    _loss = "hinge"
-
-    r: float = 3.0
-    covariance: str = "full"
-
-    def _rule(self) -> AROWRule:
-        return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)
-
-
-@declared
-class CWFE(Mixture, AROWUpdate):
+class CWFE(EvolvingClassifier):
     """Confidence-weighted learning through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced. While old and new ones are both seen it learns how the old follow from
-    the new; afterwards the model that knows the old ones continues with recovered values beside a new model, and their
-    mixture follows whichever errs less. The learner detects by itself when features join and go, as often as it
+    the new; afterwards the model that knows the old ones continues with recovered values next to a new model, and their
+    mixture follows whichever errs less. The learner detects when features join and go, as often as it
     happens.
 
     Parameters
@@ -43,10 +25,13 @@ class CWFE(Mixture, AROWUpdate):
         Regularisation of AROW (the paper's γ > 0, which is .1 there; see the notes).
     covariance
         ``"full"`` as in the paper, or ``"diagonal"``.
+    part
+        ``"both"`` models after a switch, mixed, or one alone: ``"new"``, ``"updated"`` or ``"frozen"``. See
+        `varifold.evolving.base.EvolvingClassifier`.
     combine, select, horizon, seed
         How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
-        `varifold.evolving.base.Mixture`.
+        `varifold.evolving.base.EvolvingClassifier`.
     switch, overlap
         Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
         are known. By default the learner detects them.
@@ -89,59 +74,15 @@ class CWFE(Mixture, AROWUpdate):
 
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "r": Real(0, open_low=True),
+        "covariance": OneOf("full", "diagonal"),
+    }
+    _paper: ClassVar[dict[str, Any]] = {"r": 0.1}
+    _loss = "hinge"
 
-class NCW(AROWUpdate):
-    """AROW on the features at hand, started again at every switch.
+    r: float = 3.0
+    covariance: str = "full"
 
-    What is left of a switch without the old model: the yardstick for CWFE. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import NCW
-    >>> model = NCW()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "new"
-
-
-class RCWu(AROWUpdate):
-    """AROW that continues through a switch on recovered features, learning.
-
-    The old half of CWFE. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import RCWu
-    >>> model = RCWu()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "updated"
-
-
-class RCWf(AROWUpdate):
-    """AROW that answers through a switch on recovered features, without learning.
-
-    Shows what the map alone is worth. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import RCWf
-    >>> model = RCWf()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "frozen"
+    def _rule(self) -> AROWRule:
+        return AROWRule(self.r, self.max_dense if self.covariance == "full" else 0)

@@ -6,27 +6,12 @@ from typing import ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
-from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.evolving.base import EvolvingClassifier
 from varifold.linear._ogd import OGDRule
 
 
 @declared
-class OGDUpdate(EvolvingClassifier):
-    """The update that FESL and its parts share."""
-
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "c": Real(0, open_low=True),
-    }
-    _loss = "logistic"
-
-    c: float = 1.0
-
-    def _rule(self) -> OGDRule:
-        return OGDRule(self.c)
-
-
-@declared
-class FESL(Mixture, OGDUpdate):
+class FESL(EvolvingClassifier):
     """Gradient descent through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced, when time per instance counts most: the update is one step of gradient
@@ -36,10 +21,13 @@ class FESL(Mixture, OGDUpdate):
     ----------
     c
         Divides the step, 1 / (c sqrt t), t counted from the last switch (c > 0; the paper searches 1 to 150).
+    part
+        ``"both"`` models after a switch, mixed, or one alone: ``"new"``, ``"updated"`` or ``"frozen"``. See
+        `varifold.evolving.base.EvolvingClassifier`.
     combine, select, horizon, seed
         How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
-        `varifold.evolving.base.Mixture`.
+        `varifold.evolving.base.EvolvingClassifier`.
     switch, overlap
         Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
         are known. By default the learner detects them.
@@ -79,59 +67,12 @@ class FESL(Mixture, OGDUpdate):
 
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "c": Real(0, open_low=True),
+    }
+    _loss = "logistic"
 
-class NOGD(OGDUpdate):
-    """Gradient descent on the features at hand, started again at every switch.
+    c: float = 1.0
 
-    What is left of a switch without the old model: the yardstick for FESL. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import NOGD
-    >>> model = NOGD()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "new"
-
-
-class ROGDu(OGDUpdate):
-    """Gradient descent that continues through a switch on recovered features, learning.
-
-    The old half of FESL. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import ROGDu
-    >>> model = ROGDu()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "updated"
-
-
-class ROGDf(OGDUpdate):
-    """Gradient descent that answers through a switch on recovered features, without learning.
-
-    Shows what the map alone is worth. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import ROGDf
-    >>> model = ROGDf()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "frozen"
+    def _rule(self) -> OGDRule:
+        return OGDRule(self.c)

@@ -1,20 +1,21 @@
-"""FESLRegressor: feature evolvable streaming learning, for numbers."""
+"""FESLRegressor: feature evolvable streaming learning, for regression."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredRegressor, declared
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
+from varifold.base.regressor import VaryingRegressor
 from varifold.evolving._evolving import EvolvingModel
-from varifold.evolving._feslregressor import EvolvingNumbers, FESLRegression
-from varifold.evolving.base import Mixing
+from varifold.evolving._feslregressor import EvolvingRegression, FESLRegression
+from varifold.evolving.base import Switching
 from varifold.linear._ogd import OGDRule
 
 
 @declared
-class FESLRegressor(Mixing, DeclaredRegressor):
+class FESLRegressor(Switching, VaryingRegressor):
     """Gradient descent on squared errors through a switch of the feature space: an old model and a new one, mixed.
 
     Choose it for sensors that are replaced by others after a while in which both are seen, when time per instance
@@ -27,7 +28,7 @@ class FESLRegressor(Mixing, DeclaredRegressor):
     combine, select, horizon, seed
         How old and new model are mixed: ``combine="c"`` (FESL-c) takes the weighted mean of their predictions, ``"s"``
         (FESL-s) one of them (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch
-        (T2) when known. See `varifold.evolving.base.Mixture`.
+        (T2) when known. See `varifold.evolving.base.EvolvingClassifier`.
     switch, overlap
         Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
         are known. By default the learner detects them.
@@ -94,7 +95,7 @@ class FESLRegressor(Mixing, DeclaredRegressor):
     max_dense: int = 512
 
     def _model(self) -> FESLRegression:
-        return FESLRegression(EvolvingNumbers(OGDRule(self.c), OGDRule(self.c), **self._settings()))
+        return FESLRegression(EvolvingRegression(OGDRule(self.c), OGDRule(self.c), **self._settings()))
 
     @property
     def _evolving(self) -> EvolvingModel:

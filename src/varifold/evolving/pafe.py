@@ -6,40 +6,28 @@ from typing import ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
-from varifold.evolving.base import EvolvingClassifier, Mixture
+from varifold.evolving.base import EvolvingClassifier
 from varifold.linear._pa import PARule
 
 
 @declared
-class PAUpdate(EvolvingClassifier):
-    """The update that PAFE and its parts share."""
-
-    _parameters: ClassVar[dict[str, Constraint]] = {
-        "C": Real(0, open_low=True),
-    }
-    _loss = "hinge"
-
-    C: float = 0.1
-
-    def _rule(self) -> PARule:
-        return PARule("pa1", self.C)
-
-
-@declared
-class PAFE(Mixture, PAUpdate):
+class PAFE(EvolvingClassifier):
     """Passive-aggressive learning through a switch of the feature space: an old model and a new one, mixed.
 
-    Choose it for sensors that are replaced, when answers right after the switch matter: the new model starts from the
-    old one's weights, taken through the map.
+    Choose it for sensors that are replaced, when predictions right after the switch matter: the new model starts from
+    the old one's weights, taken through the map.
 
     Parameters
     ----------
     C
         Cap of a step (C > 0).
+    part
+        ``"both"`` models after a switch, mixed, or one alone: ``"new"``, ``"updated"`` or ``"frozen"``. See
+        `varifold.evolving.base.EvolvingClassifier`.
     combine, select, horizon, seed
         How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
         (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
-        `varifold.evolving.base.Mixture`.
+        `varifold.evolving.base.EvolvingClassifier`.
     switch, overlap
         Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
         are known. By default the learner detects them.
@@ -50,7 +38,7 @@ class PAFE(Mixture, PAUpdate):
 
     Notes
     -----
-    *Deviations from the paper.* The new model starts at w2 = M w1, which answers as the old one does
+    *Deviations from the paper.* The new model starts at w2 = M w1, which predicts as the old one does
     through the map; with scaled inputs each weight is also multiplied by the spread its feature had in the overlap.
     The step is PA-I, as the variant is not stated.
     What holds for the whole family (detected switches, further switches, features that stay, scaling) is described at
@@ -82,62 +70,13 @@ class PAFE(Mixture, PAUpdate):
 
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "C": Real(0, open_low=True),
+    }
+    _loss = "hinge"
     _transfer = True
 
+    C: float = 0.1
 
-class NPAd(PAUpdate):
-    """Passive-aggressive learning on the features at hand, begun at every switch from the old weights.
-
-    The new half of PAFE: the old weights are taken through the map. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import NPAd
-    >>> model = NPAd()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "new"
-    _transfer = True
-
-
-class RPAu(PAUpdate):
-    """Passive-aggressive learning that continues through a switch on recovered features, learning.
-
-    The old half of PAFE. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import RPAu
-    >>> model = RPAu()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "updated"
-
-
-class RPAf(PAUpdate):
-    """Passive-aggressive learning that answers through a switch on recovered features, without learning.
-
-    Shows what the map alone is worth. Parameters as there, but for the mixture's.
-
-    Examples
-    --------
-    >>> from varifold import RPAf
-    >>> model = RPAf()
-    >>> for step in range(60):
-    ...     model.learn_one({"pressure": step % 2, "time": step % 3}, bool(step % 2))
-    >>> model.predict_one({"pressure": 1})
-    True
-
-    """
-
-    _part = "frozen"
+    def _rule(self) -> PARule:
+        return PARule("pa1", self.C)
