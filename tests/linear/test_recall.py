@@ -11,12 +11,13 @@ from tests.engines import class_engine
 from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.recall import Recall
 from varifold.base import to_block
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.linear._recall import RecallRule
 
 
 @declared
-class Recalling(DeclaredClassifier):
+class Recalling(VaryingClassifier):
     """The rule as a learner of its own."""
 
     r: float = 10.0

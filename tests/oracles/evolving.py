@@ -274,7 +274,7 @@ class SquareOGD(Linear):
         self.move(x, (min(rate, 1.0 / norm) if norm else rate) * (y - self.score(x)))
 
 
-class EvolvingNumbers(Evolving):
+class EvolvingRegression(Evolving):
     """FESL for numbers: the models learn deviations from the mean of the targets so far."""
 
     def __init__(self, *args, **settings):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, cast
 
 from varifold.auto._classification import ClassificationMixture
@@ -11,10 +11,12 @@ from varifold.auto.learner import MixtureLearner
 from varifold.auto.report import AutoReport, ExpertState, drifts, error_rise
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.costs import check_one_rule
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf, Real
 
 
+@declared
 class AutoClassifier(MixtureLearner, VaryingClassifier):
     """The default classifier: learners of several kinds at once, each weighted by its track record.
 
@@ -105,37 +107,20 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     _uses_absence = True
     _window = 20_000
 
-    def __init__(
-        self,
-        budget: str = "balanced",
-        threshold: float = 0.5,
-        *,
-        scale: str = "robust",
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.budget = budget
-        self.threshold = threshold
-        self._check_rules(objective, costs)
-        super().__init__(
-            scale=scale,
-            fit_intercept=True,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    budget: str = "balanced"
+    threshold: float = 0.5
+    _: KW_ONLY
+    scale: str = "robust"
+    fit_intercept: bool = field(default=True, init=False)
 
-    def _check_rules(self, objective: str, costs: Mapping[Any, Any] | None) -> None:
-        """Reject a threshold together with an objective or costs."""
-        given = {"objective": objective != "accuracy", "costs": costs is not None, "threshold": self.threshold != 0.5}
-        check_one_rule(type(self).__name__, given)
+    def __post_init__(self) -> None:
+        rules = {
+            "objective": self.objective != "accuracy",
+            "costs": self.costs is not None,
+            "threshold": self.threshold != 0.5,
+        }
+        check_one_rule(type(self).__name__, rules)
+        super().__post_init__()
 
     def _table(self) -> tuple[Expert, ...]:
         return classifier_experts(self.budget, self._window)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, cast
 
 from varifold.auto._regression import RegressionMixture
 from varifold.auto.experts import Expert, regressor_experts
 from varifold.auto.learner import MixtureLearner
 from varifold.auto.report import RegressionReport, mean_error_rise
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import Constraint, OneOf
 from varifold.base.regressor import VaryingRegressor
 
 
+@declared
 class AutoRegressor(MixtureLearner, VaryingRegressor):
     """The default regressor: regressors of several kinds at once, each weighted by its track record.
 
@@ -70,22 +73,12 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
     _parameters: ClassVar[dict[str, Constraint]] = {"loss": OneOf("squared", "absolute")}
     _cost = "O(500 present + min(known, 128)^2 + 64^3)"
     _uses_absence = True
-    _window: int = 10_000
+    _window = 10_000
 
-    def __init__(
-        self,
-        loss: str = "squared",
-        *,
-        scale: str = "standard",
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        coverages: Sequence[float] = (0.9,),
-    ) -> None:
-        self.loss = loss
-        super().__init__(
-            scale=scale, fit_intercept=True, clip=clip, max_features=max_features, evict=evict, coverages=coverages
-        )
+    loss: str = "squared"
+    _: KW_ONLY
+    fit_intercept: bool = field(default=True, init=False)
+    coverages: Sequence[float] = (0.9,)
 
     def _table(self) -> tuple[Expert, ...]:
         return regressor_experts(self._window)

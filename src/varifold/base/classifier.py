@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from varifold._engine.targets.decision import Decision
 from varifold.base import frames
 from varifold.base.blocks import check_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
+from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
@@ -28,6 +30,7 @@ NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that stand for no feature."""
 
 
+@declared(kw_only=True)
 class VaryingClassifier(VaryingLearner, river_base.Classifier):
     """A classifier for streams whose features appear and vanish.
 
@@ -36,9 +39,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     1e150 (with their sign). Features and labels are never declared: the learner adds new ones when they first appear.
     A learner is for one thread at a time; to predict from several threads, give each its own copy.
 
-    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one,
-    ``_model`` (its compiled mathematics) and optionally river's hook ``_unit_test_params``, which yields the parameter
-    sets to test.
+    A method is decorated with `declared`, declares its parameters as fields and supplies ``_parameters`` (their
+    constraints), ``_model`` (its compiled mathematics) and optionally river's hook ``_unit_test_params``, which yields
+    the parameter sets to test.
 
     Parameters
     ----------
@@ -77,35 +80,16 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         "objective": OneOf(*OBJECTIVES),
         "costs": AnyOf(Costs(), None),
     }
-    objective: str = "accuracy"
-    costs: Mapping[Any, Any] | None = None
     _task: ClassVar[Task] = "classification"
     _native_multiclass: ClassVar[bool] = False
-    _engine: Engine
+    _engine: Engine = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.objective = objective
-        self.costs = costs
-        super().__init__(
-            scale=scale,
-            fit_intercept=fit_intercept,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-            coverages=coverages,
-        )
-        self.costs = plain_costs(costs)
+    objective: str = "accuracy"
+    costs: Mapping[Any, Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.costs = plain_costs(self.costs)
 
     def _make_engine(self) -> Engine:
         return Engine(self._model(), self._target(), **self._intake())

@@ -1,9 +1,10 @@
-"""What classifiers and regressors share: parameters of the intake, capabilities, and how they are loaded."""
+"""The common base of classifiers and regressors: shared parameters, capabilities, and how they are loaded."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from river import base as river_base
 
 from varifold._engine.models.model import Model
 from varifold.base.coverages import Coverages, coverage_index, plain_coverages
+from varifold.base.declared import declared
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
 from varifold.base.traits import Traits
@@ -24,11 +26,12 @@ Task = Literal["classification", "regression"]
 INTERCEPT = "(intercept)"
 
 
+@declared(kw_only=True)
 class VaryingLearner(Estimator):
     """A learner for streams whose features appear and vanish: a `VaryingClassifier` or a `VaryingRegressor`.
 
-    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one, and
-    ``_model`` (its compiled mathematics).
+    A method is decorated with `declared`. It declares its own parameters as fields, by position or keyword (those here
+    are by keyword only), and supplies ``_parameters`` (their constraints) and ``_model`` (its compiled mathematics).
 
     Parameters
     ----------
@@ -57,7 +60,6 @@ class VaryingLearner(Estimator):
         "evict": OneOf("oldest", "lightest"),
         "coverages": Coverages(),
     }
-    coverages: Sequence[float] = ()
     _task: ClassVar[Task]
     _cost: ClassVar[str] = "O(present)"
     _uses_absence: ClassVar[bool] = False
@@ -65,24 +67,16 @@ class VaryingLearner(Estimator):
 
     _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
 
-    def __init__(
-        self,
-        *,
-        scale: str = "standard",
-        fit_intercept: bool = True,
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.max_features = max_features
-        self.evict = evict
-        self.coverages = coverages
+    scale: str = "standard"
+    fit_intercept: bool = True
+    clip: float = 3.0
+    max_features: int | None = None
+    evict: str = "oldest"
+    coverages: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
         validate(type(self).__name__, self._constraints(), self.__dict__)
-        self.coverages = plain_coverages(coverages)
+        self.coverages = plain_coverages(self.coverages)
         self._engine = self._make_engine()
 
     @classmethod
@@ -162,6 +156,15 @@ class VaryingLearner(Estimator):
             column = space.name_of(space.column_of(slot)) if slot > 0 else name
             found[column] = found.get(column, 0.0) + part
         return found
+
+
+@declared(kw_only=True)
+class UnscaledLearner(VaryingLearner):
+    """A learner that takes values as they come: it has no scaler to set."""
+
+    scale: str = field(default="none", init=False)
+    fit_intercept: bool = field(default=True, init=False)
+    clip: float = field(default=3.0, init=False)
 
 
 def is_regressor(learner: Any) -> bool:

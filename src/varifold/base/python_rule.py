@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 import numpy as np
 
 from varifold._engine.models.python_rule import RuleModel
-from varifold.base.declared import DeclaredClassifier
+from varifold.base.classifier import VaryingClassifier
 from varifold.errors import DataError, ModelFileError, ParameterError
 
 Name = str | int
@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 @dataclass_transform(eq_default=False)
-class PythonRule(DeclaredClassifier):
+class PythonRule(VaryingClassifier):
     """Base class of classifiers written in plain Python.
 
     A subclass writes `start`, `learn` and `scores`. The engine does the rest: names, strings (as indicators ``f=v``),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from varifold._engine.targets.real_target import RealTarget
 from varifold.base import frames
 from varifold.base.blocks import check_block, to_block, with_numbers
 from varifold.base.coverages import Interval
+from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
@@ -22,6 +24,7 @@ from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedu
 __all__ = ["VaryingRegressor"]
 
 
+@declared(kw_only=True)
 class VaryingRegressor(VaryingLearner, river_base.Regressor):
     """A regressor for streams whose features appear and vanish.
 
@@ -33,9 +36,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
     predict from several threads, give each its own copy.
 
-    A method supplies ``_parameters`` (its constraints), an ``__init__`` that stores them and calls this one, ``_model``
-    (its compiled mathematics, a `RegressionModel`) and optionally river's hook ``_unit_test_params``, which yields the
-    parameter sets to test.
+    A method is decorated with `declared`, declares its parameters as fields and supplies ``_parameters`` (their
+    constraints), ``_model`` (its compiled mathematics, a `RegressionModel`) and optionally river's hook
+    ``_unit_test_params``, which yields the parameter sets to test.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     """
 
     _task: ClassVar[Task] = "regression"
-    _engine: Engine
+    _engine: Engine = field(init=False)
 
     def _make_engine(self) -> Engine:
         conformal = Conformal(self.coverages, two_sided=True) if self.coverages else None

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold.base.blocks import to_block
-from varifold.base.declared import UnscaledRegressor, declared
-from varifold.base.learner import Instance
+from varifold.base.declared import declared
+from varifold.base.learner import Instance, UnscaledLearner
 from varifold.base.params import Constraint, Integer
+from varifold.base.regressor import VaryingRegressor
 from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula.base import CopulaParameters, copula_of
 from varifold.errors import ParameterError
@@ -34,7 +35,7 @@ class Distribution(NamedTuple):
 
 
 @declared
-class CopulaRegressor(CopulaParameters, UnscaledRegressor):
+class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
     """Predict the target from the present features in a Gaussian copula of features and target.
 
     Absent features need no imputation: the target is predicted given the others. Choose it if features are strongly

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, cast
 
 from varifold._engine.models.one_vs_rest import BinaryRule
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.copula._ovfm import OVFMModel
@@ -16,7 +17,7 @@ from varifold.linear._ogd import OGDRule
 
 
 @declared
-class OVFM(CopulaParameters, DeclaredClassifier):
+class OVFM(CopulaParameters, VaryingClassifier):
     """Mix linear learners on the values, on the normal scores of a Gaussian copula, and on presence.
 
     A copula over Boolean, ordinal and continuous features is learned online. It turns each instance into a complete

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
-from varifold.base.classifier import Name
-from varifold.base.declared import UnscaledClassifier, declared
+from varifold.base.classifier import Name, VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
+from varifold.base.learner import UnscaledLearner
 from varifold.base.params import AnyOf, Constraint, Integer, Real
 from varifold.forest._dynfo import DynFoModel
 
@@ -25,7 +26,7 @@ class Stump(NamedTuple):
 
 
 @declared
-class DynFo(UnscaledClassifier):
+class DynFo(UnscaledLearner, VaryingClassifier):
     """Combine decision stumps over recent instances, weighted by accuracy and relearned if their weight is low.
 
     Choose it if the concept drifts quickly and few features matter at a time. Values enter only through thresholds, so

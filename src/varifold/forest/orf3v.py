@@ -8,9 +8,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from varifold.base.classifier import INTERCEPT, Instance, Name
-from varifold.base.declared import UnscaledClassifier, declared
+from varifold.base.classifier import INTERCEPT, Instance, Name, VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
+from varifold.base.learner import UnscaledLearner
 from varifold.base.params import Boolean, Constraint, Integer, OneOf, Real
 from varifold.errors import ParameterError, UnknownNameError
 from varifold.forest._orf3v import ORF3VModel
@@ -28,7 +29,7 @@ class FeatureDistribution(NamedTuple):
 
 
 @declared
-class ORF3V(UnscaledClassifier):
+class ORF3V(UnscaledLearner, VaryingClassifier):
     """Combine one forest of stumps per feature, built from class-wise quantile sketches, by a weighted vote.
 
     Choose it if predictions must be explained feature by feature, if values have extreme scales or mixed types (only

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from varifold.base.declared import UnscaledClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
+from varifold.base.learner import UnscaledLearner
 from varifold.forest._windowforest import WindowForestModel
 from varifold.forest.base import WindowTrees
 
 
 @declared
-class WindowForest(WindowTrees, UnscaledClassifier):
+class WindowForest(WindowTrees, UnscaledLearner, VaryingClassifier):
     """Average randomised trees over the most recent labelled instances, regrown one at a time.
 
     Choose it if the label depends on several features jointly (a pair of categories, a threshold that depends on

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from varifold.base.declared import UnscaledRegressor, declared
+from varifold.base.declared import declared
+from varifold.base.learner import UnscaledLearner
+from varifold.base.regressor import VaryingRegressor
 from varifold.forest._windowforestregressor import WindowForestRegression
 from varifold.forest.base import WindowTrees
 
 
 @declared
-class WindowForestRegressor(WindowTrees, UnscaledRegressor):
+class WindowForestRegressor(WindowTrees, UnscaledLearner, VaryingRegressor):
     """Average randomised regression trees over the most recent instances, regrown one at a time.
 
     Choose it if the target depends on several features jointly (a threshold that depends on another value, a pair of

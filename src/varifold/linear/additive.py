@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, Real
 from varifold.linear._additive import AdditiveRule
 
 
 @declared
-class Additive(DeclaredClassifier):
+class Additive(VaryingClassifier):
     """Non-linear in every feature, additive over features: diagonal AROW on quantile bins and scaled values.
 
-    Each numeric feature is cut at its running octiles; the bin it falls into has a weight of its own, beside the
+    Each numeric feature is cut at its running octiles; each bin has its own weight, in addition to the
     weight of the scaled value. An absent feature has no bin and no value, so it contributes nothing. Choose it when
     a feature's effect is not a straight line: thresholds, humps, saturation, heavy tails.
 
@@ -22,7 +23,7 @@ class Additive(DeclaredClassifier):
     r
         Regularisation of the AROW update; larger is more cautious (r > 0).
     max_binned
-        Slots that may have bins; later features are linear only, and `traits` says so.
+        Slots that may have bins; later features are linear only, which `traits` reports.
     memory
         Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
     scale, fit_intercept, clip, max_features, evict, objective, costs, coverages

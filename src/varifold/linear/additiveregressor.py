@@ -1,21 +1,22 @@
-"""AdditiveRegressor: a sum of learned one-feature curves, for numbers."""
+"""AdditiveRegressor: a sum of learned one-feature curves, for regression."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredRegressor, declared
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, Real
+from varifold.base.regressor import VaryingRegressor
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._additiveregressor import AdditiveRegression
 
 
 @declared
-class AdditiveRegressor(DeclaredRegressor):
+class AdditiveRegressor(VaryingRegressor):
     """Regressor that is non-linear in every feature and additive over features: quantile bins and scaled values.
 
-    Each numeric feature is cut at its running octiles; the bin it falls into has a weight of its own, beside the
+    Each numeric feature is cut at its running octiles; each bin has its own weight, in addition to the
     weight of the scaled value. An absent feature has no bin and no value, so it contributes nothing. Choose it when
     a feature's effect is not a straight line: thresholds, humps, saturation, heavy tails.
 
@@ -24,7 +25,7 @@ class AdditiveRegressor(DeclaredRegressor):
     r
         Variance of the noise, the targets being of variance 1; larger is more cautious (r > 0).
     max_binned
-        Slots that may have bins; later features are linear only, and `traits` says so.
+        Slots that may have bins; later features are linear only, which `traits` reports.
     memory
         Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
     scale, fit_intercept, clip, max_features, evict, coverages

@@ -13,7 +13,7 @@ from varifold.linear.base import LinearClassifier
 
 @declared
 class AROW(LinearClassifier):
-    """Second-order margin learner: each weight has a confidence of its own, so rare features learn fast.
+    """Second-order margin learner: each weight has its own confidence, so rare features learn fast.
 
     A strong default among the linear methods. The full covariance also learns which features replace one another,
     at a cost quadratic in the known features.
@@ -25,7 +25,8 @@ class AROW(LinearClassifier):
     covariance
         ``"diagonal"`` or ``"full"``.
     max_dense
-        With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, and `traits` says so.
+        With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, which `traits`
+        reports.
     majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `varifold.linear.base.LinearClassifier`.
 

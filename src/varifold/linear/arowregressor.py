@@ -1,19 +1,20 @@
-"""AROWRegressor: adaptive regularisation of weight vectors, for numbers."""
+"""AROWRegressor: adaptive regularisation of weight vectors, for regression."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredRegressor, declared
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, OneOf, Real
+from varifold.base.regressor import VaryingRegressor
 from varifold.linear._arow import AROWRule
 from varifold.linear._arowregressor import AROWRegression
 
 
 @declared
-class AROWRegressor(DeclaredRegressor):
-    """Second-order linear regressor: each weight has a confidence of its own, so rare features learn fast.
+class AROWRegressor(VaryingRegressor):
+    """Second-order linear regressor: each weight has its own confidence, so rare features learn fast.
 
     A strong default among the linear regressors. The full covariance makes it recursive least squares: it learns which
     features replace one another, at a cost quadratic in the known features.
@@ -25,7 +26,8 @@ class AROWRegressor(DeclaredRegressor):
     covariance
         ``"diagonal"`` or ``"full"``.
     max_dense
-        With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, and `traits` says so.
+        With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, which `traits`
+        reports.
     scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 

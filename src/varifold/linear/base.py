@@ -6,20 +6,21 @@ from typing import Any, ClassVar
 
 from varifold._engine.models.model import Model
 from varifold._engine.models.one_vs_rest import BinaryRule
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Boolean, Constraint
 from varifold.linear._majority_bias import MajorityBias
 
 
 @declared(kw_only=True)
-class LinearClassifier(DeclaredClassifier):
+class LinearClassifier(VaryingClassifier):
     """A margin or logistic method: it supplies ``_rule`` and its parameters.
 
     Parameters
     ----------
     majority_bias
-        Whether a bias towards the majority class is added to the scores while always answering that class would be
-        right more often than the scores are. Not in any of the papers. It changes scores, never weights, and is off
+        Whether a bias towards the majority class is added to the scores while always predicting that class would be
+        correct more often than the scores are. Not in any of the papers. It changes scores, never weights, and is off
         without intercept and with ``objective="log_loss"``. On small or noisy sets it keeps the error near that of
         the majority class or below.
         Turn it off inside river's ``OneVsRestClassifier``: each label against the rest has a majority, "the rest", and
@@ -36,7 +37,7 @@ class LinearClassifier(DeclaredClassifier):
     majority_bias: bool = True
 
     def _rule(self) -> BinaryRule:
-        """A new compiled rule of the method."""
+        """Make a compiled rule of the method."""
         raise NotImplementedError(f"{type(self).__name__} must define _rule()")
 
     def _model(self) -> Model:

@@ -30,7 +30,7 @@ class FTRLADP(LinearClassifier):
         Share κ of the error rate in λ, in [0, 1].
     per_coordinate
         Whether each feature remembers by its own rounds: only those in which it was present count. A new feature then
-        learns fast, whatever the age of the model.
+        learns fast at any age of the model.
     majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `varifold.linear.base.LinearClassifier`.
 

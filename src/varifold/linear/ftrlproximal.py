@@ -12,7 +12,7 @@ from varifold.linear.base import LinearClassifier
 
 @declared
 class FTRLProximal(LinearClassifier):
-    """Logistic learner with a rate of its own for every feature, and weights that are exactly 0 where little is known.
+    """Logistic learner with a rate per feature, and weights that are exactly 0 where little is known.
 
     The standard for streams of many rare features, clicks and text above all. With `L1` > 0 features that carry nothing
     keep the weight 0.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from varifold._engine.models.regression import RegressionModel
-from varifold.base.declared import DeclaredRegressor, declared
+from varifold.base.declared import declared
+from varifold.base.regressor import VaryingRegressor
 
 
 @declared
-class MeanRegressor(DeclaredRegressor):
-    """The mean of the targets learned so far, whatever the features: what any other regressor has to beat.
+class MeanRegressor(VaryingRegressor):
+    """The mean of the targets learned so far: the baseline that any other regressor has to beat.
 
     Parameters
     ----------

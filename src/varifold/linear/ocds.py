@@ -28,7 +28,7 @@ class OCDS(LinearClassifier):
     T
         Rounds between updates of the mix of observed and rebuilt part.
     max_dense
-        Most features in the graph; those that come later are rebuilt from themselves alone, and `traits` says so.
+        Most features in the graph; those that come later are rebuilt from themselves alone, which `traits` reports.
     majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `varifold.linear.base.LinearClassifier`.
 

@@ -15,7 +15,7 @@ class OGD(LinearClassifier):
     """Logistic learner that steps down the gradient by 1 / (c √t).
 
     The learner inside FESL, and a baseline. Its step is the same for every feature and falls with the rounds, so that
-    features that come late learn slowly; `AROW` and `FTRLProximal` give each feature a step of its own.
+    features that come late learn slowly; `AROW` and `FTRLProximal` have a step size per feature.
 
     Parameters
     ----------

@@ -16,11 +16,11 @@ class Confidences(NamedTuple):
     """Projection confidences of OLVF, between 0 and 1."""
 
     instance: float
-    """p_x: how well an instance's features tell labels apart, by the space classifier."""
+    """p_x: how well an instance's features separate the labels, by the space classifier."""
     classifier: float
     """p_w: the same for all features known."""
     space_margin: float
-    """The space classifier's score of the instance; after a right answer its loss is log(1 + exp(-margin))."""
+    """Score of the instance by the space classifier; after a correct prediction its loss is log(1 + exp(-margin))."""
 
 
 def _sigmoid(f: float) -> float:
@@ -29,9 +29,9 @@ def _sigmoid(f: float) -> float:
 
 @declared
 class OLVF(LinearClassifier):
-    """Margin learner whose step is weighted by a learned confidence in the feature set at hand.
+    """Margin learner whose step is weighted by a learned confidence in the feature set present.
 
-    Two linear models run side by side: one on the values (the classifier), one on which features are present (the
+    There are two linear models: one on the values (the classifier), one on which features are present (the
     confidence in such a feature set). Choose it for arbitrary varying features when memory and time per instance
     must stay as small as the instance; `B` < 1 keeps only that share of the weights.
 
@@ -101,7 +101,7 @@ class OLVF(LinearClassifier):
         yield from ({}, {"B": 0.5}, {"variant": "printed", "scale": "minmax", "C": 1.0})
 
     def confidences_one(self, x: Mapping[Any, Any]) -> Confidences:
-        """How far the space classifier trusts the features of an instance, and those that the weights are on.
+        """Return the space classifier's confidence in the features of an instance, and in those that have weights.
 
         With more than two labels these are the confidences of the first label's problem.
         """

@@ -1,21 +1,22 @@
-"""OLVFRegressor: online learning from varying features, for numbers."""
+"""OLVFRegressor: online learning from varying features, for regression."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredRegressor, declared
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
+from varifold.base.regressor import VaryingRegressor
 from varifold.linear._olvf import OLVFRule
 from varifold.linear._olvfregressor import OLVFRegression
 
 
 @declared
-class OLVFRegressor(DeclaredRegressor):
-    """Epsilon-insensitive regressor whose step is weighted by a learned confidence in the feature set at hand.
+class OLVFRegressor(VaryingRegressor):
+    """Epsilon-insensitive regressor whose step is weighted by a learned confidence in the feature set present.
 
-    Two linear models run side by side: one on the values (the regressor), one on which features are present (the
+    There are two linear models: one on the values (the regressor), one on which features are present (the
     confidence that such a feature set improves on the mean of the targets). Steps are capped, so that an outlier among
     the targets moves the weights no more than any other instance. Choose it when memory and time per instance must
     stay as small as the instance; `B` < 1 keeps only that share of the weights.
@@ -27,7 +28,7 @@ class OLVFRegressor(DeclaredRegressor):
     C_bar
         Cap of a step of the feature-set model (C̄ > 0).
     epsilon
-        Errors up to so many deviations of the target cost nothing (epsilon >= 0).
+        Errors up to this many deviations of the target cost nothing (epsilon >= 0).
     lam
         Radius λ of the projection in deviations of the target, used when B < 1.
     B
@@ -40,8 +41,8 @@ class OLVFRegressor(DeclaredRegressor):
     Notes
     -----
     *Deviations from the paper.* The paper classifies: here the loss is max(0, ``|e|`` - epsilon) of the error e in
-    deviations of the target, and an answer counts as right for the feature-set model when it is at least as near as
-    the mean of the targets. Otherwise as `OLVF`. The weights predict the deviation from that mean.
+    deviations of the target, and a prediction counts as correct for the feature-set model when it is at least as near
+    as the mean of the targets. Otherwise as `OLVF`. The weights predict the deviation from that mean.
 
     *Cost.* O(present); with B < 1 O(present log known).
 

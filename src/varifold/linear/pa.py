@@ -12,7 +12,7 @@ from varifold.linear.base import LinearClassifier
 
 @declared
 class PA(LinearClassifier):
-    """Margin learner that changes its weights as little as the instance at hand allows.
+    """Margin learner that changes its weights as little as each instance allows.
 
     The plainest of the margin learners, and a fast one: a baseline for all others.
 

@@ -7,7 +7,7 @@ cdef class ClassTable(Model):
     cdef double* table            # [slot][class][width]
     cdef double* counts           # [class]: weight learned
     cdef Py_ssize_t width         # numbers per slot and class
-    cdef Py_ssize_t stride        # numbers per slot: room for classes times width
+    cdef Py_ssize_t stride        # numbers per slot: reserved classes times width
 
     cdef int declare_table(self, Py_ssize_t width, double prior) except -1
     cdef double total_weight(self) noexcept nogil
@@ -20,5 +20,5 @@ cdef class PresenceTable(ClassTable):
 
 
 cdef inline double* row_of(ClassTable t, int32_t slot) noexcept nogil:
-    """The numbers of a slot, class after class."""
+    """Return the numbers of a slot, class after class."""
     return t.table + slot * t.stride

@@ -29,7 +29,7 @@ cdef class ClassTable(Model):
         return 0
 
     cdef double total_weight(self) noexcept nogil:
-        """The weight learned of all classes."""
+        """Return the weight of all instances learned."""
         cdef int c
         cdef double total = 0.0
         for c in range(self.classes):
@@ -49,7 +49,7 @@ cdef class PresenceTable(ClassTable):
     """Per slot and class the weight of the instances that had the feature, with ``declare_table(1, ...)``."""
 
     cdef double presence(self, int32_t slot) noexcept nogil:
-        """The weight of the instances of all classes that had the feature."""
+        """Return the weight of the instances, of any class, that had the feature."""
         cdef double* n = row_of(self, slot)
         cdef double total = 0.0
         cdef int c

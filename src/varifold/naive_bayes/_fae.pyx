@@ -23,12 +23,12 @@ cdef struct Worth:
     float chi2
     int32_t slot
 
-cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no answer
-cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing by itself
+cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no prediction
+cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing alone
 
 
-cdef inline int answer_of(int k, const double* chance) noexcept nogil:
-    """The likeliest class, the first among equals."""
+cdef inline int likeliest(int k, const double* chance) noexcept nogil:
+    """Return the most probable class, the first among equals."""
     cdef int c, best = argmax(k, chance)
     for c in range(best):
         if chance[c] > chance[best] - TIE:
@@ -73,7 +73,7 @@ cdef int by_slot(const void* a, const void* b) noexcept nogil:
 
 
 cdef class FAEModel(PresenceTable):
-    """The counts of NB3 over all instances, which rank the features, and the members, which answer."""
+    """The counts of NB3 over all instances, which rank the features, and the members, which predict."""
 
     cdef Members members
     cdef readonly Py_ssize_t best        # features of a new member, at the most (M)
@@ -82,7 +82,7 @@ cdef class FAEModel(PresenceTable):
     cdef readonly double change          # share of the best features whose change brings a new member (f)
     cdef readonly Py_ssize_t growth      # instances before accuracy may bring a new one (r)
     cdef readonly bint hard              # members vote for a label, not by their probabilities
-    cdef uint8_t* recent                 # ring of the ensemble's last answers, twice the members' span
+    cdef uint8_t* recent                 # ring: 1 where the ensemble's last predictions were correct, twice the members' span
     cdef readonly int64_t answered       # answers so far
     cdef Worth* worth                    # scratch [slot]
     cdef int32_t* chosen                 # scratch [slot]
@@ -92,8 +92,8 @@ cdef class FAEModel(PresenceTable):
     cdef double* product                 # scratch [class]
     cdef double* evidence                # scratch [slot]: of a member's features for a label
     cdef double* part                    # scratch [slot]: what a feature adds to a score
-    cdef int32_t* answer                 # scratch [member]
-    cdef double* say                     # scratch [member]
+    cdef int32_t* prediction             # scratch [member]
+    cdef double* vote_weight             # scratch [member]
 
     def __cinit__(self, double prior, Py_ssize_t best, Py_ssize_t maturity, Py_ssize_t patience, double change,
                   Py_ssize_t growth, Py_ssize_t span, Py_ssize_t most, bint hard):
@@ -115,8 +115,8 @@ cdef class FAEModel(PresenceTable):
         self.arrays.scratch(&self.product, per_class())
         self.arrays.scratch(&self.chance, per_class())
         self.arrays.scratch(&self.mean, per_class())
-        self.arrays.scratch(&self.answer, fixed(most))
-        self.arrays.scratch(&self.say, fixed(most))
+        self.arrays.scratch(&self.prediction, fixed(most))
+        self.arrays.scratch(&self.vote_weight, fixed(most))
 
     # ---------------------------------------------------------------- memory
 
@@ -125,7 +125,7 @@ cdef class FAEModel(PresenceTable):
         return self.members.reserve_classes(self.classes + 1)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Room for one more member."""
+        """Reserve memory for one more member."""
         with gil:
             self.members.reserve(min(self.best, self.space.features + n_new))
         return 0
@@ -134,7 +134,7 @@ cdef class FAEModel(PresenceTable):
         PresenceTable.forget(self, slot)
         self.members.forget(slot)
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef void mark(self, View* v, bint on) noexcept nogil:
         """Mark the slots of the instance, or take the marks off."""
@@ -169,11 +169,11 @@ cdef class FAEModel(PresenceTable):
         softmax(self.classes, out, out)
 
     cdef bint mature(self, Py_ssize_t j) noexcept nogil:
-        """Whether a member is old enough to vote, and not on probation."""
+        """Test whether a member is old enough to vote, and not on probation."""
         return self.members.age[j] >= self.maturity and self.members.marks[j] == 0
 
     cdef double weigh(self) noexcept nogil:
-        """Weight of every member's vote, in `say`, and their sum: the accuracies of the mature ones.
+        """Compute the weight of every member's vote, the accuracy of mature ones; return their sum.
 
         Without such a member all vote by their age; if all of them were always wrong, they vote alike.
         """
@@ -183,33 +183,33 @@ cdef class FAEModel(PresenceTable):
             ripe += self.mature(j)
         for j in range(self.members.n):
             if ripe:
-                self.say[j] = self.members.accuracy(j) if self.mature(j) else 0.0
+                self.vote_weight[j] = self.members.accuracy(j) if self.mature(j) else 0.0
             else:
-                self.say[j] = <double> self.members.age[j]
-            sum += self.say[j]
+                self.vote_weight[j] = <double> self.members.age[j]
+            sum += self.vote_weight[j]
         if sum > 0.0:
             return sum
         for j in range(self.members.n):
-            self.say[j] = 1.0 if self.mature(j) else 0.0
+            self.vote_weight[j] = 1.0 if self.mature(j) else 0.0
         return <double> ripe
 
     cdef void vote(self, double* out) noexcept nogil:
-        """Weighted mean of the members' votes by class; their own answers are left in `answer`."""
+        """Compute the weighted mean of the members' votes by class; write their own predictions to `prediction`."""
         cdef Py_ssize_t j, start = 0
         cdef int c
         cdef double sum = self.weigh()
         memset(out, 0, self.classes * sizeof(double))
         for j in range(self.members.n):
             self.posterior(j, start, self.chance)
-            self.answer[j] = answer_of(self.classes, self.chance)
+            self.prediction[j] = likeliest(self.classes, self.chance)
             start += self.members.size[j]
-            if self.say[j] <= 0.0:
+            if self.vote_weight[j] <= 0.0:
                 continue
             if self.hard:
-                out[self.answer[j]] += self.say[j] / sum
+                out[self.prediction[j]] += self.vote_weight[j] / sum
                 continue
             for c in range(self.classes):
-                out[c] += self.say[j] / sum * self.chance[c]
+                out[c] += self.vote_weight[j] / sum * self.chance[c]
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         self.mark(v, True)
@@ -217,7 +217,7 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, False)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """The votes themselves, which sum to one; all labels alike when there is none."""
+        """Return the votes themselves, which sum to one; all labels alike when there is none."""
         cdef int c
         cdef double sum = 0.0
         for c in range(self.classes):
@@ -241,10 +241,10 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, True)
         self.vote(out)
         if self.members.n:
-            self.recent[self.answered % (2 * self.members.span)] = answer_of(self.classes, out) == y
+            self.recent[self.answered % (2 * self.members.span)] = likeliest(self.classes, out) == y
             self.answered += 1
         for j in range(self.members.n):
-            self.members.judge(j, self.answer[j] == y)
+            self.members.judge(j, self.prediction[j] == y)
         PresenceTable.learn(self, v, y, w)
         self.members.absorb(self.here, y, w)
         n = self.choose()
@@ -254,7 +254,7 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, False)
 
     cdef double recent_accuracy(self, Py_ssize_t span) noexcept nogil:
-        """Share of the ensemble's last `span` answers that were right, or of all if there are fewer."""
+        """Return the accuracy of the ensemble's last `span` predictions, or of all if there are fewer."""
         cdef Py_ssize_t i, room = 2 * self.members.span, n = <Py_ssize_t> min(self.answered, <int64_t> span)
         cdef Py_ssize_t right = 0
         for i in range(n):
@@ -262,7 +262,7 @@ cdef class FAEModel(PresenceTable):
         return <double> right / n if n else 1.0
 
     cdef Py_ssize_t choose(self) noexcept nogil:
-        """The best features of all, ascending, in `chosen`; how many. Chi-square is compared in single precision."""
+        """Write the best features to `chosen`, ascending; return their number. Compares chi-square in single precision."""
         cdef Py_ssize_t n = 0, i, k
         cdef int32_t slot
         for slot in range(1, <int32_t> self.space.size):
@@ -280,7 +280,7 @@ cdef class FAEModel(PresenceTable):
         return k
 
     cdef bint renewal_due(self, Py_ssize_t n) noexcept nogil:
-        """Whether the best features differ too much from the youngest member's, or accuracy falls."""
+        """Test whether the best features differ too much from the newest member's, or accuracy falls."""
         cdef Py_ssize_t youngest = self.members.n - 1, size = self.members.size[youngest], common = 0, i = 0, e
         for e in range(self.members.used - size, self.members.used):
             while i < n and self.chosen[i] < self.members.slot[e]:
@@ -315,7 +315,7 @@ cdef class FAEModel(PresenceTable):
     # ---------------------------------------------------------------- explaining
 
     cdef double gather_evidence(self, Py_ssize_t j, Py_ssize_t start, int label) noexcept nogil:
-        """What prior (slot 0) and features of member j say for a label, in `evidence`; their sum, 0 if they cancel.
+        """Compute the evidence of prior (slot 0) and features of member j for a label; return the sum, 0 if it cancels.
 
         It is log P(class) and log P(present | class), each less its mean over the classes.
         """
@@ -353,7 +353,7 @@ cdef class FAEModel(PresenceTable):
         self.posterior(j, start, self.chance)
         above = self.chance[label]
         if self.hard:
-            above = 1.0 if answer_of(self.classes, self.chance) == label else 0.0
+            above = 1.0 if likeliest(self.classes, self.chance) == label else 0.0
         above = weight * (above - 1.0 / self.classes)
         for e in range(start, start + self.members.size[j]):
             if sum != 0.0:
@@ -366,8 +366,8 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, True)
         self.vote(self.mean)
         for j in range(self.members.n):
-            if self.say[j] > 0.0:
-                self.explain_member(j, start, label, self.say[j] / sum)
+            if self.vote_weight[j] > 0.0:
+                self.explain_member(j, start, label, self.vote_weight[j] / sum)
             start += self.members.size[j]
         self.mark(v, False)
         rest = self.mean[label]
@@ -396,7 +396,7 @@ cdef class FAEModel(PresenceTable):
         for j in range(self.members.n):
             slots = [self.members.slot[e] for e in range(start, start + self.members.size[j])]
             found.append((self.members.age[j], self.members.accuracy(j), self.members.marks[j],
-                          max(0.0, self.say[j]) / sum, slots))
+                          max(0.0, self.vote_weight[j]) / sum, slots))
             start += self.members.size[j]
         return found
 

@@ -1,8 +1,8 @@
 """Gaussian naive Bayes over the features present.
 
-The score of a class is log P(class) + sum over the features present of log p(x | class) / p(x), so that a feature
-that tells nothing adds 0. Numbers are normal within a class; an indicator has a share of the instances that have its
-column.
+The score of a class is log P(class) + sum over the features present of log p(x | class) / p(x), so that a feature that
+carries no information adds 0. Numbers are normal within a class; an indicator has a share of the instances that have
+its column.
 """
 
 import numpy as np
@@ -31,17 +31,17 @@ cdef enum:
 
 
 cdef inline double limited(double square) noexcept nogil:
-    """A squared distance, limited so that the difference of two is a finite number."""
+    """Limit a squared distance, so that the difference of two is a finite number."""
     return square if square < 1e100 else 1e100
 
 
 cdef inline double bounded(double e) noexcept nogil:
-    """What one feature adds to a score, within its bounds."""
+    """Limit what one feature adds to a score."""
     return STRONGEST if e > STRONGEST else (-STRONGEST if e < -STRONGEST else e)
 
 
 cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
-    """The mean over all classes; exact where all values are equal."""
+    """Return the mean over all classes; exact where all values are equal."""
     cdef int c
     cdef double origin = 0.0, shift = 0.0
     for c in range(k):
@@ -55,7 +55,7 @@ cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
 
 
 cdef inline void add_evidence(int c, double far, double own, double* out, double* product) noexcept nogil:
-    """Add what a number tells of class c: half of `far` less half the logarithm of its variance `own`."""
+    """Add a number's evidence for class c: half of `far` less half the logarithm of its variance `own`."""
     if product != NULL and fabs(far) < 60.0 and own < 1e8:
         out[c] += 0.5 * far  # within the bounds whatever the logarithm of own is
         product[c] *= own
@@ -75,7 +75,7 @@ cdef struct Evidence:
 
 cdef void weigh_strip(Moments* table, Py_ssize_t stride, Py_ssize_t n, const int32_t* slot, const double* x,
                       double prior, Evidence* e) noexcept nogil:
-    """What GaussianNBModel.evidence() finds for up to STRIP slots: gathered, so that the compiler divides in pairs."""
+    """Compute GaussianNBModel.evidence() for up to STRIP slots: gathered, so that the compiler divides in pairs."""
     cdef Moments* m
     cdef double counts[2][STRIP]
     cdef double means[2][STRIP]
@@ -196,7 +196,7 @@ cdef class GaussianNBModel(ClassTable):
             out[c] -= 0.5 * log(self.product[c])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        """Welford's update of each number's moments in class y; counts for indicators and columns."""
+        """Update each number's moments in class y (Welford); count indicators and columns."""
         cdef Py_ssize_t i
         cdef Moments* m
         cdef double d
@@ -208,7 +208,7 @@ cdef class GaussianNBModel(ClassTable):
             m = <Moments*> row_of(self, v.slot[i]) + y
             m.n += w
             if not indicators:
-                m.column += w  # every number is a column of its own
+                m.column += w  # every number is its own column
             if not (indicators and self.space.kind[v.slot[i]] & INDICATOR):
                 d = v.raw[i] - m.mean
                 m.mean += d * (w / m.n)

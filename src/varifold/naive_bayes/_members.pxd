@@ -6,14 +6,14 @@ cdef class Members:
     cdef State records                # one entry per member, oldest first
     cdef State entries                # one entry per member and feature of it, member after member
     cdef readonly Py_ssize_t most     # members at the most
-    cdef readonly Py_ssize_t span     # answers over which accuracy is measured
+    cdef readonly Py_ssize_t span     # predictions over which accuracy is measured
     cdef readonly Py_ssize_t n        # members there are
     cdef readonly Py_ssize_t used     # entries there are
     # by member
     cdef int32_t* size                # features
     cdef int64_t* age                 # instances learned
     cdef int32_t* marks               # rounds of judgement in a row below the threshold
-    cdef uint8_t* right               # [member][span]: ring of its last answers
+    cdef uint8_t* right               # [member][span]: ring, whether its last predictions were correct
     cdef int32_t* rights              # ones in that ring
     cdef double* counts               # [member][class]: weight learned
     # by entry

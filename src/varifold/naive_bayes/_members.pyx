@@ -1,4 +1,4 @@
-"""The members of an ensemble of naive Bayes classifiers, each with features of its own, oldest first."""
+"""The members of an ensemble of naive Bayes classifiers, each with its own features, oldest first."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ cdef class Members:
     # ---------------------------------------------------------------- memory
 
     cdef int reserve(self, Py_ssize_t features) except -1:
-        """Room for one more member of this many features."""
+        """Reserve memory for one more member of this many features."""
         cdef Py_ssize_t members = min(self.most, self.n + 1), needed = self.used + features
         if members > self.records.slots:
             self.records.reserve_slots(min(self.most, members + members // 2))
@@ -47,12 +47,12 @@ cdef class Members:
     # ---------------------------------------------------------------- learning
 
     cdef double accuracy(self, Py_ssize_t j) noexcept nogil:
-        """Share of its last answers that were right; 1 before the first."""
+        """Return the accuracy of its last predictions; 1 before the first."""
         cdef Py_ssize_t judged = min(self.span, <Py_ssize_t> self.age[j] - 1)
         return <double> self.rights[j] / judged if judged else 1.0
 
     cdef void judge(self, Py_ssize_t j, bint right) noexcept nogil:
-        """Note whether a member's answer to the instance that is learned next was right."""
+        """Record whether a member's prediction for the instance that is learned next was correct."""
         cdef uint8_t* place = self.right + j * self.span + (self.age[j] - 1) % self.span
         self.rights[j] += <int32_t> right - <int32_t> place[0]
         place[0] = right
@@ -68,7 +68,7 @@ cdef class Members:
                 self.present[e * stride + y] += w
 
     cdef void add(self, const int32_t* slots, Py_ssize_t size, const uint8_t* here, int y, double w) noexcept nogil:
-        """A member with these features, which learns its first instance; reserve() made room for it."""
+        """Add a member with these features, which learns its first instance; reserve() was called before."""
         cdef Py_ssize_t i, e
         for i in range(size):
             e = self.used + i
@@ -106,7 +106,7 @@ cdef class Members:
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t classes):
-        """The members and their entries."""
+        """Return the members and their entries as arrays."""
         return {**self.records.dump(self.n, classes), **self.entries.dump(self.used, classes)}
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):

@@ -21,7 +21,7 @@ cdef struct Ranked:
 
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
-    """Largest first; among equals the earlier entry."""
+    """Compare: the largest first, among equals the earlier entry."""
     cdef const Ranked* p = <const Ranked*> a
     cdef const Ranked* q = <const Ranked*> b
     if p.chi2 != q.chi2:
@@ -62,7 +62,7 @@ cdef class NB3Model(PresenceTable):
                    * (total + 2.0 * self.prior) / (present + self.prior))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """As log_ratio() by feature, with one logarithm per class of a product over the features."""
+        """Compute log_ratio() of all features, with one logarithm per class of a product over the features."""
         cdef Py_ssize_t i, n = self.select(v)
         cdef int32_t slot
         cdef int c, k = self.classes

@@ -1,4 +1,4 @@
-"""Naive Bayes on which columns are present and which are absent: what absence alone tells about the label.
+"""Naive Bayes on which columns are present and which are absent: the information of absence alone.
 
 A column is present in an instance of class c at the rate (present_c + 1) / (n_c - before_c + 2), counted since the
 column was first seen: before that its absence meant nothing.
@@ -37,12 +37,12 @@ cdef inline double log_rate(double present, double seen, bint here) noexcept nog
 cdef class PresenceModel(Model):
     """Per column and class a rate of presence since the column was first seen; its view consists of columns."""
 
-    cdef readonly Py_ssize_t max_columns   # with more of them it answers by the class frequencies
+    cdef readonly Py_ssize_t max_columns   # with more of them it predicts the class frequencies
     cdef double* present                   # [slot][class]: weight of the class's instances that had the column
     cdef double* before                    # [slot][class]: weight of the class before the column was first seen
     cdef double* counts                    # [class]: weight learned
     cdef double* logs                      # scratch [slot][class][absent, present]: logarithms of rates
-    cdef Py_ssize_t stride                 # room for classes
+    cdef Py_ssize_t stride                 # reserved classes
     cdef int32_t* columns                  # slots of the columns seen, ascending
     cdef Py_ssize_t n_columns
 
@@ -69,13 +69,13 @@ cdef class PresenceModel(Model):
         Model.forget(self, slot)
 
     cdef void forget_logs(self, int32_t slot) noexcept nogil:
-        """Compute a column's logarithms again when they are asked for."""
+        """Mark a column's logarithms, to be computed again when they are needed."""
         cdef Py_ssize_t i
         for i in range(2 * slot * self.stride, 2 * (slot + 1) * self.stride):
             self.logs[i] = UNKNOWN
 
     cdef Py_ssize_t place_of(self, int32_t slot) noexcept nogil:
-        """Where a slot stands, or would stand, among the columns."""
+        """Return the position of a slot among the columns, or where it would be inserted."""
         cdef Py_ssize_t low = 0, high = self.n_columns, middle
         while low < high:
             middle = (low + high) // 2
@@ -86,14 +86,14 @@ cdef class PresenceModel(Model):
         return low
 
     cdef void add_column(self, int32_t slot) noexcept nogil:
-        """The column was never seen before."""
+        """Add a column that was never seen before."""
         cdef Py_ssize_t at = self.place_of(slot)
         memmove(self.columns + at + 1, self.columns + at, (self.n_columns - at) * sizeof(int32_t))
         self.columns[at] = slot
         self.n_columns += 1
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """With more than FEW classes those logarithms are computed that changed since they were last asked for."""
+        """Score all classes; with more than FEW, compute only the logarithms that changed since then."""
         cdef Py_ssize_t at, slot, i = 0
         cdef int c
         cdef bint here
@@ -139,7 +139,7 @@ cdef class PresenceModel(Model):
             self.logs[at] = self.logs[at + 1] = UNKNOWN
 
     def dump(self, Py_ssize_t size):
-        """Both arrays stand in one, `table`, without columns for no classes."""
+        """Save both arrays as one, `table`, without columns for no classes."""
         arrays = Model.dump(self, size)
         arrays["table"] = np.stack([arrays.pop("present"), arrays.pop("before")])[:, :, :self.classes].copy()
         return arrays

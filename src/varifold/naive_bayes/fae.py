@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
-from varifold.base.classifier import Name
-from varifold.base.declared import UnscaledClassifier, declared
+from varifold.base.classifier import Name, VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
+from varifold.base.learner import UnscaledLearner
 from varifold.base.params import Constraint, Integer, OneOf, Real
 from varifold.naive_bayes._fae import FAEModel
 
@@ -18,7 +19,7 @@ class Member(NamedTuple):
     age: int
     """Instances it has learned."""
     accuracy: float
-    """Share of its last N answers that were right."""
+    """Accuracy of its last N predictions."""
     marks: int
     """Judgements in a row that found it below the threshold."""
     weight: float
@@ -27,11 +28,12 @@ class Member(NamedTuple):
 
 
 @declared
-class FAE(UnscaledClassifier):
+class FAE(UnscaledLearner, VaryingClassifier):
     """Naive Bayes classifiers on the best features of their time, added when the best features or the accuracy change.
 
     For text-like streams whose vocabulary drifts: words come, matter for a while, and lose their meaning. It looks at
-    which features are present, never at values; where presence says nothing, it answers by the class frequencies.
+    which features are present, never at values; where presence carries no information, it predicts the class
+    frequencies.
 
     Parameters
     ----------
@@ -46,13 +48,13 @@ class FAE(UnscaledClassifier):
     r
         Instances that the youngest member must have learned before falling accuracy can bring another.
     N
-        Answers over which accuracy is measured; it falls when it is lower over the last N than over the last 2N.
+        Predictions over which accuracy is measured; it falls when it is lower over the last N than over the last 2N.
     vote
         ``"probability"``: members vote by their probabilities; ``"label"``: each for one label, as in the paper.
     prior
         Observations added to every count (> 0).
     max_learners
-        Members at the most; the least accurate makes room. The paper has no bound.
+        Members at the most; the least accurate is replaced. The paper has no bound.
     max_features, evict, objective, costs, coverages
         See `VaryingClassifier`.
 
@@ -64,11 +66,11 @@ class FAE(UnscaledClassifier):
 
         P_j(c | x) ∝ (n_jc + a) / (n_j + k a) · Π over f in F_j present in x of (n_jfc + a) / (n_jc + 2 a)
 
-    with a = `prior` and k labels. The ensemble answers Σ_j w_j P_j(c | x) / Σ_j w_j, where w_j is the accuracy of a
-    member over its last N answers if it is at least m instances old and not on probation, and 0 otherwise; without
-    such a member all vote with their ages. Learning an instance: note for ensemble and members whether their
-    answers were right, count it, rank the features. A member with the features B is added if ``|B △ F_youngest| > f
-    |B|``, or if the youngest is older than r and the ensemble's accuracy falls. Then the threshold is the middle
+    with a = `prior` and k labels. The ensemble predicts Σ_j w_j P_j(c | x) / Σ_j w_j, where w_j is the accuracy of a
+    member over its last N predictions if it is at least m instances old and not on probation, and 0 otherwise; without
+    such a member all vote with their ages. Learning an instance: record for ensemble and members whether their
+    predictions were correct, count it, rank the features. A member with the features B is added if ``|B △ F_youngest| >
+    f |B|``, or if the youngest is older than r and the ensemble's accuracy falls. Then the threshold is the middle
     between the best and the worst member's accuracy: members below it get a mark, the others lose theirs, and at p
     marks one goes.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._gaussiannb import GaussianNBModel
 
 
 @declared
-class GaussianNB(DeclaredClassifier):
+class GaussianNB(VaryingClassifier):
     """Naive Bayes: per class and feature a running mean and variance, summed over the features present.
 
     Absent features are left out of the sum. It needs few instances and works with many labels; correlated features

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Real
 from varifold.naive_bayes._nb3 import NB3Model
 
 
 @declared
-class NB3(DeclaredClassifier):
+class NB3(VaryingClassifier):
     """Naive Bayes on which features are present, restricted to those that separate the classes best.
 
     A cheap baseline for text-like streams, and a test of whether absence carries information: values are ignored.

@@ -1,6 +1,6 @@
 """Nearest neighbours among the last instances, compared on the features that both have.
 
-Beside the instances there is, as long as it is small, a table of their values by feature: distances to all of them are
+Next to the instances there is, as long as it is small, a table of their values by feature: distances to all of them are
 then summed up feature by feature, many instances at a time, in the order in which an instance's own list gives them.
 """
 
@@ -20,9 +20,9 @@ from varifold._engine.state import checked_array, per_class, per_slot
 
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
 cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
-cdef double ABSENT = 1e300  # stands for no value in `dense`
+cdef double ABSENT = 1e300  # marks no value in `dense`
 cdef double ANY = 1e999
-cdef double NONE = ANY - ANY    # not a number: stands for no value in `table`
+cdef double NONE = ANY - ANY    # not a number: marks no value in `table`
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
 cdef double LARGEST_SINGLE = 3e38    # no value of single precision is larger
 
@@ -30,7 +30,7 @@ cdef double LARGEST_SINGLE = 3e38    # no value of single precision is larger
 cdef class NeighboursModel(Model):
     """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies.
 
-    With `single` the values are rounded to single precision, which takes half the room in files.
+    With `single` the values are rounded to single precision, which takes half the space in files.
     """
 
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
@@ -61,10 +61,10 @@ cdef class NeighboursModel(Model):
         free(self.total)
         free(self.table)
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil:
-        """Room for n entries in an instance of the ring."""
+        """Reserve n entries in an instance of the ring."""
         if n <= r.room:
             return 0
         if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
@@ -73,7 +73,7 @@ cdef class NeighboursModel(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        """Room for slots; a table that would become too large is given up."""
+        """Reserve slots; drop a table that would become too large."""
         cdef Py_ssize_t i
         if capacity > MOST_CELLS // self.window:
             free(self.table)
@@ -111,7 +111,7 @@ cdef class NeighboursModel(Model):
         for i in range(self.window if slot < self.tabled else 0):
             self.table[slot * self.window + i] = NONE
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     cdef double distance(self, Row* r) noexcept nogil:
         """Mean squared difference over the shared features, shrunk to that of unrelated ones."""
@@ -207,7 +207,7 @@ cdef class NeighboursModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        """Put the instance in place of the oldest; prepare() made room for it."""
+        """Replace the oldest instance by this one; prepare() was called before."""
         cdef Row* r = &self.row[self.taken % self.window]
         cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0
         self.counts[y] += w

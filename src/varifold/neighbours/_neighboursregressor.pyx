@@ -1,7 +1,7 @@
 """Nearest neighbours for numbers: the mean target of the most similar recent instances.
 
-The distance is that of `Neighbours`. The prediction is the weighted mean of the k targets and, with weight 1, of the mean
-of all targets.
+The distance is that of `Neighbours`. The prediction is the weighted mean of the k targets and, with weight 1, of the
+mean of all targets.
 """
 
 from libc.stdint cimport int32_t

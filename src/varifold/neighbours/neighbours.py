@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import ClassVar
 
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer
 from varifold.neighbours._neighbours import NeighboursModel
 
 
+@declared
 class Neighbours(VaryingClassifier):
     """Nearest neighbours among the last instances, compared on the features that both have.
 
     The one learner here that needs no form for the boundary between classes; it finds interactions that an additive
-    learner cannot, and forgets by itself what is older than its window. Choose it when alike instances come again
+    learner cannot, and forgets what is older than its window. Choose it when similar instances recur
     and there are not too many irrelevant features.
 
     Parameters
@@ -33,7 +35,7 @@ class Neighbours(VaryingClassifier):
     a large overlap counts for more than a small one. The vote is shrunk to the class frequencies by one vote. Of an
     instance with more than 512 features the first 512 slots are kept.
 
-    `explain_one` says by how much the score would fall without a feature; what is left stands under the intercept.
+    `explain_one` returns by how much the score would fall without a feature; the rest is under the intercept.
 
     *Cost.* O(window x present) to predict, O(present) to learn.
 
@@ -53,31 +55,9 @@ class Neighbours(VaryingClassifier):
     _cost = "O(window x present)"
     _native_multiclass = True
 
-    def __init__(
-        self,
-        k: int = 5,
-        window: int = 500,
-        *,
-        scale: str = "standard",
-        clip: float = 3.0,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.k = k
-        self.window = window
-        super().__init__(
-            scale=scale,
-            fit_intercept=True,
-            clip=clip,
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    k: int = 5
+    window: int = 500
+    fit_intercept: bool = field(default=True, init=False)
 
     def _model(self) -> NeighboursModel:
         return NeighboursModel(self.k, self.window)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from varifold._engine.engine import Engine
 from varifold._engine.models.model import Model
 from varifold._engine.models.python_rule import PythonModel
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
 from varifold.base.nested import Learner, make_learner
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
@@ -21,15 +23,16 @@ _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 
 def _without_majority_bias(model: Model) -> Model:
-    """The model without the majority bias: the variation learner has a bias for the majority class already."""
+    """Remove the majority bias from a model: the variation learner has a bias for the majority class already."""
     return model.rule if isinstance(model, MajorityBias) else model
 
 
+@declared
 class OVFIV(VaryingClassifier):
-    """Any learner, with a sparse learner beside it that sees only which features are absent.
+    """Any learner, mixed with a sparse learner that sees only which features are absent.
 
     Choose it when absence may itself be a sign: a test not ordered, a sensor that fails under load. Exponential weights
-    mix the two, so that where absence says nothing the mixture soon follows the base learner alone.
+    mix the two, so that where absence carries no information the mixture soon follows the base learner alone.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ class OVFIV(VaryingClassifier):
     with ``mix="score"`` the mixed scores.
 
     *Deviations from the paper.* Probabilities are mixed, judged by the square loss, which keeps the losses in [0, 1]
-    as the theorems ask. The text mixes "predictions" and does not say of which range; mixing unbounded scores
+    as the theorems require. The text mixes "predictions" and does not state their range; mixing unbounded scores
     (``mix="score"``) errs by .09 more on average than the printed tables, so that theirs must be bounded. Probabilities
     of a margin learner are the logistic of its margin. The recursion for z has a minus (the
     printed plus contradicts its definition). The variation learner has an unpenalised bias and a rate per coordinate.
@@ -121,48 +124,20 @@ class OVFIV(VaryingClassifier):
     _cost = "the base learner's; with encode='absence' O(known), with 'presence' O(present) more"
     _uses_absence = True
 
-    def __init__(
-        self,
-        base: Any = "ftrladp",
-        eta: float | str = "adaptive",
-        horizon: int | None = None,
-        lam: float = 1.0,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        L2: float = 0.0,
-        encode: str = "auto",
-        bias: bool = True,
-        mix: str = "probability",
-        *,
-        scale: str | None = None,
-        fit_intercept: bool | None = None,
-        clip: float | None = None,
-        max_features: int | None = None,
-        evict: str = "oldest",
-        objective: str = "accuracy",
-        costs: Mapping[Any, Any] | None = None,
-        coverages: Sequence[float] = (),
-    ) -> None:
-        self.base = base
-        self.eta = eta
-        self.horizon = horizon
-        self.lam = lam
-        self.alpha = alpha
-        self.beta = beta
-        self.L2 = L2
-        self.encode = encode
-        self.bias = bias
-        self.mix = mix
-        super().__init__(
-            scale=scale,  # type: ignore[arg-type]  # None, the base learner's, is allowed here
-            fit_intercept=fit_intercept,  # type: ignore[arg-type]
-            clip=clip,  # type: ignore[arg-type]
-            max_features=max_features,
-            evict=evict,
-            objective=objective,
-            costs=costs,
-            coverages=coverages,
-        )
+    base: Any = "ftrladp"
+    eta: float | str = "adaptive"
+    horizon: int | None = None
+    lam: float = 1.0
+    alpha: float = 0.1
+    beta: float = 1.0
+    L2: float = 0.0
+    encode: str = "auto"
+    bias: bool = True
+    mix: str = "probability"
+    _: KW_ONLY
+    scale: str | None = None  # type: ignore[assignment]  # None: as the base learner
+    fit_intercept: bool | None = None  # type: ignore[assignment]
+    clip: float | None = None  # type: ignore[assignment]
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -185,7 +160,7 @@ class OVFIV(VaryingClassifier):
         if native and base.max_features is not None:
             raise ParameterError("the base learner shares the features of OVFIV: give max_features to OVFIV itself")
         if native and (base.objective != "accuracy" or base.costs is not None):
-            raise ParameterError("the answers are those of OVFIV: give objective or costs to OVFIV itself")
+            raise ParameterError("the predictions are those of OVFIV: give objective or costs to OVFIV itself")
         if native and base.coverages:
             raise ParameterError("the sets are those of OVFIV: give coverages to OVFIV itself")
         inherited: dict[str, tuple[Any, Any]] = {
@@ -230,6 +205,6 @@ class OVFIV(VaryingClassifier):
     @property
     @undisturbed
     def weights(self) -> dict[str, float]:
-        """How much the two learners count in the round to come."""
+        """Weights of the two learners in the next round."""
         values, variation = self._mixture().weights()
         return {"values": values, "variation": variation}

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from varifold.base.declared import DeclaredClassifier, declared
+from varifold.base.classifier import VaryingClassifier
+from varifold.base.declared import declared
 from varifold.base.params import Constraint, OneOf, Real
 from varifold.naive_bayes._frequency import FrequencyModel
 from varifold.variation._ovfiv import OVFIVModel
 
 
 @declared
-class Variation(DeclaredClassifier):
+class Variation(VaryingClassifier):
     """Sparse linear learner that sees only which features are absent: the variation classifier of OVFIV alone.
 
-    A test of how much absence itself tells; `OVFIV` adds it to a learner on the values.
+    A test of the information in absence itself; `OVFIV` adds it to a learner on the values.
 
     Parameters
     ----------
