@@ -56,8 +56,8 @@ for x in (whole, {name: value for name, value in whole.items() if name < "sensor
     print(f"{len(x)} sensors: {model.predict_one(x):.1f}, between {interval.low:.1f} and {interval.high:.1f}")
 
 # %%
-# A classifier predicts a set of labels. More than one label means that it is unsure. An empty set marks one of the least
-# certain predictions of a learner that is right more often than the requested coverage.
+# A classifier predicts a set of labels. More than one label means that it is unsure. An empty set marks one of the
+# least certain predictions of a learner that is right more often than the requested coverage.
 
 classifier = varifold.AutoClassifier(budget="fast", coverages=(0.8, 0.95))
 for x, target in rows:
