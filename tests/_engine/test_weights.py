@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import varifold
-from varifold.checks.material import answers, is_regressor
+from varifold.checks.material import is_regressor, predictions
 from varifold.errors import DataError
 
 WEIGHTS = [1e-300, 1e-9, 1.0, 1e12, 1e100, 1e140, 1e300, 1.7e308]
@@ -23,7 +23,7 @@ def test_any_weight_leaves_finite_numbers(name: str) -> None:
         x = {f"f{rng.randrange(6)}": rng.choice([rng.gauss(0, 1), 1e150, -1e150, 0.0, 1e-200]) for _ in range(4)}
         y = rng.choice([0.0, 1.5, -1e150]) if is_regressor(learner) else rng.choice("abc")
         learner.learn_one(x, y, w=rng.choice(WEIGHTS))
-        ((found, shares),) = answers(learner, [(x, y)])
+        ((found, shares),) = predictions(learner, [(x, y)])
         assert all(np.isfinite(p) for p in ([found] if is_regressor(learner) else shares.values())), step
     for key, array in learner._engine.dump()[2].items():
         assert array.dtype.kind != "f" or np.isfinite(array).all(), key

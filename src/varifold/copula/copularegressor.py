@@ -14,7 +14,7 @@ from varifold.base.learner import Instance, UnscaledLearner
 from varifold.base.params import Constraint, Integer
 from varifold.base.regressor import VaryingRegressor
 from varifold.copula._copularegressor import CopulaRegression
-from varifold.copula.base import CopulaParameters, copula_of
+from varifold.copula.parameters import CopulaParameters, copula_of
 from varifold.errors import ParameterError
 
 

@@ -18,7 +18,7 @@ from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
 from varifold.copula._imputer import ImputerModel
-from varifold.copula.base import COPULA, copula_of
+from varifold.copula.parameters import COPULA, copula_of
 
 
 class Imputed(NamedTuple):

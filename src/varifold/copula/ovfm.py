@@ -10,7 +10,7 @@ from varifold.base.declared import declared
 from varifold.base.estimator import undisturbed
 from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real
 from varifold.copula._ovfm import OVFMModel
-from varifold.copula.base import CopulaParameters, copula_of
+from varifold.copula.parameters import CopulaParameters, copula_of
 from varifold.linear._arow import AROWRule
 from varifold.linear._ftrladp import FTRLADPRule
 from varifold.linear._ogd import OGDRule

@@ -6,7 +6,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.declared import declared
 from varifold.base.learner import UnscaledLearner
 from varifold.forest._windowforest import WindowForestModel
-from varifold.forest.base import WindowTrees
+from varifold.forest.window_trees import WindowTrees
 
 
 @declared

@@ -6,7 +6,7 @@ from varifold.base.declared import declared
 from varifold.base.learner import UnscaledLearner
 from varifold.base.regressor import VaryingRegressor
 from varifold.forest._windowforestregressor import WindowForestRegression
-from varifold.forest.base import WindowTrees
+from varifold.forest.window_trees import WindowTrees
 
 
 @declared
