@@ -23,6 +23,8 @@ from varifold.serve.core.database import Database
 from varifold.serve.core.errors import DiskError, StoppedError
 from varifold.serve.core.models import Model, Models, Policy, lock_folder
 from varifold.serve.core.state import Limits, ModelState, Recovery
+from varifold.serve.http import server_routes
+from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.server import _freeze_garbage
 
 PATIENCE = 10.0
@@ -248,3 +250,27 @@ def test_what_is_there_at_the_start_is_left_alone_by_the_collector() -> None:
         assert gc.get_freeze_count() > 10_000
     finally:
         gc.unfreeze()
+
+
+def test_a_server_whose_snapshots_fail_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(state: ModelState) -> Any:
+        raise OSError(11, "no process can be started")
+
+    async def work(models: Models, model: Model) -> None:
+        app = App(models, None, BodyLimits())
+        ready = server_routes.readyz
+        assert (await ready(app, None)).status == 200  # type: ignore[arg-type]
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshot, "begin", fail)
+            for i in range(5):
+                await send(model, instance(i))
+            await model.drain()
+        response = await ready(app, None)  # type: ignore[arg-type]
+        assert response.status == 503
+        assert "a snapshot could not be written (no process can be started)" in response.body.decode()
+        for i in range(5):
+            await send(model, instance(i))
+        await model.drain()
+        assert (await ready(app, None)).status == 200  # type: ignore[arg-type]
+
+    run(tmp_path, work, snapshot_every=4)
