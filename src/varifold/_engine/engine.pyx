@@ -217,7 +217,7 @@ cdef class Engine:
         finally:
             self.release()
 
-    def predict_proba_one(self, x):
+    def predict_proba_one(self, x) -> dict[Any, float]:
         """Return probabilities by label; empty before any label."""
         self.claim()
         try:
@@ -244,7 +244,7 @@ cdef class Engine:
         finally:
             self.release()
 
-    def margins_one(self, x):
+    def margins_one(self, x) -> dict[Any, float]:
         """Return scores by label, or what the decision makes of them."""
         self.claim()
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from river import base as river_base
@@ -213,7 +213,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """
         frames.check_labels(self.classes, X)
         classes, _, _ = self._engine.run(to_block(X), learn=False)
-        return frames.label_column(self._engine.target.labels_of(classes), X)
+        return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)
 
     def predict_proba_many(self, X: Any) -> Any:
         """What `predict_proba_one` gives for each instance.
@@ -262,7 +262,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         block = to_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
         classes, _, _ = self._engine.run(block)
-        return frames.label_column(self._engine.target.labels_of(classes), X)
+        return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
@@ -280,7 +280,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     @property
     def classes(self) -> list[Any]:
         """Labels in the order in which they were first learned."""
-        return list(self._engine.target.labels)
+        return list(cast(ClassTarget, self._engine.target).labels)
 
     def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
         return "native" if self._native_multiclass else "one-vs-rest"

@@ -6,8 +6,9 @@ import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from varifold._engine.targets.real_target import RealTarget
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
 from varifold.cli import keyed
 from varifold.cli.numbers import natural
@@ -139,7 +140,7 @@ def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
 def _learned(learner: VaryingLearner) -> dict[str, Any]:
     """Return the labels learned, or mean and deviation of the targets."""
     if isinstance(learner, VaryingRegressor):
-        target = learner._engine.target.statistics
+        target = cast(RealTarget, learner._engine.target).statistics
         return {"target": {"mean": target.mean, "deviation": target.deviation}}
     return {"labels": getattr(learner, "classes", [])}
 
