@@ -42,8 +42,8 @@ class Frequencies:
         self.counts[y] = self.counts.get(y, 0) + 1
 
 
-class StandsAside:
-    """An expert that has nothing to go by."""
+class TakesNoPart:
+    """An expert that takes no part."""
 
     def predict_proba_one(self, x):
         return collections.defaultdict(lambda: math.nan)
@@ -53,18 +53,18 @@ class StandsAside:
 
 
 class Presence(Frequencies):
-    """Naive Bayes on which features are there: Bernoulli rates since a feature was first met, Laplace's rule."""
+    """Naive Bayes on presence: Bernoulli rates since a feature was first seen, Laplace's rule."""
 
     def __init__(self):
         super().__init__()
-        self.met, self.since = {}, {}
+        self.seen, self.since = {}, {}
 
     def predict_proba_one(self, x):
         scores = []
         for c, n in self.counts.items():
             score = math.log(n + 0.5)
-            for f, met in self.met.items():
-                rate = (met.get(c, 0) + 1) / (n - self.since[f].get(c, 0) + 2)
+            for f, seen in self.seen.items():
+                rate = (seen.get(c, 0) + 1) / (n - self.since[f].get(c, 0) + 2)
                 score += math.log(rate if f in x else 1 - rate)
             scores.append(score)
         p = np.exp(np.array(scores) - max(scores))
@@ -73,8 +73,8 @@ class Presence(Frequencies):
     def learn_one(self, x, y):
         for f in x:
             self.since.setdefault(f, dict(self.counts))
-            met = self.met.setdefault(f, {})
-            met[y] = met.get(y, 0) + 1
+            seen = self.seen.setdefault(f, {})
+            seen[y] = seen.get(y, 0) + 1
         super().learn_one(x, y)
 
 
@@ -89,21 +89,21 @@ def test_the_combination_follows_the_oracle(labels):
         (varifold.GaussianNB(scale="standard"), rows),
         (Presence(), rows),
         (Frequencies(), rows),
-        (StandsAside(), rows),
+        (TakesNoPart(), rows),
     ]
     oracle = Combination(
         [(e.temperature, e.stack_weight, e.stack_variance) for e in classifier_experts("fast")], len(labels)
     )
     for t in range(len(rows)):
-        met = model.classes
-        if len(met) == len(labels):
-            given = np.array([[e.predict_proba_one(xs[t])[c] for c in met] for e, xs in experts])
-            expected = oracle.consult(given)
-            found = model.predict_proba_one(rows[t])
-            assert [found[c] for c in met] == pytest.approx(expected.tolist(), abs=1e-8)
+        known = model.classes
+        if len(known) == len(labels):
+            probabilities = np.array([[e.predict_proba_one(xs[t])[c] for c in known] for e, xs in experts])
+            expected = oracle.predict(probabilities)
+            predicted = model.predict_proba_one(rows[t])
+            assert [predicted[c] for c in known] == pytest.approx(expected.tolist(), abs=1e-8)
         model.learn_one(rows[t], y[t])
-        if len(met) == len(labels):
-            oracle.learn(given, met.index(y[t]))
+        if len(known) == len(labels):
+            oracle.learn(probabilities, known.index(y[t]))
         elif len(model.classes) == len(labels):
             _adopt(oracle, model)
         for e, xs in experts:
@@ -118,31 +118,31 @@ def _adopt(oracle, model):
     held = np.exp(arrays["model.weights"][1:])
     oracle.weights = held / held.sum()
     oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
-    oracle.last[:2] = arrays["model.final_temperature"].tolist()
+    oracle.final[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
 
 
 def test_regret_stays_below_its_bound_when_the_best_expert_changes():
-    """Two experts on different features; which one is right changes every 150 rounds."""
+    """Two experts on different features; which one is right changes every 150 instances."""
     rng = np.random.default_rng(3)
     mixture = _unguarded()
     guarded = varifold.AutoClassifier(budget="fast")
-    ours, answered, theirs, rounds = 0.0, 0.0, np.zeros(len(classifier_experts("fast")) + 1), 0
+    ours, after_guard, theirs, rounds = 0.0, 0.0, np.zeros(len(classifier_experts("fast")) + 1), 0
     for t in range(1200):
         a, b = rng.normal(size=2)
         y = bool((a if t // 150 % 2 else -b) > 0)
         x = {"a": float(a), "b": float(b)} if rng.random() < 0.8 else {"a": float(a)}
         if len(mixture.labels) == 2:
             ours -= math.log(mixture.predict_proba_one(x)[y])
-            answered -= math.log(guarded.predict_proba_one(x)[y])
+            after_guard -= math.log(guarded.predict_proba_one(x)[y])
             theirs += _member_losses(mixture, x, y)
             rounds += 1
         mixture.learn_one(x, y)
         guarded.learn_one(x, y)
     bound = (math.log(len(theirs) + 3) + rounds * math.log(1 / (1 - 0.01))) / 0.5 + rounds * 1e-3
     assert ours <= theirs.min() + bound
-    assert ours < rounds * math.log(2), "it must do better than guessing"
-    assert answered <= theirs.min() + bound, "nor may the guard cost what the mixture saves"
+    assert ours < rounds * math.log(2), "the mixture must be better than guessing"
+    assert after_guard <= theirs.min() + bound, "the guard must not cost what the mixture saves"
 
 
 def _unguarded():
@@ -150,7 +150,7 @@ def _unguarded():
 
 
 def _member_losses(engine, x, y):
-    """Log loss of each calibrated expert and of the stack, by letting a copy learn the instance."""
+    """Compute the log loss of each calibrated expert and of the stack from the weights of a copy that learns."""
     names, labels, arrays = engine.dump()
     before = arrays["model.weights"][1:]
     twin = _unguarded()
@@ -162,12 +162,12 @@ def _member_losses(engine, x, y):
     v = (after - share / k) / (1 - share)
     prior = np.exp(before) / np.exp(before).sum()
     likelihood = (v / prior) ** (1 / eta)
-    # scale: the mixture's own probability is the prior-weighted mean of the likelihoods
+    # scale: the mixture's probability is the prior-weighted mean of the likelihoods
     p = engine.predict_proba_one(x)[y]
     return -np.log(likelihood / (prior @ likelihood) * p)
 
 
-def test_a_costly_expert_without_weight_sleeps_and_says_so():
+def test_an_expensive_expert_of_no_use_is_paused_and_reported():
     rng = np.random.default_rng(0)
     rows = [{f"f{j}": float(v) for j, v in enumerate(rng.normal(size=12))} for _ in range(3000)]
     y = [bool(abs(x["f0"]) < 0.6) for x in rows]
@@ -180,7 +180,7 @@ def test_a_costly_expert_without_weight_sleeps_and_says_so():
     assert next(iter(report.features)) == "f0"
 
 
-def test_the_report_tells_what_vanished_what_is_new_and_that_the_error_rose():
+def test_the_report_lists_vanished_and_new_features_and_a_rise_of_the_error():
     rng = np.random.default_rng(5)
     model = varifold.AutoClassifier(budget="fast")
     for t in range(1290):
@@ -195,7 +195,7 @@ def test_the_report_tells_what_vanished_what_is_new_and_that_the_error_rose():
     assert "The error rose" in str(model.report())
 
 
-def test_absence_that_tells_the_label_is_used():
+def test_informative_absence_is_used():
     rng = np.random.default_rng(4)
     rows, y = [], []
     for _ in range(1500):
@@ -206,7 +206,7 @@ def test_absence_that_tells_the_label_is_used():
     assert np.mean([g != label for g, label in zip(guesses[300:], y[300:], strict=True)]) < 0.2
 
 
-def test_threshold_moves_the_answer_and_not_the_probability():
+def test_threshold_changes_the_prediction_and_not_the_probability():
     rng = np.random.default_rng(2)
     rows = [{"x": float(v)} for v in rng.normal(size=1000)]
     y = ["rare" if x["x"] + rng.normal() > 2 else "common" for x in rows]
@@ -220,7 +220,7 @@ def test_threshold_moves_the_answer_and_not_the_probability():
         assert (eager.predict_one(x) == "rare") == (eager.predict_proba_one(x)["rare"] > 0.1)
 
 
-def test_experts_of_another_number_are_refused():
+def test_another_number_of_experts_is_rejected():
     block = to_block([{"a": 1.0}, {"a": 2.0}], [0, 1])
     linear = Expert(name="linear", model=lambda: AROWRule(10.0))
     one = class_engine(ClassificationMixture([linear]))
@@ -231,7 +231,7 @@ def test_experts_of_another_number_are_refused():
 
 
 def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
-    """Noise and a faint signal, half absent, three labels in four alike: without the guard the start costs .02."""
+    """Noise and a faint signal, half absent, three of four labels equal: without the guard the start costs .02."""
     cost = {0.0: 0.0, 1.5: 0.0}
     rounds = 0
     for seed in range(12):
@@ -247,10 +247,10 @@ def test_never_half_a_percent_behind_the_majority_class_on_short_streams():
             cost[guard] -= round(rows * evaluate.prequential(varifold.AutoClassifier("fast"), block).majority_cer)
         rounds += rows
     assert cost[1.5] < 0.005 * rounds
-    assert cost[0.0] > 0.005 * rounds, "the streams must be hard enough to tell"
+    assert cost[0.0] > 0.005 * rounds, "the streams must be hard enough to show the difference"
 
 
-def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
+def test_the_guard_costs_nothing_with_balanced_or_easy_labels():
     for share, signal in ((0.5, 1.0), (0.25, 3.0)):
         wrong = {0.0: 0, 1.5: 0}
         for seed in range(3):
@@ -263,7 +263,7 @@ def test_the_guard_costs_nothing_where_labels_are_even_or_easily_told():
         assert wrong[1.5] <= 1.02 * wrong[0.0] + 3, (share, wrong)
 
 
-def test_a_labels_first_instance_does_not_unsettle_the_combination():
+def test_the_first_instance_of_a_label_does_not_update_the_combination():
     rng = np.random.default_rng(0)
     engine = class_engine(ClassificationMixture(classifier_experts("fast")))
     for _ in range(40):
@@ -275,7 +275,7 @@ def test_a_labels_first_instance_does_not_unsettle_the_combination():
         assert (before[name] == after[name]).all()
 
 
-def test_an_experts_exception_comes_out():
+def test_an_exception_of_an_expert_is_raised():
     class Broken(river.base.Classifier):
         def learn_one(self, x, y):
             raise ZeroDivisionError("inside")
@@ -290,7 +290,7 @@ def test_an_experts_exception_comes_out():
 
 
 def _in_order(codes):
-    """Codes renumbered by first sight, as an engine numbers its labels."""
+    """Renumber codes in the order of their first occurrence, as an engine numbers its labels."""
     order = {c: i for i, c in enumerate(dict.fromkeys(codes.tolist()))}
     return np.array([order[c] for c in codes.tolist()])
 
@@ -313,16 +313,16 @@ def test_a_hundred_thousand_features_disable_expensive_experts():
     assert kept.predict_proba_many(rows[:5]) == model.predict_proba_many(rows[:5])
 
 
-def test_asking_before_learning_changes_nothing():
-    """The answer found for predicting is used again for learning, and only for the same instance."""
+def test_predicting_before_learning_changes_nothing():
+    """Predictions are reused for learning, but only for the same instance."""
     rows, y = stream(700, ("a", "b", "c"))
-    asked, silent, block = (varifold.AutoClassifier() for _ in range(3))
+    predicting, learning, block = (varifold.AutoClassifier() for _ in range(3))
     for t, x in enumerate(rows):
         if t % 3:
-            asked.predict_proba_one(x if t % 2 else rows[t - 1])
-        asked.learn_one(x, y[t])
-        silent.learn_one(x, y[t])
+            predicting.predict_proba_one(x if t % 2 else rows[t - 1])
+        predicting.learn_one(x, y[t])
+        learning.learn_one(x, y[t])
     block.predict_learn_many(rows, y)
-    expected = silent.predict_proba_many(rows[:50])
-    assert asked.predict_proba_many(rows[:50]) == expected
+    expected = learning.predict_proba_many(rows[:50])
+    assert predicting.predict_proba_many(rows[:50]) == expected
     assert block.predict_proba_many(rows[:50]) == expected

@@ -1,4 +1,4 @@
-"""AutoRegressor combines its experts as its equations say, follows what wanders and is not thrown by outliers."""
+"""AutoRegressor follows its equations, drifting targets and new levels, and ignores single outliers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stream(n: int, seed: int = 0) -> Rows:
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_every_step_is_that_of_the_equations(loss: str) -> None:
+def test_every_step_follows_the_oracle(loss: str) -> None:
     learner, plain = AutoRegressor(loss), PlainAutoRegressor(loss, Scaler("standard"))
     differs = 0
     for step, (x, y, w) in enumerate(stream(160)):
@@ -47,25 +47,25 @@ def test_every_step_is_that_of_the_equations(loss: str) -> None:
     assert list(weights.values()) == pytest.approx(plain.portions().tolist(), rel=1e-7)
 
 
-def test_it_is_ahead_of_its_linear_expert_and_of_the_mean() -> None:
+def test_it_is_better_than_its_linear_expert_and_the_mean() -> None:
     rows = [(x, y) for x, y, _ in stream(1500, seed=3)]
     found = {cls.__name__: prequential(cls(), rows).mae for cls in (AutoRegressor, AROWRegressor, MeanRegressor)}
     assert found["AutoRegressor"] < 0.9 * found["AROWRegressor"] < found["MeanRegressor"]
 
 
-def test_one_enormous_target_does_not_throw_it() -> None:
+def test_one_enormous_target_has_little_effect() -> None:
     rows = stream(600, seed=5)
-    calm, struck = AutoRegressor(), AutoRegressor()
+    clean, outlier = AutoRegressor(), AutoRegressor()
     for step, (x, y, _) in enumerate(rows[:500]):
-        calm.learn_one(x, y)
-        struck.learn_one(x, 1e9 if step == 400 else y)
+        clean.learn_one(x, y)
+        outlier.learn_one(x, 1e9 if step == 400 else y)
     errors: dict[str, float] = {}
-    for name, model in (("calm", calm), ("struck", struck)):
+    for name, model in (("clean", clean), ("outlier", outlier)):
         errors[name] = float(np.mean([abs(model.predict_one(x) - y) for x, y, _ in rows[500:]]))
-    assert errors["struck"] < 1.1 * errors["calm"]
+    assert errors["outlier"] < 1.1 * errors["clean"]
 
 
-def test_explanations_add_up_and_name_what_matters() -> None:
+def test_explanations_add_up_and_name_the_influential_feature() -> None:
     model = AutoRegressor()
     for x, y, w in stream(500, seed=7):
         model.learn_one(x, y, w)
@@ -94,7 +94,7 @@ def test_report_and_files() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])
-def test_a_new_level_is_followed_however_precise_the_answers_were(noise: float) -> None:
+def test_a_new_level_is_followed_however_precise_the_predictions_were(noise: float) -> None:
     rng = np.random.default_rng(1)
     model, errors = AutoRegressor(), []
     for step in range(600):
@@ -119,14 +119,14 @@ def test_the_copula_is_disabled_in_a_wide_space_and_files_keep_that() -> None:
     assert again.to_bytes() == model.to_bytes()
 
 
-def test_experts_that_nobody_knows_are_refused() -> None:
+def test_unknown_experts_are_rejected() -> None:
     model = AutoRegressor()
     model._header = lambda: {"method": "autoregressor", "params": {}, "experts": ["oracle"]}  # type: ignore[method-assign]
     with pytest.raises(ModelFileError, match="this version does not have all of them"):
         from_bytes(model.to_bytes())
 
 
-def test_it_follows_products_of_features() -> None:
+def test_it_learns_interactions() -> None:
     rng = np.random.default_rng(4)
     rows = []
     for _ in range(2500):
@@ -138,7 +138,7 @@ def test_it_follows_products_of_features() -> None:
     assert max(model.report().experts, key=model.report().experts.get) in ("window forest", "stack")  # type: ignore[arg-type]
 
 
-def test_a_file_whose_history_has_negative_steps_is_refused() -> None:
+def test_a_file_with_negative_steps_is_rejected() -> None:
     model = AutoRegressor()
     for x, y, _ in stream(300):
         model.learn_one(x, y)

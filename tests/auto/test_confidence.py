@@ -1,4 +1,4 @@
-"""The mixture's own temperature, and a guard that asks for little at the start."""
+"""The final temperature, and the guard, which requires little at the start."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from varifold.base import to_block
 
 
 def calibration_error(probabilities, codes, truth):
-    """Mean distance of confidence and accuracy in ten bins of confidence."""
+    """Return the mean distance of confidence and accuracy in ten bins of confidence (ECE)."""
     confidence = probabilities.max(axis=1)
     bins = np.minimum((10 * confidence).astype(int), 9)
     right = codes == truth
@@ -28,7 +28,7 @@ def overlapping(n, seed):
     return np.where(rng.random((n, 8)) < 0.5, values, np.nan), truth
 
 
-def test_a_temperature_of_the_mixture_calibrates_it():
+def test_the_final_temperature_calibrates_the_mixture():
     errors = {0.0: [], 0.1: []}
     for seed in range(3):
         values, truth = overlapping(2500, seed)
@@ -51,8 +51,8 @@ def test_the_temperature_does_not_change_which_label_is_most_probable():
     assert not np.allclose(found[0][1], found[1][1])
 
 
-def test_the_guard_asks_for_less_while_few_rows_were_seen():
-    """Three labels in four alike and one clear signal: after some rows the rarer label is answered sooner."""
+def test_the_guard_requires_less_during_the_first_rows():
+    """Three of four labels equal and a clear signal: the rarer label is predicted sooner."""
     wrong = {0.0: 0, 50.0: 0}
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Experts that pause, the guard that forgives, many labels, and values and weights without sense."""
+"""Paused and disabled experts, the bounded deficit of the guard, many labels, extreme values and weights, files."""
 
 import pickle
 import random
@@ -36,17 +36,17 @@ def useless_line(pausing):
 def test_a_paused_expert_learns_from_every_eighth_instance():
     rng = np.random.default_rng(0)
     engine = class_engine(ClassificationMixture(useless_line("late")))
-    taught, before = [], None
+    learned_at, before = [], None
     for step in range(800):
         a = float(rng.normal())
         engine.learn_one({"a": a}, abs(a) < 0.6)
         after = engine.dump()[2]["model.1.state"].tobytes()
         if step >= 600 and after != before:
-            taught.append(step)
+            learned_at.append(step)
         before = after
     assert engine.model.paused_experts() == ["linear"]
-    assert all(step % 8 == 0 for step in taught)
-    assert len(taught) > 15
+    assert all(step % 8 == 0 for step in learned_at)
+    assert len(learned_at) > 15
 
 
 @pytest.mark.parametrize(("pausing", "first"), [("late", 500), ("early", 200)])
@@ -82,7 +82,7 @@ def test_experts_whose_matrices_would_become_too_large_are_disabled(labels, feat
     assert again.predict_proba_one(x) == model.predict_proba_one(x)
 
 
-def test_a_label_or_a_feature_may_be_the_one_too_many():
+def test_a_label_or_a_feature_may_exceed_the_limit():
     by_label, by_feature = wide(AutoClassifier(), 16, 64), wide(AutoClassifier(), 17, 60)
     assert [by_label._engine.model.disabled_experts(), by_feature._engine.model.disabled_experts()] == [[], []]
     by_label.learn_one({"f0": 1.0}, "another")
@@ -91,8 +91,8 @@ def test_a_label_or_a_feature_may_be_the_one_too_many():
         assert sorted(model._engine.model.disabled_experts()) == sorted(MATRICES)
 
 
-def test_the_guard_forgives_a_deficit_beyond_ten():
-    """One heavy instance on which the mixture is wrong and the most frequent class right."""
+def test_the_deficit_of_the_guard_is_bounded_by_ten():
+    """One instance of weight 100 on which the mixture is wrong and the most frequent class right."""
     engine = class_engine(ClassificationMixture(classifier_experts("fast")))
     for step in range(200):
         engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
@@ -103,7 +103,7 @@ def test_the_guard_forgives_a_deficit_beyond_ten():
     assert behind > 10.0
 
 
-def nonsense(count, seed):
+def extreme_rows(count, seed):
     rng = random.Random(seed)
     sizes = (0.0, -0.0, 1e-300, 1.0, -1.0, 3.5, 1e9, -1e9, 1e100, -1e140, 1e150, 1e300, -1.7e308)
     for _ in range(count):
@@ -114,14 +114,14 @@ def nonsense(count, seed):
 
 
 @pytest.mark.parametrize("budget", ["fast", "balanced"])
-def test_nonsense_with_weights_up_to_a_milliard_leaves_no_nan(budget):
+def test_extreme_values_and_weights_up_to_a_billion_leave_no_nan(budget):
     model = AutoClassifier(budget)
-    xs, ys, ws = zip(*nonsense(20_000, seed=1), strict=True)
+    xs, ys, ws = zip(*extreme_rows(20_000, seed=1), strict=True)
     model.learn_many(xs, ys, ws)
     for name, array in model._engine.dump()[2].items():
         assert array.dtype.kind != "f" or np.isfinite(array).all(), name
-    answer = model.predict_proba_one({"f1": 1.0})
-    assert sum(answer.values()) == pytest.approx(1.0)
+    predicted = model.predict_proba_one({"f1": 1.0})
+    assert sum(predicted.values()) == pytest.approx(1.0)
 
 
 def labelled(count, labels, seed=0):

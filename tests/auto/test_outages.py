@@ -1,4 +1,4 @@
-"""Sensors that fall silent in groups: the experts that see absence and recall what was read before."""
+"""Sensors that fall silent in groups: the experts that recall earlier values."""
 
 import numpy as np
 

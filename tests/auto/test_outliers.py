@@ -1,4 +1,4 @@
-"""AutoRegressor and targets that are not meant: at the beginning, in a row, and levels that change for good."""
+"""AutoRegressor and outliers: among the first targets, in a row, and levels that change for good."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from varifold._numeric.memory import fail_at
 from varifold.errors import OutOfMemoryError
 
 Rows = list[tuple[dict[str, float], float]]
-Spoil = Callable[[int, float], float]
+Corrupt = Callable[[int, float], float]
 
 
-def stream(n: int, spoil: Spoil = lambda _, y: y, level: float = 0.0, seed: int = 0) -> Rows:
-    """y = 3 s0 - 2 s1 + s2 and noise of .5, around a level; some targets are spoilt."""
+def stream(n: int, corrupt: Corrupt = lambda _, y: y, level: float = 0.0, seed: int = 0) -> Rows:
+    """y = 3 s0 - 2 s1 + s2 and noise of .5, around a level; some targets are corrupted."""
     rng = np.random.default_rng(seed)
     rows: Rows = []
     for step in range(n):
         a = rng.normal(size=4)
         y = level + float(3.0 * a[0] - 2.0 * a[1] + a[2] + 0.5 * rng.normal())
-        rows.append(({f"s{j}": float(a[j]) for j in range(4)}, spoil(step, y)))
+        rows.append(({f"s{j}": float(a[j]) for j in range(4)}, corrupt(step, y)))
     return rows
 
 
@@ -35,7 +35,7 @@ def errors(rows: Rows, loss: str = "squared") -> np.ndarray:
     return np.abs(np.array(AutoRegressor(loss).predict_learn_many(xs, ys)) - np.array(ys))
 
 
-def at(steps: int | range, value: float) -> Spoil:
+def at(steps: int | range, value: float) -> Corrupt:
     where = range(steps, steps + 1) if isinstance(steps, int) else steps
     return lambda step, y: value if step in where else y
 
@@ -50,16 +50,16 @@ def test_one_outlier_at_the_beginning_is_undone(step: int, value: float, loss: s
 
 @pytest.mark.parametrize("value", [9999.0, -999.0, 1e9, 0.0])
 @pytest.mark.parametrize("rows", [6, 20, 60])
-def test_fault_codes_in_a_row_leave_what_was_learned(rows: int, value: float) -> None:
+def test_a_run_of_fault_codes_leaves_what_was_learned(rows: int, value: float) -> None:
     clean = errors(stream(900, level=50.0))
-    struck = errors(stream(900, at(range(500, 500 + rows), value), level=50.0))
-    assert struck[500 + rows + 1 :].mean() < 1.5 * clean[500 + rows + 1 :].mean()
+    corrupted = errors(stream(900, at(range(500, 500 + rows), value), level=50.0))
+    assert corrupted[500 + rows + 1 :].mean() < 1.5 * clean[500 + rows + 1 :].mean()
 
 
-def test_wild_values_in_a_row_are_forgotten() -> None:
+def test_a_run_of_extreme_values_has_no_lasting_effect() -> None:
     wild = np.random.default_rng(5).lognormal(15.0, 3.0, 15)
-    struck = errors(stream(1200, lambda step, y: float(wild[step - 500]) if 500 <= step < 515 else y))
-    assert struck[900:].mean() < 1.5 * errors(stream(1200))[900:].mean()
+    corrupted = errors(stream(1200, lambda step, y: float(wild[step - 500]) if 500 <= step < 515 else y))
+    assert corrupted[900:].mean() < 1.5 * errors(stream(1200))[900:].mean()
 
 
 @pytest.mark.parametrize("jump", [30.0, 100.0, -1e6])
@@ -81,7 +81,7 @@ def test_zeros_among_the_first_targets_do_not_make_the_others_outliers() -> None
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 @pytest.mark.parametrize(
-    "spoil",
+    "corrupt",
     [
         at(3, 1e4),
         at(12, -1e4),
@@ -92,18 +92,18 @@ def test_zeros_among_the_first_targets_do_not_make_the_others_outliers() -> None
     ],
     ids=["row 3", "row 12", "row 31", "fault codes", "new level", "growing"],
 )
-def test_every_step_is_that_of_the_equations(spoil: Spoil, loss: str) -> None:
+def test_every_step_follows_the_oracle(corrupt: Corrupt, loss: str) -> None:
     learner, plain = AutoRegressor(loss), PlainAutoRegressor(loss, Scaler("standard"))
-    for step, (x, y) in enumerate(stream(90, spoil)):
+    for step, (x, y) in enumerate(stream(90, corrupt)):
         expected = plain.predict(x) if step else 0.0
         assert learner.predict_one(x) == pytest.approx(expected, rel=1e-7, abs=1e-7), f"step {step}"
         learner.learn_one(x, y)
         plain.learn(x, y, 1.0)
 
 
-@pytest.mark.parametrize("spoil", [at(0, 1e9), at(20, 1e6), at(range(60, 70), 9999.0)], ids=["0", "20", "run"])
-def test_both_doors_and_files_go_on_to_the_bit(spoil: Spoil) -> None:
-    rows = stream(90, spoil)
+@pytest.mark.parametrize("corrupt", [at(0, 1e9), at(20, 1e6), at(range(60, 70), 9999.0)], ids=["0", "20", "run"])
+def test_both_apis_and_files_are_equal_to_the_bit(corrupt: Corrupt) -> None:
+    rows = stream(90, corrupt)
     whole, single, saved = AutoRegressor(), AutoRegressor(), AutoRegressor()
     xs, ys = zip(*rows, strict=True)
     predicted = whole.predict_learn_many(to_block(xs, ys, numeric=True), None)
@@ -115,7 +115,7 @@ def test_both_doors_and_files_go_on_to_the_bit(spoil: Spoil) -> None:
     assert whole.to_bytes() == single.to_bytes() == saved.to_bytes()
 
 
-def test_features_given_up_in_the_warm_up_are_not_learned_again() -> None:
+def test_features_evicted_in_the_warm_up_are_not_learned_again() -> None:
     model = AutoRegressor(max_features=3)
     for step in range(40):
         x = {f"f{step // 4 + j}": float(math.sin(step * (j + 1))) for j in range(3)}
@@ -132,7 +132,7 @@ def test_wide_instances_end_the_warm_up() -> None:
     assert not any("warm_up." in name for name in model._engine.dump()[2])
 
 
-def test_the_report_says_that_the_error_rose() -> None:
+def test_the_report_lists_a_rise_of_the_error() -> None:
     model = AutoRegressor()
     assert "no error measured yet" in str(model.report())
     rng = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def test_the_report_says_that_the_error_rose() -> None:
     assert [change.what for change in from_bytes(model.to_bytes()).report().changes] == ["error rose"]
 
 
-def test_one_outlier_is_no_risen_error() -> None:
+def test_one_outlier_is_no_rise_of_the_error() -> None:
     model = AutoRegressor()
     for x, y in stream(600, at(595, 1e9)):
         model.learn_one(x, y)
@@ -173,7 +173,7 @@ def test_without_memory_to_learn_again_nothing_changes() -> None:
 
 
 def failing(learner: AutoRegressor, x: dict[str, float], y: float, k: int) -> bool:
-    """Whether learning failed for want of memory, the k-th request being refused."""
+    """Return whether learning failed for lack of memory if the k-th allocation fails."""
     fail_at(k)
     try:
         learner.learn_one(x, y)

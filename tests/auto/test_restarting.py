@@ -1,8 +1,15 @@
-"""Experts that are replaced by copies: beside a slow twin, through drift that comes back, and in files."""
+"""Experts that restart after drift: compared with a plain oracle, on recurring concepts, and in files."""
 
 import random
 
 import pytest
+
+from tests.oracles.restarting import Restarting
+from varifold import AutoClassifier
+from varifold.auto._restarting import RestartingModel
+from varifold.linear._additive import AdditiveRule
+from varifold.linear._arow import AROWRule
+from varifold.naive_bayes._frequency import FrequencyModel
 
 from tests.engines import class_engine
 from tests.oracles.renewed import Renewed
@@ -15,22 +22,22 @@ from varifold.report.auto import draw_report
 
 
 class Counts:
-    """Answers the most frequent label; of equally frequent ones the first."""
+    """Predict the most frequent label; of equally frequent ones the first."""
 
     def __init__(self, labels):
         self.counts = dict.fromkeys(labels, 0)
 
-    def answer(self, x):
+    def predict(self, x):
         return max(self.counts, key=lambda y: self.counts[y])
 
     def learn(self, x, y):
-        wrong = self.answer(x) != y
+        wrong = self.predict(x) != y
         self.counts[y] += 1
         return wrong
 
 
 def phases(n, seed, labels="abc"):
-    """Labels of which another one is the most frequent in each phase; phases differ in length and come back."""
+    """Labels of which another one is the most frequent in each phase; phases differ in length and recur."""
     rng = random.Random(seed)
     common, left = 0, 0
     yield from labels
@@ -44,30 +51,30 @@ def phases(n, seed, labels="abc"):
 @pytest.mark.parametrize("seed", range(6))
 def test_copies_follow_the_oracle(seed):
     engine = class_engine(RestartingModel(FrequencyModel))
-    twin = Renewed(lambda: Counts("abc"))
+    oracle = Restarting(lambda: Counts("abc"))
     for step, y in enumerate(phases(4000, seed)):
         if step >= 3:
-            assert engine.predict_one({"f": 1.0}) == twin.answer(None), step
+            assert engine.predict_one({"f": 1.0}) == oracle.predict(None), step
         engine.learn_one({"f": 1.0}, y)
         if step < 3:
-            twin.active.learn(None, y)  # errors count from the second label on
+            oracle.active.learn(None, y)  # errors count from the second label on
             if step:
-                twin.errors.update(1.0)
+                oracle.errors.update(1.0)
         else:
-            twin.learn(None, y, step)
+            oracle.learn(None, y, step)
     found = [
         (*(c[name] for name in ("step", "since")), bool(c["revived"]), c["instances"])
         for c in engine.model.restart_records()
     ]
-    assert found == [change[:4] for change in twin.changes[-32:]]
+    assert found == [restart[:4] for restart in oracle.restarts[-32:]]
     errors = [[c[name] for name in ("before", "error", "successor")] for c in engine.model.restart_records()]
-    assert errors == [pytest.approx(change[4:]) for change in twin.changes[-32:]]
-    assert any(change[2] for change in twin.changes)
-    assert not all(change[2] for change in twin.changes)
+    assert errors == [pytest.approx(restart[4:]) for restart in oracle.restarts[-32:]]
+    assert any(restart[2] for restart in oracle.restarts)
+    assert not all(restart[2] for restart in oracle.restarts)
 
 
 def flipping(n, every, seed=0):
-    """A line whose labels are exchanged every so many rows."""
+    """A line whose labels are exchanged every `every` rows."""
     rng = random.Random(seed)
     for t in range(n):
         x = {f"f{i}": rng.gauss(0.0, 1.0) for i in range(3)}
@@ -83,7 +90,7 @@ def errors(engine, rows):
 
 
 @pytest.mark.parametrize("make", [lambda: AROWRule(10.0), lambda: AdditiveRule(30.0, 20_000)])
-def test_a_concept_that_comes_back_is_remembered(make):
+def test_a_recurring_concept_is_remembered(make):
     rows = list(flipping(3000, 500))
     engine, plain = class_engine(RestartingModel(make)), class_engine(make())
     wrong = errors(engine, rows)
@@ -91,10 +98,10 @@ def test_a_concept_that_comes_back_is_remembered(make):
     assert [r["revived"] for r in records] == [0, 1, 1, 1, 1]
     assert all(r["step"] - 1 - 500 * (i + 1) < 40 for i, r in enumerate(records))
     assert sum(wrong) < 0.5 * sum(errors(plain, rows))
-    assert sum(wrong[1540:2000]) < 25, "at once as good as in its first time"
+    assert sum(wrong[1540:2000]) < 25, "the kept copy must be as good as it was"
 
 
-def test_a_stable_stream_changes_nothing():
+def test_a_stable_stream_restarts_nothing():
     rng = random.Random(3)
     rows = [(x, y != (rng.random() < 0.1)) for x, y in flipping(5000, 10**9)]
     engine, plain = class_engine(RestartingModel(lambda: AROWRule(10.0))), class_engine(AROWRule(10.0))
@@ -103,7 +110,7 @@ def test_a_stable_stream_changes_nothing():
 
 
 @pytest.mark.parametrize("stop", range(500, 560, 7))
-def test_a_loaded_model_goes_on_to_the_bit_through_a_trial(stop):
+def test_a_loaded_model_continues_a_trial_to_the_bit(stop):
     rows = list(flipping(1300, 500, seed=1))
     model = AutoClassifier("fast")
     for x, y in rows[:stop]:
@@ -117,7 +124,7 @@ def test_a_loaded_model_goes_on_to_the_bit_through_a_trial(stop):
     assert any(drift.what == "revived" for drift in again.report().drifts)
 
 
-def test_blocks_and_dicts_leave_the_same_state_through_changes():
+def test_blocks_and_dicts_leave_the_same_state_through_restarts():
     rows = list(flipping(1300, 500, seed=2))
     one, many = AutoClassifier("fast"), AutoClassifier("fast")
     for x, y in rows:
@@ -138,7 +145,7 @@ def test_copies_follow_evictions_and_new_labels():
     assert set(model.report().experts) >= {"linear", "linear, recent"}
 
 
-def test_the_report_tells_when_and_on_what_evidence(tmp_path):
+def test_the_report_lists_restarts_with_their_evidence(tmp_path):
     model = AutoClassifier("fast")
     for x, y in flipping(1500, 700):
         model.learn_one(x, y)
@@ -156,7 +163,7 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "break_it"),
+    ("name", "corrupt"),
     [
         ("role", lambda a: a * 0),
         ("trial.counters", lambda a: a + 7),
@@ -165,17 +172,17 @@ def test_the_report_tells_when_and_on_what_evidence(tmp_path):
         ("restarts.steps", lambda a: -a - 1),
     ],
 )
-def test_files_with_copies_that_cannot_be_are_refused(name, break_it):
+def test_files_with_impossible_copies_are_rejected(name, corrupt):
     engine = class_engine(RestartingModel(lambda: AROWRule(10.0)))
     errors(engine, flipping(1200, 500))
     names, labels, arrays = engine.dump()
-    arrays[f"model.{name}"] = break_it(arrays[f"model.{name}"])
+    arrays[f"model.{name}"] = corrupt(arrays[f"model.{name}"])
     with pytest.raises((ValueError, IndexError)):
         class_engine(RestartingModel(lambda: AROWRule(10.0))).fill(names, labels, arrays)
 
 
-def test_a_label_that_comes_with_a_spare_copy_finds_room_in_it() -> None:
-    """The row after a warning makes a copy of an expert; when it brings a new label, the copy must have room for it."""
+def test_a_new_label_next_to_a_new_copy_has_memory_in_it() -> None:
+    """The row after an alarm makes a copy of an expert; if the row has a new label, the copy needs memory for it."""
     rng = random.Random(0)
     rows, labels = [], []
     for i in range(506):
@@ -184,9 +191,9 @@ def test_a_label_that_comes_with_a_spare_copy_finds_room_in_it() -> None:
         labels.append(c)
     for n in (503, 504, 505, 506):
         stream = [*rows[:n], rows[0], *rows[:60]]
-        answers = [*labels[:n], "new", *("new" if i % 2 else 0 for i in range(60))]
+        targets = [*labels[:n], "new", *("new" if i % 2 else 0 for i in range(60))]
         one, many = AutoClassifier(), AutoClassifier()
-        for x, y in zip(stream, answers, strict=True):
+        for x, y in zip(stream, targets, strict=True):
             one.learn_one(x, y)
-        many.learn_many(stream, answers)
+        many.learn_many(stream, targets)
         assert one.to_bytes() == many.to_bytes(), n

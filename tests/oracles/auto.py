@@ -1,4 +1,4 @@
-"""Temperatures, stack and mixture of the default learner, in NumPy, from the experts' own probabilities."""
+"""Temperatures, stack, mixture and guard of `AutoClassifier` in NumPy, from the experts' probabilities."""
 
 import numpy as np
 
@@ -9,60 +9,60 @@ def softmax(z):
 
 
 class Combination:
-    """Two labels or more, all known from the start; `starts` holds temperature, part and its variance by expert."""
+    """For labels that are all known; `starts` holds temperature, stack weight and its variance by expert."""
 
-    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, last=0.1):
+    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, final=0.1):
         self.k = k = len(starts)
-        temperatures, parts, doubts = np.array(starts).T
+        temperatures, weights, variances = np.array(starts).T
         self.classes = classes
         self.a = np.array(temperatures, dtype=float)
         self.variance = np.full(k, 0.1)
-        self.mean = np.r_[parts, np.zeros(classes)]
-        self.prior = np.r_[doubts, np.full(classes, 0.05)]
+        self.mean = np.r_[weights, np.zeros(classes)]
+        self.prior = np.r_[variances, np.full(classes, 0.05)]
         self.cov = np.diag(self.prior)
         self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
         self.guard, self.full = guard, full
-        self.last = [1.0, last, last]  # temperature of the mixture, its variance, and that at the start
+        self.final = [1.0, final, final]  # final temperature, its variance, and that at the start
         self.counts = np.zeros(classes)
         self.right_lead = self.loss_lead = self.behind = 0.0
 
-    def consult(self, probabilities):
-        """Probabilities by expert and label; NaN for an expert that stands aside."""
-        self.aside = np.r_[np.isnan(probabilities[:, 0]), False]
+    def predict(self, probabilities):
+        """Return the output for these probabilities by expert and label; NaN for an expert that takes no part."""
+        self.absent = np.r_[np.isnan(probabilities[:, 0]), False]
         logits = np.log(np.maximum(np.where(np.isnan(probabilities), 1.0, probabilities), 1e-12))
         self.logits = np.clip(logits - logits.mean(axis=1, keepdims=True), -8, 8)
         self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
-        weights = np.where(self.aside, 0.0, self.weights)
+        weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
         logits = np.log(self.mixed)
         self.mixed_logits = logits - logits.mean()
-        self.sharp = softmax(self.last[0] * self.mixed_logits) if self.last[2] else self.mixed
-        given = self.sharp.copy()
-        best, common = given.argmax(), self.counts.argmax()
+        self.sharp = softmax(self.final[0] * self.mixed_logits) if self.final[2] else self.mixed
+        output = self.sharp.copy()
+        best, common = output.argmax(), self.counts.argmax()
         shares = self.shares()
-        asked = 1 + 0.5 * max(self.behind, 0)
+        required = 1 + 0.5 * max(self.behind, 0)
         unproven = max(self.right_lead, self.loss_lead) < 2 + max(self.behind, 0)
-        lead = self.guard * asked * (shares[common] - shares[best])
+        lead = self.guard * required * (shares[common] - shares[best])
         if self.full:
             lead *= min(self.counts.sum() / self.full, 1)
         if unproven and best != common and self.sharp[best] - self.sharp[common] < lead:
             both = self.sharp[best] + self.sharp[common]
-            given[common], given[best] = 0.51 * both, 0.49 * both
-        self.given = given
-        return given
+            output[common], output[best] = 0.51 * both, 0.49 * both
+        self.output = output
+        return output
 
     def shares(self):
         return (self.counts + 0.5) / (self.counts.sum() + 0.5 * self.classes)
 
     def learn(self, probabilities, y):
-        self.consult(probabilities)
+        self.predict(probabilities)
         hit = np.eye(self.classes)[y]
         losses = -np.log((1 - self.floor) * self.members[:, y] + self.floor / self.classes)
-        losses[self.aside] = -np.log(self.mixed[y])
-        # the stack: add the drift, take the Fisher information in, step along the gradient
+        losses[self.absent] = -np.log(self.mixed[y])
+        # the stack: add the drift, add the Fisher information, step along the gradient
         q = self.members[-1]
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         np.fill_diagonal(self.cov, np.minimum(np.diag(self.cov) + self.drift, self.prior))
@@ -71,20 +71,20 @@ class Combination:
         self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)), -20, 20)
         for e in range(self.k):
             start = (self.a[e], self.variance[e], 0.1)
-            self.a[e], self.variance[e], _ = self.warmed(start, self.members[e], self.logits[e], hit)
-        if self.last[2]:
-            self.last = self.warmed(self.last, self.sharp, self.mixed_logits, hit)
+            self.a[e], self.variance[e], _ = self.updated(start, self.members[e], self.logits[e], hit)
+        if self.final[2]:
+            self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit)
         v = self.weights * np.exp(-self.eta * losses)
         self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
         best, common = self.sharp.argmax(), self.counts.argmax()
-        self.behind += int(y == common) - int(y == self.given.argmax())
+        self.behind += int(y == common) - int(y == self.output.argmax())
         self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
         self.loss_lead = max(self.loss_lead + np.log(self.sharp[y] / self.shares()[y]), -10)
         self.counts[y] += 1
         return losses
 
-    def warmed(self, temperature, q, row, hit):
-        """A temperature (factor, variance, first variance) after one more label."""
+    def updated(self, temperature, q, row, hit):
+        """Return a temperature (factor, variance, first variance) after one more label."""
         a, variance, prior = temperature
         spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
         variance = 1 / (1 / min(variance + self.drift, prior) + spread)

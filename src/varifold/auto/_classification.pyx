@@ -397,15 +397,12 @@ cdef class ClassificationMixture(Model):
 
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update the recent losses and the watch on errors; record the weights from time to time."""
-        cdef int e
         cdef bint wrong = argmax(self.classes, self.output) != y
         cdef double* row = self.experts.history.next_row(step)
         update_losses(self.recent_losses, step, wrong, -log(self.output[y]))
         self.watch.learn(step, wrong)
         if row != NULL:
             self.current_weights(row)
-            for e in range(self.experts.count + 1):
-                row[e] = <float> row[e]    # zeros at the end compress well
 
     cdef void current_weights(self, double* out) noexcept nogil:
         """Write the weights of experts and stack; experts that take no part have none."""

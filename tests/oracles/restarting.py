@@ -1,12 +1,12 @@
-"""A model with copies of itself (one on trial, three of the past), in plain Python over any copyable learner."""
+"""`RestartingModel` in plain Python: copies of a learner, one of them on trial after drift, three kept."""
 
 import math
 
 from tests.oracles.adwin import Adwin
 
 
-class Renewed:
-    """`make()` gives a learner with ``answer(x)`` and ``learn(x, y)``, which returns whether its answer was wrong."""
+class Restarting:
+    """`make()` makes a learner with ``predict(x)`` and ``learn(x, y)``, which returns whether it was wrong before."""
 
     def __init__(self, make):
         self.make = make
@@ -15,15 +15,15 @@ class Renewed:
         self.since = None
         self.wanted = False
         self.scores = {}
-        self.changes = []
+        self.restarts = []
 
-    def answer(self, x):
-        return self.active.answer(x)
+    def predict(self, x):
+        return self.active.predict(x)
 
     def learn(self, x, y, step):
-        starts = self.wanted  # the copy that the warning before this step asked for
+        starts = self.wanted  # a new copy begins one step after the alarm
         wrong = self.active.learn(x, y)
-        self.watch(wrong, step)
+        self.detect(wrong, step)
         if self.since is None:
             return
         if starts and self.wanted:
@@ -33,37 +33,40 @@ class Renewed:
         if self.trial is not None:
             self.count(self.trial, self.trial.learn(x, y), wrong)
         for old in self.kept:
-            self.count(old, old.answer(x) != y, wrong)
+            self.count(old, old.predict(x) != y, wrong)
         self.decide(step)
 
-    def watch(self, wrong, step):
-        numbers = self.errors.numbers()
-        before = sum(numbers) / len(numbers) if numbers else 0.0
+    def detect(self, wrong, step):
+        """Begin a trial if ADWIN finds a rise, unless a copy on trial is ahead."""
+        window = self.errors.numbers()
+        before = sum(window) / len(window) if window else 0.0
         cut = self.errors.update(float(wrong))
-        numbers = self.errors.numbers()
-        if not cut or sum(numbers) / len(numbers) <= before:
+        window = self.errors.numbers()
+        if not cut or sum(window) / len(window) <= before:
             return
         if self.trial is not None and self.scores.get(id(self.trial), [0])[0] > 0:
             return
         self.trial, self.wanted = None, True
         self.since, self.before, self.compared, self.scores = step, before, 0, {}
 
-    def count(self, copy, wrong, other):
+    def count(self, copy, wrong, active_wrong):
+        """Count lead, differing instances and errors; a lead below -2 starts again."""
         score = self.scores.setdefault(id(copy), [0, 0, 0])
-        score[0] += int(other) - int(wrong)
-        score[1] += wrong != other
+        score[0] += int(active_wrong) - int(wrong)
+        score[1] += wrong != active_wrong
         score[2] += wrong
         if score[0] < -2:
             score[:2] = [0, 0]
 
     def decide(self, step):
+        """Sequential sign test: replace the active copy, end the trial, or continue."""
         rivals = [copy for copy in [*self.kept, self.trial] if copy is not None]
         leads = {id(copy): self.scores.get(id(copy), [0, 0, 0]) for copy in rivals}
         winners = [c for c in rivals if leads[id(c)][0] > 1.5 * math.sqrt(leads[id(c)][1]) + 1]
         if winners:
             best = max(winners, key=lambda c: leads[id(c)][0])
             errors = [self.scores[id(c)][2] / self.compared for c in (self.active, best)]
-            self.changes.append((step + 1, self.since + 1, best in self.kept, self.compared, self.before, *errors))
+            self.restarts.append((step + 1, self.since + 1, best in self.kept, self.compared, self.before, *errors))
             self.kept = [*(c for c in self.kept if c is not best), self.active][-3:]
             self.active, self.errors = best, Adwin(0.5, 4)
             self.end()
