@@ -4,15 +4,8 @@ import random
 
 import pytest
 
-from tests.oracles.restarting import Restarting
-from varifold import AutoClassifier
-from varifold.auto._restarting import RestartingModel
-from varifold.linear._additive import AdditiveRule
-from varifold.linear._arow import AROWRule
-from varifold.naive_bayes._frequency import FrequencyModel
-
 from tests.engines import class_engine
-from tests.oracles.renewed import Renewed
+from tests.oracles.restarting import Restarting
 from varifold import AutoClassifier
 from varifold.auto._restarting import RestartingModel
 from varifold.linear._additive import AdditiveRule

@@ -1,15 +1,15 @@
 """String columns with many levels: the frequent levels, and one statistic of the label in place of each other level.
 
-A column is *wide* when more than WIDE levels of it are known. Of a wide column some experts see only the levels that hold
-at least 1 / WIDE of its instances, of which there are at most WIDE, and in place of any other level one number in the
-slot of the column itself: the *statistic* of the level. The lift of class c in level l is
+A column is *wide* when more than WIDE levels of it are known. Of a wide column some experts see only the levels that
+hold at least 1 / WIDE of its instances, of which there are at most WIDE, and in place of any other level one number in
+the slot of the column itself: the *statistic* of the level. The lift of class c in level l is
 
     log((n_lc + m p_c) / ((n_l + m) p_c)),
 
-where n_lc is the weight of class c among the instances of the level so far, p_c the share of the class in the column and
-m the `smoothing`. The statistic is the lift of the second class less that of the first or, with more than two classes,
-the lift of the most frequent one. It is computed before the instance is counted, so that no label leaks into its own
-instance, and divided by its root mean square. As an expert, the model adds up the lifts of an instance's levels.
+where n_lc is the weight of class c among the instances of the level so far, p_c the share of the class in the column
+and m the `smoothing`. The statistic is the lift of the second class less that of the first or, with more than two
+classes, the lift of the most frequent one. It is computed before the instance is counted, so that no label leaks into
+its own instance, and divided by its root mean square. As an expert, the model adds up the lifts of an instance's levels.
 """
 
 import numpy as np
@@ -160,7 +160,7 @@ cdef class CategoriesModel(Model):
         cdef Py_ssize_t i, count = n
         memcpy(self.prepared, slots, n * sizeof(int32_t))
         for i in range(n):
-            if self.is_wide_level(slots[i]) and count < self.capacity:    # a row of a block may hold several levels of a column
+            if self.is_wide_level(slots[i]) and count < self.capacity:    # a block may hold several levels of a column
                 self.prepared[count] = self.space.column[slots[i]]
                 count += 1
         return count
@@ -170,7 +170,7 @@ cdef class CategoriesModel(Model):
         return self.space.column[slot] if self.is_wide_level(slot) and not self.is_frequent(slot) else slot
 
     cdef double value_of(self, int32_t slot) noexcept nogil:
-        """Return the size of the statistic that replaces a feature in `bounded`; 1 for a feature that is not replaced."""
+        """Return the size of the statistic that replaces a feature in `bounded`; 1 if it is not replaced."""
         if self.seen_as(slot) == slot:
             return 1.0
         return fabs(self.scaled(self.statistic(), self.space.column[slot])) if self.find_lift(slot) else 0.0

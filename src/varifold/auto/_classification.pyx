@@ -28,11 +28,11 @@ from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._error_watch cimport ErrorWatch
 from varifold.auto._expert_set cimport BOUNDED, COLUMNS, ExpertSet
-from varifold.auto._guard cimport GUARD_NUMBERS, guard_holds, guard_learn
+from varifold.auto._guard cimport GUARD_NUMBERS, Guard, guard_holds, guard_learn
 from varifold.auto._restarting cimport RestartingModel, restarted_at, set_prediction
 from varifold.auto._stacking cimport (
-    TEMPERATURE_NUMBERS, stack_biases, stack_free, stack_lay_out, stack_learn, stack_make, stack_predict,
-    stack_reserve, stack_widen, temperature_learn,
+    TEMPERATURE_NUMBERS, Stack, Temperature, stack_biases, stack_free, stack_lay_out, stack_learn, stack_make,
+    stack_predict, stack_reserve, stack_widen, temperature_learn,
 )
 from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 
@@ -63,12 +63,52 @@ cdef int MANY_CLASSES = 256            # experts that may be paused are disabled
 cdef Py_ssize_t MOST_CELLS = 65_536    # numbers in all matrices of an expert, beyond which it is disabled
 
 
+# Whether, and from when on, an expert may be paused.
+cdef enum Pausing:
+    NEVER
+    LATE
+    EARLY
+
+
 cdef class ClassificationMixture(Model):
     """Experts of a table (see `experts.Expert`) and all that combines them.
 
     `guard` is the strength of the guard (0: none), `guard_full` the number of instances after which all of it applies,
     `final_variance` the first variance of the final temperature (0: there is none).
     """
+
+    cdef ExpertSet experts
+    cdef CategoriesModel categories    # one of the models, or None
+    cdef int categories_at             # its expert, -1 for none
+    cdef int64_t* pausing              # [expert]: one of Pausing
+    cdef int64_t* matrix_side          # [expert]: rows of the matrices that it holds per class; 0: none
+    cdef int64_t* restarts             # [expert]: is a RestartingModel
+    cdef int64_t* paused               # [expert]: takes part in one of PAUSE_INTERVAL instances
+    cdef double* excess_loss           # [expert]: running mean of its log loss less the mixture's
+    cdef double* stack_use             # [expert]: running mean of how far it moves the stack's logits
+    cdef double* usual_logits          # [class][expert]: running means, used in place of a paused expert's logits
+    cdef Temperature* temperature      # [expert]
+    cdef Stack stack
+    cdef Temperature* final            # of the mixture
+    cdef double final_variance         # of its temperature at the start, never exceeded
+    cdef Guard* guard
+    cdef double guard_strength, guard_full
+    cdef double threshold
+    cdef double* class_weight          # [class]: weight learned
+    cdef double* recent_losses         # [4]: mean error and log loss, each of the last 50 and the last 1,000
+    cdef ErrorWatch watch
+
+    # of the instance at hand
+    cdef double* score                 # [class]: of one expert
+    cdef double* logit                 # [expert][class]
+    cdef double* calibrated            # [expert and stack][class]: probabilities
+    cdef int64_t* predicted            # [expert]: class with the largest score, of those that restart
+    cdef double* mixed                 # [class]: probabilities of the mixture,
+    cdef double* mixed_logit           # [class]: their logits,
+    cdef double* sharpened             # [class]: the mixture at its temperature,
+    cdef double* output                # [class]: and after the guard
+    cdef double* loss                  # [expert and stack]
+    cdef double* share                 # [slot]: contributions of one expert
 
     def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
                   double final_variance=TEMPERATURE_VARIANCE):
@@ -305,10 +345,12 @@ cdef class ClassificationMixture(Model):
             self.output[best] = 0.49 * both
 
     cdef double log_threshold(self, int c) noexcept nogil:
-        """Return what is subtracted from a log-probability: of two labels the rarer is predicted from `threshold` on."""
+        """Return the offset of a log-probability: of two labels the rarer is predicted from `threshold` on."""
+        cdef bint is_rarer
         if self.classes != 2:
             return 0.0
-        return log(self.threshold if (c == 1) == (self.class_weight[1] <= self.class_weight[0]) else 1.0 - self.threshold)
+        is_rarer = (c == 1) == (self.class_weight[1] <= self.class_weight[0])
+        return log(self.threshold if is_rarer else 1.0 - self.threshold)
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef int c

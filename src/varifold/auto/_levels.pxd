@@ -2,7 +2,7 @@
 
 A broken sensor reports 9999 for an hour; a tariff changes for good. While it happens the two look alike: targets far
 from the predictions, on one side, and by about the same distance. Then the offset takes the jump: predictions follow at
-once, and what the experts have learned stays. The previous level is remembered and restored by the first target near it.
+once, and what the experts have learned stays. The previous level is remembered; the first target near it restores it.
 """
 
 from libc.math cimport fabs

@@ -12,8 +12,8 @@ Everything is computed in deviations of the targets from their mean. For each in
 Targets that are *outliers* are moved towards the prediction before anything learns them:
 
 - a target further than OUTLIER typical errors from the prediction is moved to that distance;
-- after IN_A_ROW outliers on the same side either the level has changed (`_levels`), or errors have another size: then the
-  distance is OUTLIER deviations, and after LASTING in a row targets are learned as they are;
+- after IN_A_ROW outliers on the same side either the level has changed (`_levels`), or errors have another size: then
+  the distance is OUTLIER deviations, and after LASTING in a row targets are learned as they are;
 - outliers among the first targets, before errors are known, are found by comparing the targets (`_warm_up`); then new
   experts learn these instances again.
 """
@@ -57,8 +57,43 @@ cdef double cut(double z, double largest) noexcept nogil:
     return largest if z > largest else -largest if z < -largest else z
 
 
+cdef enum:
+    STATISTICS_NUMBERS = 4     # as saved
+    ERRORS_NUMBERS = 4
+
+cdef struct Statistics:
+    double rounds              # instances judged
+    double typical_error       # running mean of the mixture's absolute error, in deviations of the target
+    double stack_square        # running mean of the stack's squared error
+    double outliers            # outliers in a row: above the prediction counted up from 0, below it down
+
+cdef struct Errors:            # of the predictions, in the target's units, for the report
+    double recent              # mean of about 50
+    double usual               # mean of about 1,000,
+    double usual_square        # and of their squares
+    double count
+
+
 cdef class RegressionMixture(RegressionModel):
     """Experts of a table (see `experts.Expert`) and all that combines them."""
+
+    cdef tuple table               # the experts as given, to begin again
+    cdef ExpertSet experts
+    cdef bint absolute             # experts are judged by absolute instead of squared errors
+    cdef TargetStatistics own      # statistics of the targets without outliers, for the experts
+    cdef Statistics* statistics
+    cdef Errors* errors
+    cdef double* mean              # [k + 1]: weights of the stack, and its constant
+    cdef double* cov               # [k + 1][k + 1]: their covariance
+    cdef Level* level              # an offset to the experts' predictions
+    cdef WarmUp warm_up            # the first instances, until it is known which targets are outliers
+    cdef RegressionMixture relearned   # one that has learned these without outliers; learning adopts it
+
+    # of the instance at hand, in deviations from the mean
+    cdef double* prediction        # [k + 1]: of experts and stack
+    cdef double* loss              # [k + 1]
+    cdef double* work              # [k + 1]
+    cdef double* share             # [slot]: contributions of one expert
 
     def __cinit__(self, experts, bint absolute=False):
         cdef int e, k = len(experts)
@@ -372,7 +407,7 @@ cdef class RegressionMixture(RegressionModel):
                     out[i] += self.part_of(e) * self.share[i]
 
     cdef bint is_moderate(self, Py_ssize_t n) noexcept nogil:
-        """Return whether all contributions of an expert are within the bound of predictions; else the intercept gets them."""
+        """Return whether no contribution of an expert exceeds the bound; else the intercept gets them."""
         cdef Py_ssize_t i
         for i in range(n):
             if not fabs(self.share[i]) <= FAR * self.own.deviation:
@@ -380,7 +415,7 @@ cdef class RegressionMixture(RegressionModel):
         return True
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return what no present feature adds: absent features; presence, the stack's constant and the means as intercept."""
+        """Return what absent features add; the intercept gets presence, the stack's constant and the means."""
         cdef int e
         cdef Py_ssize_t i
         cdef double[::1] out
@@ -413,11 +448,11 @@ cdef class RegressionMixture(RegressionModel):
         return self.experts.history.rows()
 
     def typical_error(self):
-        """Return the mean absolute error of about the last 200 predictions, in the target's units; NaN before the first."""
+        """Return the mean absolute error of about 200 predictions, in the target's units; NaN before the first."""
         return self.statistics.typical_error * self.own.deviation if self.statistics.rounds > 0.0 else float("nan")
 
     def error_means(self):
-        """Return the mean error of about 50 and of about 1,000 predictions, the deviation of the latter, and their number."""
+        """Return the mean error of about 50 and about 1,000 predictions, the latter's deviation, and their number."""
         cdef Errors* e = self.errors
         return e.recent, e.usual, max(e.usual_square - e.usual * e.usual, 0.0) ** 0.5, int(e.count)
 

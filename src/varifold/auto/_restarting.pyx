@@ -1,8 +1,8 @@
 """A model that restarts after drift: it is replaced by a new copy, or by an earlier one, that predicts better.
 
 ADWIN watches the errors of the active copy. When they rise, a trial begins: a new copy learns from then on, and the
-copies that were active before are evaluated again. The first copy that is right significantly more often (a sign test on
-the instances on which only one of the two is right) becomes the active one, and the old one is kept for concepts that
+copies that were active before are evaluated again. The first copy that is right significantly more often (a sign test
+on the instances on which only one of the two is right) becomes the active one, and the old one is kept for concepts that
 recur. A new copy that does not win is dropped. Outside of trials there is one copy, and the detector is the only cost.
 """
 
@@ -152,7 +152,7 @@ cdef class RestartingModel(Model):
         return argmax(self.classes, self.class_score) != y
 
     cdef void detect(self, bint wrong, int64_t step) noexcept nogil:
-        """Count an error of the active copy; if errors rise begin a trial, also in place of one whose copy is behind."""
+        """Count an error of the active copy; if errors rise begin a trial, or a new one if its copy is behind."""
         cdef double before = adwin_mean(&self.errors)
         cdef int i
         if not adwin_update(&self.errors, wrong) or adwin_mean(&self.errors) <= before:
@@ -320,7 +320,8 @@ cdef class RestartingModel(Model):
         cdef Trial* t = self.trial
         roles = [self.role[i] for i in range(COPIES)]
         if (not 0 <= t.active < COPIES or roles[t.active] != ACTIVE or roles.count(ACTIVE) != 1
-                or roles.count(TRIAL) > 1 or roles.count(KEPT) > MOST_KEPT or min(t.compared, t.wanted, t.restarts) < 0):
+                or roles.count(TRIAL) > 1 or roles.count(KEPT) > MOST_KEPT
+                or min(t.compared, t.wanted, t.restarts) < 0):
             raise ValueError(f"copies with the roles {roles}, of which {t.active} is the active one")
 
     def fill_records(self, dict arrays):

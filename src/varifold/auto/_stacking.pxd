@@ -132,8 +132,8 @@ cdef inline void stack_learn(Stack* s, const double* logit, const double* q, int
                              double drift) noexcept nogil:
     """Learn label y; q are the stack's probabilities of these logits.
 
-    F is the sum over classes of r r^T with r = sqrt(w q_c) (x_c - mean under q of x), x_c the inputs of class c, so that
-    (C^-1 + F)^-1 takes one rank-one update (Sherman and Morrison) per class.
+    F is the sum over classes of r r^T with r = sqrt(w q_c) (x_c - mean under q of x), x_c the inputs of class c, so
+    that (C^-1 + F)^-1 takes one rank-one update (Sherman and Morrison) per class.
     """
     cdef Py_ssize_t d = s.inputs + s.biases, i, j
     cdef int k = s.classes, e, c

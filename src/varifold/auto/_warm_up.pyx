@@ -1,9 +1,10 @@
 """The warm-up of `AutoRegressor`: its first instances, kept until it is known which of their targets are outliers.
 
-A first target of 1e9 would set the scale of all that follows. So the first FIRST instances are kept. Among these a target
-is an outlier if its distance from the median is more than BEYOND times the third quartile of the distances, unless that
-holds for more than one in eight. An outlier is moved to MOVED times the quartile. After 8, 16 and 32 instances the targets
-that were learned are compared with those that should have been; if they differ, the mixture learns the instances again.
+A first target of 1e9 would set the scale of all that follows. So the first FIRST instances are kept. Among these a
+target is an outlier if its distance from the median is more than BEYOND times the third quartile of the distances,
+unless that holds for more than one in eight. An outlier is moved to MOVED times the quartile. After 8, 16 and 32
+instances the targets that were learned are compared with those that should have been; if they differ, the mixture
+learns the instances again.
 """
 
 import numpy as np
