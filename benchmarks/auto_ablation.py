@@ -71,10 +71,10 @@ def without(experts: str, budget: str) -> AutoClassifier:
     return model
 
 
-def cut_to(found: datasets.Dataset, seed: int) -> datasets.Dataset:
+def cut(data: datasets.Dataset, seed: int) -> datasets.Dataset:
     """Draw ROWS rows of a larger set."""
-    order = np.random.default_rng(seed).permutation(len(found.block))[:ROWS]
-    return replace(found, block=found.block.take(order)) if len(found.block) > ROWS else found
+    order = np.random.default_rng(seed).permutation(len(data.block))[:ROWS]
+    return replace(data, block=data.block.take(order)) if len(data.block) > ROWS else data
 
 
 def cell(stream: str, seed: int, experts: str, budget: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def cell(stream: str, seed: int, experts: str, budget: str) -> dict[str, Any]:
         result = measure(model, generated[stream](seed))
     else:
         name, scenario = stream.split(" ")
-        prepared = streams.prepare(cut_to(datasets.load(name), seed), scenario, seed=seed)
+        prepared = streams.prepare(cut(datasets.load(name), seed), scenario, seed=seed)
         start = time.process_time()
         error = evaluate.prequential(model, prepared).cer
         result = {"error": error, "us": 1e6 * (time.process_time() - start) / len(prepared.block)}

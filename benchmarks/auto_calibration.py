@@ -1,10 +1,10 @@
-"""How well the default learner's probabilities are calibrated, on streams that had no part in choosing how.
+"""Measure the calibration of the default classifier on streams that had no part in choosing its calibration.
 
     VARIFOLD_DATA=... python benchmarks/auto_calibration.py [--seeds 0 1] [--sets wbc,splice]
 
-The expected calibration error (ECE): answers from the 20th instance on in ten bins by the probability of the label
-answered, mean distance between that probability and the share of right answers, weighted by the answers in a bin.
-`predict` then `learn`, at most 2,000 rows: generators of river and sets of river and scikit-learn that
+The expected calibration error (ECE): predictions from the 20th instance on in ten bins by the probability of the
+predicted label; mean distance between that probability and the share of right predictions, weighted by bin size.
+Predict, then learn, at most 2,000 rows: generators of river and sets of river and scikit-learn that
 `docs/decisions/0070` does not name for the calibration, and sets of the papers that it does not, complete, with half
 of the values and with features that come late. Shown are error, log loss and ECE by stream, and their means.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from auto_ablation import cut_to
+from auto_ablation import cut
 from auto_peers import STREAMS, Rows
 
 from varifold import AutoClassifier, datasets, streams
@@ -53,7 +53,7 @@ def streams_of(seed: int, sets: list[str]) -> Iterator[tuple[str, Rows]]:
     for name in GENERATED:
         yield name, STREAMS[name](seed)[:ROWS]
     for name in sets:
-        found = cut_to(datasets.load(name), seed)
+        found = cut(datasets.load(name), seed)
         for scenario in SCENARIOS:
             yield f"{name} {scenario}", rows_of(streams.prepare(found, scenario, seed=seed).block)
 

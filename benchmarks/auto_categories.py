@@ -1,4 +1,4 @@
-"""The default learner where a string column has hundreds of levels, and on words.
+"""Measure the default classifier on string columns with hundreds of levels, and on words.
 
     python benchmarks/auto_categories.py [--seeds 0 1 2] [--rows 4000]
 

@@ -1,11 +1,10 @@
-"""What the default learner costs: microseconds an instance, bytes of a model file, milliseconds to dump and to save.
+"""Measure the cost of the default classifier: time per instance, size of a model file, time to dump and to save.
 
     python benchmarks/auto_cost.py
 
 Instances are predicted, then learned, in blocks; CPU time, the fastest of `--rounds` rounds. Streams: spambase with
 half of its values, and numbers drawn at random of which one per class is shifted. To compare two builds run the script
-with both on one machine, one after the other, and look at ratios: asked of `balanced` are .54, .21 and .25 of what
-build af7d848 takes for the three streams.
+with both on one machine, in turns, and compare ratios.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The default learner where groups of features fall silent, beside the same learner on values filled in.
+"""Measure the default classifier where groups of features fall silent, with absent values and with filled-in ones.
 
     VARIFOLD_DATA=... python benchmarks/auto_outages.py --seeds 10 [--sets german,wdbc] [--peers] [--forest]
 

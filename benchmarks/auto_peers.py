@@ -5,7 +5,7 @@
 Predict, then learn, one instance at a time. Prints the error in % averaged over the seeds, the best peer, and how far
 `AutoClassifier` is behind it. LightGBM is fitted again every 500 rows, on all rows so far or on the last 1,000, and
 answers the most frequent label before that. `--old` is the interpreter of an environment that holds an older build of
-varifold (af7d848, say), which becomes a column of its own. Every cell (stream, seed, learner) is written to the cache
+varifold, which becomes a separate column. Every cell (stream, seed, learner) is written to the cache
 as soon as it is known, so that a run can be stopped and resumed. Choices are made on seeds from 100 on; 0 to 2 are for
 the report.
 """

@@ -115,8 +115,8 @@ def _adopt(oracle, model):
     oracle.a, oracle.variance = arrays["model.temperature"].T.copy()
     oracle.mean = arrays["model.stack.mean"].copy()
     oracle.cov = arrays["model.stack.covariance"].reshape(len(oracle.mean), -1).copy()
-    held = np.exp(arrays["model.weights"][1:])
-    oracle.weights = held / held.sum()
+    shares = np.exp(arrays["model.weights"][1:])
+    oracle.weights = shares / shares.sum()
     oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
     oracle.final[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
@@ -214,8 +214,8 @@ def test_threshold_changes_the_prediction_and_not_the_probability():
     for model in (plain, eager):
         model.learn_many(rows, y)
     assert plain.predict_proba_one({"x": 1.5}) == pytest.approx(eager.predict_proba_one({"x": 1.5}))
-    found = {name: sum(m.predict_one(x) == "rare" for x in rows) for name, m in (("plain", plain), ("eager", eager))}
-    assert found["eager"] > 1.5 * found["plain"]
+    counts = {name: sum(m.predict_one(x) == "rare" for x in rows) for name, m in (("plain", plain), ("eager", eager))}
+    assert counts["eager"] > 1.5 * counts["plain"]
     for x in rows[:200]:
         assert (eager.predict_one(x) == "rare") == (eager.predict_proba_one(x)["rare"] > 0.1)
 

@@ -49,8 +49,8 @@ def test_every_step_follows_the_oracle(loss: str) -> None:
 
 def test_it_is_better_than_its_linear_expert_and_the_mean() -> None:
     rows = [(x, y) for x, y, _ in stream(1500, seed=3)]
-    found = {cls.__name__: prequential(cls(), rows).mae for cls in (AutoRegressor, AROWRegressor, MeanRegressor)}
-    assert found["AutoRegressor"] < 0.9 * found["AROWRegressor"] < found["MeanRegressor"]
+    mae = {cls.__name__: prequential(cls(), rows).mae for cls in (AutoRegressor, AROWRegressor, MeanRegressor)}
+    assert mae["AutoRegressor"] < 0.9 * mae["AROWRegressor"] < mae["MeanRegressor"]
 
 
 def test_one_enormous_target_has_little_effect() -> None:

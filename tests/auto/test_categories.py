@@ -1,4 +1,4 @@
-"""String columns with many levels: what stands in their place, limits that count columns, doors, files, eviction."""
+"""String columns with many levels: what replaces them, limits that count columns, both APIs, files, eviction."""
 
 import math
 import random
@@ -44,8 +44,8 @@ def test_as_an_expert_it_adds_up_the_lifts_of_an_instances_levels(skewed):
             lifts = twin.lifts(x["city"]) if twin.is_wide() else None
             odds = np.log(np.array(counts) + 0.5) + (lifts or 0.0)
             expected = np.exp(odds - odds.max())
-            found = engine.predict_proba_one(x)
-            assert [found["no"], found["yes"]] == pytest.approx((expected / expected.sum()).tolist(), abs=1e-12)
+            predicted = engine.predict_proba_one(x)
+            assert [predicted["no"], predicted["yes"]] == pytest.approx((expected / expected.sum()).tolist(), abs=1e-12)
         engine.learn_one(x, y)
         twin.learn(x["city"], ["no", "yes"].index(y))
         counts[["no", "yes"].index(y)] += 1
@@ -59,7 +59,7 @@ def pool(sees):
 
 
 def weights(engine, expert=""):
-    """By name: the numbers that a line holds."""
+    """Return the numbers of a linear model by feature."""
     names, _, arrays = engine.dump()
     state = arrays[f"model.{expert}state"]
     return {name: state[slot].ravel().tolist() for slot, name in enumerate(names) if state[slot].any()}
@@ -83,10 +83,10 @@ def test_an_expert_sees_frequent_levels_and_one_number_for_the_others():
         twin.learn(level, ["no", "yes"].index(y))
     assert shown > 100
     assert replaced > 100
-    found, expected = weights(engine, "0."), weights(alone)
+    learned, expected = weights(engine, "0."), weights(alone)
     expected["city"] = expected.pop("rest")
-    assert found.keys() == expected.keys()
-    for name, numbers in found.items():
+    assert learned.keys() == expected.keys()
+    for name, numbers in learned.items():
         assert numbers == pytest.approx(expected[name], abs=1e-9), name
 
 
@@ -156,7 +156,7 @@ def test_both_doors_and_files_leave_the_same_bits(budget, most):
 
 
 def test_rows_of_a_block_may_hold_many_levels_of_one_column():
-    """Such rows are made by hand only; the column then counts once, with the first of its levels that is rare."""
+    """Only blocks built by hand have such rows; the column then counts once, with the first of its rare levels."""
     vocabulary = Vocabulary()
     levels = [vocabulary.add_level("city", f"c{i}") for i in range(120)]
     rows = [[level] for level in levels] + [levels] * 40
@@ -188,9 +188,9 @@ def test_the_contributions_of_an_instance_with_a_rare_level_add_up():
     for x, y in cities(400, levels=200):
         model.learn_one(x, y)
     x = {"a": 0.3, "b": -0.2, "city": "c7"}
-    answer = model.predict_proba_one(x)
-    parts = {label: sum(model.explain_one(x, label).values()) for label in answer}
-    assert parts["yes"] - parts["no"] == pytest.approx(math.log(answer["yes"] / answer["no"]), abs=1e-9)
+    predicted = model.predict_proba_one(x)
+    parts = {label: sum(model.explain_one(x, label).values()) for label in predicted}
+    assert parts["yes"] - parts["no"] == pytest.approx(math.log(predicted["yes"] / predicted["no"]), abs=1e-9)
     assert model.explain_one(x)["city=c7"] != 0.0
 
 
@@ -248,11 +248,11 @@ def test_features_that_vanish_while_no_label_comes_are_found_in_what_was_predict
     model = AutoClassifier("fast")
     for x, y in cities(200, levels=5):
         model.learn_one(x, y)
-    held = model.to_bytes()
+    before = model.to_bytes()
     assert model.report().changes == ()
     predicted = [{"a": 0.1, "city": "c1"}] * 60
-    found = {(change.what, change.feature): change.step for change in model.report(predicted=predicted).changes}
-    assert found[("vanished", "b")] == 200
-    assert ("vanished", "a") not in found
+    steps = {(change.what, change.feature): change.step for change in model.report(predicted=predicted).changes}
+    assert steps[("vanished", "b")] == 200
+    assert ("vanished", "a") not in steps
     assert ("vanished", "b") not in {(c.what, c.feature) for c in model.report(predicted=predicted[:40]).changes}
-    assert model.to_bytes() == held
+    assert model.to_bytes() == before

@@ -32,23 +32,23 @@ def test_the_final_temperature_calibrates_the_mixture():
     errors = {0.0: [], 0.1: []}
     for seed in range(3):
         values, truth = overlapping(2500, seed)
-        for prior, found in errors.items():
+        for prior, values_by_seed in errors.items():
             model = ClassificationMixture(classifier_experts("fast"), final_variance=prior)
             codes, probabilities, _ = class_engine(model).run(to_block(values, truth), probabilities=True)
-            found.append(calibration_error(probabilities[50:, :2], codes[50:], truth[50:]))
+            values_by_seed.append(calibration_error(probabilities[50:, :2], codes[50:], truth[50:]))
     assert np.mean(errors[0.1]) < 0.8 * np.mean(errors[0.0])
 
 
 def test_the_temperature_does_not_change_which_label_is_most_probable():
     values, truth = overlapping(600, 7)
-    found = [
+    runs = [
         class_engine(ClassificationMixture(classifier_experts("fast"), guard=0.0, final_variance=prior)).run(
             to_block(values, truth), probabilities=True
         )
         for prior in (0.0, 0.1)
     ]
-    assert (found[0][0] == found[1][0]).all()
-    assert not np.allclose(found[0][1], found[1][1])
+    assert (runs[0][0] == runs[1][0]).all()
+    assert not np.allclose(runs[0][1], runs[1][1])
 
 
 def test_the_guard_requires_less_during_the_first_rows():

@@ -74,9 +74,9 @@ def wide(model, labels, features, count=60):
 @pytest.mark.parametrize(("labels", "features", "disabled"), [(16, 64, []), (17, 64, MATRICES), (17, 60, [])])
 def test_experts_whose_matrices_would_become_too_large_are_disabled(labels, features, disabled):
     model = wide(AutoClassifier(), labels, features)
-    found = {name: state.reason for name, state in model.report().states.items() if state.status == "disabled"}
-    assert sorted(found) == sorted([*disabled, "categories"])
-    assert all("more than 65,536 numbers" in found[name] for name in disabled)
+    reasons = {name: state.reason for name, state in model.report().states.items() if state.status == "disabled"}
+    assert sorted(reasons) == sorted([*disabled, "categories"])
+    assert all("more than 65,536 numbers" in reasons[name] for name in disabled)
     again = AutoClassifier.from_bytes(model.to_bytes())
     x = {"f0": 1.0, "f5": -1.0}
     assert again.predict_proba_one(x) == model.predict_proba_one(x)
@@ -150,8 +150,8 @@ def test_dropped_biases_leave_the_experts_weights_as_they_were():
     before = model._engine.dump()[2]
     model.learn_one({"a": 3.0}, "one more")
     after = model._engine.dump()[2]
-    held = before["model.stack.covariance"].reshape(64 + K, 64 + K)[:K, :K].ravel()
-    assert (after["model.stack.covariance"] == held).all()
+    without_biases = before["model.stack.covariance"].reshape(64 + K, 64 + K)[:K, :K].ravel()
+    assert (after["model.stack.covariance"] == without_biases).all()
     assert (after["model.stack.mean"] == before["model.stack.mean"][:K]).all()
 
 

@@ -104,15 +104,15 @@ def test_every_step_follows_the_oracle(corrupt: Corrupt, loss: str) -> None:
 @pytest.mark.parametrize("corrupt", [at(0, 1e9), at(20, 1e6), at(range(60, 70), 9999.0)], ids=["0", "20", "run"])
 def test_both_apis_and_files_are_equal_to_the_bit(corrupt: Corrupt) -> None:
     rows = stream(90, corrupt)
-    whole, single, saved = AutoRegressor(), AutoRegressor(), AutoRegressor()
+    block, single, saved = AutoRegressor(), AutoRegressor(), AutoRegressor()
     xs, ys = zip(*rows, strict=True)
-    predicted = whole.predict_learn_many(to_block(xs, ys, numeric=True), None)
+    predicted = block.predict_learn_many(to_block(xs, ys, numeric=True), None)
     for (x, y), expected in zip(rows, predicted, strict=True):
         assert single.predict_one(x) == expected == saved.predict_one(x)
         single.learn_one(x, y)
         saved.learn_one(x, y)
         saved = from_bytes(saved.to_bytes())
-    assert whole.to_bytes() == single.to_bytes() == saved.to_bytes()
+    assert block.to_bytes() == single.to_bytes() == saved.to_bytes()
 
 
 def test_features_evicted_in_the_warm_up_are_not_learned_again() -> None:

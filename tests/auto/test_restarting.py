@@ -55,11 +55,11 @@ def test_copies_follow_the_oracle(seed):
                 oracle.errors.update(1.0)
         else:
             oracle.learn(None, y, step)
-    found = [
+    steps = [
         (*(c[name] for name in ("step", "since")), bool(c["revived"]), c["instances"])
         for c in engine.model.restart_records()
     ]
-    assert found == [restart[:4] for restart in oracle.restarts[-32:]]
+    assert steps == [restart[:4] for restart in oracle.restarts[-32:]]
     errors = [[c[name] for name in ("before", "error", "successor")] for c in engine.model.restart_records()]
     assert errors == [pytest.approx(restart[4:]) for restart in oracle.restarts[-32:]]
     assert any(restart[2] for restart in oracle.restarts)

@@ -1,4 +1,4 @@
-"""AutoRegressor in plain NumPy: its experts as learners of their own, stacked and mixed as the equations say."""
+"""AutoRegressor in plain NumPy: its experts as separate learners, stacked and mixed by the equations."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class PlainTracking:
 
 
 def moved(targets: list[float], *more: float) -> list[float]:
-    """These targets and more; those far from the former are moved to four third quartiles of the distances."""
-    found = [*targets, *more]
+    """Return these targets and more; outliers are moved to four times the third quartile of the distances."""
+    together = [*targets, *more]
     if len(targets) < 8:
-        return found
+        return together
     centre = sorted(targets)[len(targets) // 2]
     unit = sorted(abs(y - centre) for y in targets)[3 * len(targets) // 4 - 1]
     if unit == 0.0 or 8 * sum(abs(y - centre) > 20.0 * unit for y in targets) > len(targets):
-        return found
-    return [y if abs(y - centre) <= 20.0 * unit else centre + math.copysign(4.0 * unit, y - centre) for y in found]
+        return together
+    return [y if abs(y - centre) <= 20.0 * unit else centre + math.copysign(4.0 * unit, y - centre) for y in together]
 
 
 class PlainAutoRegressor:
@@ -88,7 +88,7 @@ class PlainAutoRegressor:
         return float(mean), float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
 
     def ask(self, x: dict[str, float]) -> np.ndarray:
-        """What the experts and, last, the stack say, in deviations from the mean."""
+        """Return the predictions of the experts and, last, the stack, in deviations from the mean."""
         mean, deviation = self.statistics()
         scaled = self.scaler.scaled(x, 1.0, False)
         said = []
@@ -112,7 +112,7 @@ class PlainAutoRegressor:
         return float(self.offset + mean + deviation * self.portions() @ self.ask(x))
 
     def warm_up(self, x: dict[str, float], y: float, w: float) -> float:
-        """Keep the first 32 instances; learn them again when an outlier among them is found. The target to learn."""
+        """Keep the first 32 instances, learn them again without outliers, and return the target to learn."""
         assert self.first is not None
         if len(self.first) in (8, 16, 32):
             targets = moved([t for _, t, _ in self.first])
@@ -130,12 +130,12 @@ class PlainAutoRegressor:
         self.learned.append(target)
         return target
 
-    def without_outlier(self, y: float, answer: float, deviation: float) -> float:
-        """The target less the level's offset, not further from the answer than errors are."""
+    def without_outlier(self, y: float, prediction: float, deviation: float) -> float:
+        """Return the target less the offset of the level, moved towards the prediction if it is an outlier."""
         most = 12.0 * self.typical * deviation
-        if abs(y - self.offset - answer) > most and abs(y - self.before - answer) <= most:
+        if abs(y - self.offset - prediction) > most and abs(y - self.before - prediction) <= most:
             self.offset, self.before = self.before, self.offset
-        error = y - self.offset - answer
+        error = y - self.offset - prediction
         if self.rounds < 30 or abs(error) <= most:
             self.run = []
             return y - self.offset
@@ -149,7 +149,7 @@ class PlainAutoRegressor:
             return y - self.offset
         if len(self.run) > 5:
             most = max(most, 12.0 * deviation) if len(self.run) <= 30 else math.inf
-        return answer + float(np.clip(error, -most, most))
+        return prediction + float(np.clip(error, -most, most))
 
     def learn(self, x: dict[str, float], y: float, w: float) -> None:
         if self.first is not None:
@@ -174,8 +174,8 @@ class PlainAutoRegressor:
         self.square += rate * (min((y - z[-1]) ** 2, 1e6) - self.square)
         self.rounds += 1
         losses = np.minimum(np.abs(y - z) / (4.0 * self.typical), 1.0)
-        held = np.exp(self.log_weights - 3.0 * min(w, 1.0) * (losses if self.absolute else losses**2))
-        self.log_weights = np.log(0.01 / (self.k + 1) * held.sum() + 0.99 * held)
+        weights = np.exp(self.log_weights - 3.0 * min(w, 1.0) * (losses if self.absolute else losses**2))
+        self.log_weights = np.log(0.01 / (self.k + 1) * weights.sum() + 0.99 * weights)
         inputs = np.append(z[:-1], 1.0)
         error = np.clip(y - self.stack @ inputs, -3.0 * self.typical, 3.0 * self.typical)
         gain = self.cov @ inputs / (self.square / w + inputs @ self.cov @ inputs)

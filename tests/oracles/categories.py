@@ -1,4 +1,4 @@
-"""Levels of a wide string column: what stands in their place, in plain Python."""
+"""Levels of a wide string column, and the statistic that replaces the rare ones, in plain Python."""
 
 import math
 
@@ -38,7 +38,7 @@ class Levels:
         return second - first
 
     def value(self, level):
-        """What stands in the column's place for a level that is not frequent; None for one never learned."""
+        """Return the statistic of a level that is not frequent; None for one never learned."""
         if level not in self.counts:
             return None
         return max(-3.0, min(3.0, self.statistic(level) / math.sqrt(self.spread + 1e-4)))

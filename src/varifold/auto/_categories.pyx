@@ -9,7 +9,7 @@ the slot of the column itself: the *statistic* of the level. The lift of class c
 where n_lc is the weight of class c among the instances of the level so far, p_c the share of the class in the column
 and m the `smoothing`. The statistic is the lift of the second class less that of the first or, with more than two
 classes, the lift of the most frequent one. It is computed before the instance is counted, so that no label leaks into
-its own instance, and divided by its root mean square. As an expert, the model adds up the lifts of an instance's levels.
+its own instance, and divided by its root mean square. As an expert, the model adds up the lifts of the levels.
 """
 
 import numpy as np

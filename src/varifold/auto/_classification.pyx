@@ -21,7 +21,6 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
-from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.hedge cimport experts_learn, experts_weights
@@ -116,6 +115,7 @@ cdef class ClassificationMixture(Model):
         cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
         cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         self.experts = ExpertSet(experts, RATE)
+        self.components = self.experts.components
         self.watch = ErrorWatch()
         self.sees_empty = True
         self.wants_columns = True
@@ -166,31 +166,27 @@ cdef class ClassificationMixture(Model):
 
     # ---------------------------------------------------------------- memory
 
-    cdef int attach(self, Space space) except -1:
-        self.experts.attach(space)
-        return Model.attach(self, space)
-
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        self.experts.grow(capacity)
+        self.experts.reserve_views(capacity)
         forget_last(&self.experts.views)
         return Model.grow(self, capacity)
 
     cdef int reserve_class(self) except -1:
+        """Reserve memory for one more class, but not in experts that it disables."""
         cdef int e
         for e in range(self.experts.count):
             if not self.experts.disabled[e] and not self.exceeds_classes(e):
                 (<Model> self.experts.models[e]).reserve_class()
         if stack_reserve(&self.stack, self.classes + 1) < 0:
             raise MemoryError
-        return Model.reserve_class(self)
+        self.arrays.reserve_classes(self.classes + 1)
+        return 0
 
     cdef int add_class(self) except -1:
         cdef int e
         for e in range(self.experts.count):
             if self.exceeds_classes(e):
                 self.experts.disabled[e] = 1
-            if not self.experts.disabled[e]:
-                (<Model> self.experts.models[e]).add_class()
         forget_last(&self.experts.views)
         Model.add_class(self)
         stack_lay_out(&self.stack, self.classes)
@@ -203,11 +199,11 @@ cdef class ClassificationMixture(Model):
             slots = self.categories.prepared
         for e in range(self.experts.count):
             if not self.experts.disabled[e] and not (y < 0 and self.exceeds_classes(e)):
-                self.experts.components.prepare_component(e, slots, n, n_new, y)
+                self.components.prepare_component(e, slots, n, n_new, y)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        self.experts.forget(slot)
+        Model.forget(self, slot)
         forget_last(&self.experts.views)
 
     # ---------------------------------------------------------------- limits and pauses
@@ -264,8 +260,8 @@ cdef class ClassificationMixture(Model):
     cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:
         """Return the magnitude of a slot in an expert, through the slot and the value by which the expert sees it."""
         if self.experts.sees[e] != BOUNDED or not self.has_wide_columns():
-            return self.experts.components.magnitude(e, slot)
-        return self.categories.value_of(slot) * self.experts.components.magnitude(e, self.categories.seen_as(slot))
+            return self.components.magnitude(e, slot)
+        return self.categories.value_of(slot) * self.components.magnitude(e, self.categories.seen_as(slot))
 
     # ---------------------------------------------------------------- predicting
 
@@ -293,10 +289,10 @@ cdef class ClassificationMixture(Model):
                 for c in range(k):
                     logit[c] = 0.0 if self.takes_no_part(e) else self.usual_logits[c * self.experts.count + e]
                 continue
-            self.experts.components.scores(e, self.seen_by(e, v), self.score)
+            self.components.scores(e, self.seen_by(e, v), self.score)
             if self.restarts[e]:
                 self.predicted[e] = argmax(k, self.score)
-            self.experts.components.proba(e, self.score, p)
+            self.components.proba(e, self.score, p)
             mean = 0.0
             for c in range(k):
                 logit[c] = log(p[c] if p[c] > SMALLEST else SMALLEST)  # also where p is NaN
@@ -420,11 +416,11 @@ cdef class ClassificationMixture(Model):
         cdef int e
         for e in range(self.experts.count):
             if self.restarts[e] and not self.is_idle(e, step):
-                (<prediction_call> set_prediction)(self.experts.components.inner[e], <int> self.predicted[e])
+                (<prediction_call> set_prediction)(self.components.inner[e], <int> self.predicted[e])
 
     cdef bint was_restarted(self, int e, int64_t step) noexcept nogil:
         """Return whether the expert was replaced by another copy at this step."""
-        return self.restarts[e] and (<restarted_call> restarted_at)(self.experts.components.inner[e]) == step
+        return self.restarts[e] and (<restarted_call> restarted_at)(self.components.inner[e]) == step
 
     cdef void learn_experts(self, View* v, int y, double w) noexcept nogil:
         """Let the experts that are not idle learn the instance; disable those for which there are too many columns."""
@@ -435,7 +431,7 @@ cdef class ClassificationMixture(Model):
                     or self.exceeds_matrices(e, self.classes)):
                 self.experts.disabled[e] = 1
             if e == self.categories_at or not self.is_idle(e, v.step):
-                self.experts.components.learn(e, self.seen_by(e, v), y, w)
+                self.components.learn(e, self.seen_by(e, v), y, w)
 
     cdef void record(self, int64_t step, int y) noexcept nogil:
         """Update the recent losses and the watch on errors; record the weights from time to time."""
@@ -483,7 +479,7 @@ cdef class ClassificationMixture(Model):
             part = (self.experts.portion[e] * self.temperature[e].factor
                     + self.experts.portion[stack] * self.stack.mean[e])
             seen = self.seen_by(e, v)
-            self.experts.components.contributions(e, seen, label, self.share)
+            self.components.contributions(e, seen, label, self.share)
             for i in range(seen.n):
                 out[self.origin(e, i)] += part * self.share[i]
         for i in range(1, v.n):
@@ -567,26 +563,20 @@ cdef class ClassificationMixture(Model):
             notes.append(f"paused, evaluated on every {PAUSE_INTERVAL}th instance: {', '.join(self.paused_experts())}")
         return notes
 
-    def calls_python(self):
-        return self.experts.calls_python()
-
-    def pending_error(self):
-        return self.experts.pending_error()
-
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
         cdef Py_ssize_t i, d = self.stack.inputs + self.stack.biases
         return {
             **Model.dump(self, size),
-            **self.experts.dump(size),
+            **self.experts.dump(),
             **self.watch.dump(),
             "stack.mean": np.array([self.stack.mean[i] for i in range(d)]),
             "stack.covariance": np.array([self.stack.cov[i] for i in range(d * d)]),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        self.experts.fill(arrays, capacity)
+        self.experts.fill(arrays)
         Model.fill(self, arrays, capacity)
         self.watch.fill(arrays)
         self.fill_stack(arrays)
@@ -603,9 +593,6 @@ cdef class ClassificationMixture(Model):
             self.stack.mean[i] = mean[i]
         for i in range(d * d):
             self.stack.cov[i] = cov[i]
-
-    def nbytes(self):
-        return self.arrays.nbytes() + self.experts.nbytes()
 
 
 cdef void update_losses(double* losses, int64_t step, bint wrong, double loss) noexcept nogil:

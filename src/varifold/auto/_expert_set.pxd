@@ -1,9 +1,8 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from varifold._engine.models.model cimport Components
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
-from varifold._engine.names.space cimport Space
 from varifold._numeric.hedge cimport Experts
 from varifold.auto._history cimport WeightHistory
 from varifold.auto._views cimport InstanceViews
@@ -30,8 +29,6 @@ cdef class ExpertSet:
     cdef WeightHistory history
     cdef InstanceViews views
 
-    cdef int attach(self, Space space) except -1
-    cdef int grow(self, Py_ssize_t capacity) except -1
-    cdef void forget(self, int32_t slot) noexcept nogil
+    cdef int reserve_views(self, Py_ssize_t capacity) except -1
     cdef View* columns_of(self, View* v) noexcept nogil
     cdef void update_portions(self) noexcept nogil

@@ -1,16 +1,14 @@
 """The experts of a mixture: their models, what each sees of an instance, and their exponential weights.
 
-`ClassificationMixture` and `RegressionMixture` hold one. It does what both do alike: make the models of a table (see
-`experts.Expert`), let them follow the space, save them, and keep the weights of the experts and, last, of the stack.
+`ClassificationMixture` and `RegressionMixture` hold one. It makes the models of a table (see `experts.Expert`), which
+are the components of the mixture, and keeps the weights of the experts and, last, of the stack.
 """
 
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int32_t
 
 from varifold._engine.models.model cimport Components
-from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport (
@@ -56,20 +54,11 @@ cdef class ExpertSet:
         experts_free(&self.weights)
         views_free(&self.views)
 
-    # ---------------------------------------------------------------- memory
-
-    cdef int attach(self, Space space) except -1:
-        return self.components.attach(space)
-
-    cdef int grow(self, Py_ssize_t capacity) except -1:
+    cdef int reserve_views(self, Py_ssize_t capacity) except -1:
+        """Reserve memory for instances over this many slots."""
         if views_reserve(&self.views, capacity + 1) < 0:
             raise MemoryError
-        return self.components.grow(capacity)
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        self.components.forget(slot)
-
-    # ---------------------------------------------------------------- instances and weights
+        return 0
 
     cdef View* columns_of(self, View* v) noexcept nogil:
         """Return the instance as experts see it that see columns only."""
@@ -78,31 +67,17 @@ cdef class ExpertSet:
     cdef void update_portions(self) noexcept nogil:
         experts_weights(&self.weights, self.portion)
 
-    def calls_python(self):
-        return any(model.calls_python() for model in self.models)
-
-    def pending_error(self):
-        errors = [error for error in [model.pending_error() for model in self.models] if error is not None]
-        return errors[0] if errors else None
-
-    # ---------------------------------------------------------------- files
-
-    def dump(self, Py_ssize_t size):
-        """Return the state as arrays; those of expert e are under "e."."""
+    def dump(self):
+        """Return what is known about the experts as arrays; the mixture dumps their models."""
         cdef double[::1] weights = np.zeros(experts_size(&self.weights))
         experts_dump(&self.weights, &weights[0])
-        return {**self.arrays.dump(size, 0), "weights": np.asarray(weights), **self.history.dump(),
-                **self.components.dump(size)}
+        return {**self.arrays.dump(0, 0), "weights": np.asarray(weights), **self.history.dump()}
 
-    def fill(self, dict arrays, Py_ssize_t capacity):
+    def fill(self, dict arrays):
         """Restore what dump() returned."""
         cdef double[::1] weights = checked_array(arrays, "weights", "f", (None,))
         if weights.shape[0] != experts_size(&self.weights):
             raise ValueError(f"the arrays belong to other experts than {', '.join(self.names)}")
-        self.arrays.fill(arrays, -1, capacity, 0)
+        self.arrays.fill(arrays, -1, 0, 0)
         experts_fill(&self.weights, &weights[0])
         self.history.fill(arrays)
-        self.components.fill(arrays, capacity)
-
-    def nbytes(self):
-        return self.arrays.nbytes() + self.components.nbytes()

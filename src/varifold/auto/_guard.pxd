@@ -1,14 +1,14 @@
 """The guard: until the mixture has proved better than the class frequencies, other labels need a clear lead.
 
-Where no feature says anything about the label, a learner does best by always predicting the most frequent label, and
-every other prediction costs. So the guard predicts another label only if its probability leads that of the most
-frequent one by `strength` times the lead of the latter in frequency. It
+Where no feature is informative, always predicting the most frequent label is best, and every other prediction costs. So
+the guard predicts another label only if its probability leads that of the most frequent one by `strength` times the
+lead of the latter in frequency.
 
-- is off once the mixture leads the most frequent label by ENOUGH right predictions, or the class frequencies by as many
-  nats of log loss, and on again when that lead is lost;
-- asks for half as much lead again, and for one more right prediction, for each error made more than the most frequent
-  label would have made;
-- asks for a part of the lead only during the first `full` instances: so early there is little to lose, and the class
+- The guard is off once the mixture leads the most frequent label by ENOUGH right predictions, or the class frequencies
+  by as many nats of log loss, and on again when that lead is lost.
+- For each error by which the predictions are behind the most frequent label, it requires half as much lead again, and
+  one right prediction more.
+- During the first `full` instances it requires a part of the lead: so early there is little to lose, and the class
   frequencies are uncertain too.
 """
 
@@ -18,13 +18,13 @@ from varifold._numeric.activation cimport argmax
 
 cdef enum:
     ENOUGH = 2          # lead, in right predictions or in nats, that turns the guard off
-    DEEPEST = 10        # neither lead falls below minus this, so that an early deficit can be made up for
+    DEEPEST = 10        # neither lead falls below minus this, so that an early deficit can be recovered
     GUARD_NUMBERS = 3   # as saved
 
 cdef struct Guard:
     double right_lead   # right predictions of the mixture less those of the most frequent label
     double loss_lead    # log loss of the class frequencies less the mixture's
-    double behind       # errors of the predictions made less those of the most frequent label
+    double behind       # errors of the predictions less those of the most frequent label
 
 
 cdef inline double frequency(int k, const double* count, int c) noexcept nogil:

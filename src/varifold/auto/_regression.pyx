@@ -26,7 +26,6 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, learn_component, predict_component
-from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold._numeric.memory cimport out_of_memory
@@ -44,7 +43,7 @@ cdef double HUBER = 3.0            # typical errors to which the stack cuts erro
 cdef double MEMORY = 200.0         # instances over which the typical error is averaged
 cdef double FAR = 1e6              # largest prediction of an expert, in deviations from the mean
 cdef double SMALLEST = 1e-9        # typical error, in deviations
-cdef double HEAVIEST = 100.0       # largest sample weight in the stack
+cdef double LARGEST_WEIGHT = 100.0 # largest sample weight in the stack
 cdef double DRIFT = 1e-5           # added to the variances of the stack's weights per instance
 cdef double OUTLIER = 12.0         # typical errors beyond which a target is an outlier
 cdef double IN_A_ROW = 5.0         # more outliers on the same side mean a new level, or errors of another size
@@ -99,6 +98,7 @@ cdef class RegressionMixture(RegressionModel):
         cdef int e, k = len(experts)
         self.table = tuple(experts)
         self.experts = ExpertSet(experts, RATE)
+        self.components = self.experts.components
         self.absolute = absolute
         self.own = TargetStatistics()
         self.warm_up = WarmUp()
@@ -121,33 +121,25 @@ cdef class RegressionMixture(RegressionModel):
 
     # ---------------------------------------------------------------- memory
 
-    cdef int attach(self, Space space) except -1:
-        self.experts.attach(space)
-        return RegressionModel.attach(self, space)
-
     cdef int attach_target(self, TargetStatistics target) except -1:
         for model in self.experts.models:
             (<RegressionModel?> model).attach_target(self.own)
         return RegressionModel.attach_target(self, target)
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        self.experts.grow(capacity)
+        self.experts.reserve_views(capacity)
         return RegressionModel.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        cdef int e
         if not self.warm_up.over:
             self.prepare_warm_up(slots, n, n_new)
-        for e in range(self.experts.count):
-            if not self.experts.disabled[e]:
-                self.experts.components.prepare_component(e, slots, n, n_new, y)
-        return 0
+        return RegressionModel.prepare(self, slots, n, n_new, y)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.warm_up.forget(slot)
         if self.relearned is not None:
             self.relearned.forget(slot)
-        self.experts.forget(slot)
+        RegressionModel.forget(self, slot)
 
     # ---------------------------------------------------------------- the first instances
 
@@ -187,7 +179,7 @@ cdef class RegressionMixture(RegressionModel):
         cdef Bounds bounds = self.warm_up.bounds()
         for i in range(self.warm_up.count):
             self.warm_up.rows[i].learned = within_bounds(bounds, self.warm_up.rows[i].y)
-        self.experts, self.own = other.experts, other.own
+        self.experts, self.components, self.own = other.experts, other.components, other.own
         self.statistics[0] = other.statistics[0]
         self.errors[0] = other.errors[0]
         self.level[0] = other.level[0]
@@ -223,7 +215,7 @@ cdef class RegressionMixture(RegressionModel):
             self.prediction[e] = 0.0
             if self.experts.disabled[e]:
                 continue
-            z = (predict_component(self.experts.components, e, self.seen_by(e, v)) - self.own.mean) / self.own.deviation
+            z = (predict_component(self.components, e, self.seen_by(e, v)) - self.own.mean) / self.own.deviation
             self.prediction[e] = cut(z, FAR) if isfinite(z) else 0.0
         self.prediction[self.experts.count] = self.stacked()
         self.experts.update_portions()
@@ -344,7 +336,7 @@ cdef class RegressionMixture(RegressionModel):
                 self.work[i] += self.cov[i * d + j] * self.prediction[j]
             spread += self.prediction[i] * self.work[i]
         error = cut(error, HUBER * max(self.statistics.typical_error, SMALLEST))
-        noise = max(self.statistics.stack_square, SMALLEST) / min(w, HEAVIEST)
+        noise = max(self.statistics.stack_square, SMALLEST) / min(w, LARGEST_WEIGHT)
         gain = 1.0 / (noise + spread)
         if spread >= 0.0 and isfinite(spread) and isfinite(error):
             for i in range(d):
@@ -361,7 +353,7 @@ cdef class RegressionMixture(RegressionModel):
             if self.experts.max_columns[e] and self.space.size > self.experts.max_columns[e]:
                 self.experts.disabled[e] = 1
             if not self.experts.disabled[e]:
-                learn_component(self.experts.components, e, self.seen_by(e, v), y, w)
+                learn_component(self.components, e, self.seen_by(e, v), y, w)
 
     cdef void count_error(self, double error) noexcept nogil:
         """Count the error of a prediction, in the target's units."""
@@ -383,7 +375,7 @@ cdef class RegressionMixture(RegressionModel):
         for e in range(stack):
             if self.experts.sees[e] != COLUMNS and not self.experts.disabled[e]:
                 total += ((self.experts.portion[e] + self.experts.portion[stack] / stack)
-                          * self.experts.components.magnitude(e, slot))
+                          * self.components.magnitude(e, slot))
         return total
 
     cdef double part_of(self, int e) noexcept nogil:
@@ -401,7 +393,7 @@ cdef class RegressionMixture(RegressionModel):
             if self.experts.sees[e] == COLUMNS or self.experts.disabled[e]:
                 continue
             memset(self.share, 0, v.n * sizeof(double))
-            self.experts.components.contributions(e, v, 0, self.share)
+            self.components.contributions(e, v, 0, self.share)
             if self.is_moderate(v.n):
                 for i in range(v.n):
                     out[i] += self.part_of(e) * self.share[i]
@@ -466,23 +458,17 @@ cdef class RegressionMixture(RegressionModel):
                 notes.extend(f"{name}: {note}" for note in self.experts.models[e].notes())
         return notes
 
-    def calls_python(self):
-        return self.experts.calls_python()
-
-    def pending_error(self):
-        return self.experts.pending_error()
-
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        return {**RegressionModel.dump(self, size), **self.experts.dump(size), **self.warm_up.dump(),
+        return {**RegressionModel.dump(self, size), **self.experts.dump(), **self.warm_up.dump(),
                 "target": self.own.dump()}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         self.warm_up.fill(arrays, self.space.size)
         self.own.fill(arrays)
-        self.experts.fill(arrays, capacity)
+        self.experts.fill(arrays)
         RegressionModel.fill(self, arrays, capacity)
 
     def nbytes(self):
-        return self.arrays.nbytes() + self.experts.nbytes() + self.warm_up.nbytes()
+        return RegressionModel.nbytes(self) + self.warm_up.nbytes()

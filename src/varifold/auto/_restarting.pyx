@@ -2,8 +2,8 @@
 
 ADWIN watches the errors of the active copy. When they rise, a trial begins: a new copy learns from then on, and the
 copies that were active before are evaluated again. The first copy that is right significantly more often (a sign test
-on the instances on which only one of the two is right) becomes the active one, and the old one is kept for concepts that
-recur. A new copy that does not win is dropped. Outside of trials there is one copy, and the detector is the only cost.
+on the instances on which only one of the two is right) becomes the active one, and the old one is kept for concepts
+that recur. A new copy that does not win is dropped. Outside of trials there is one copy, and the detector is the only cost.
 """
 
 import numpy as np

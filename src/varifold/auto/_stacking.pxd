@@ -98,7 +98,7 @@ cdef inline int stack_reserve(Stack* s, int classes) noexcept nogil:
 
 
 cdef inline void stack_lay_out(Stack* s, int classes) noexcept nogil:
-    """Resize for this many classes, for which stack_reserve() has made room.
+    """Resize for this many classes, for which stack_reserve() has reserved memory.
 
     New biases start at 0; dropped ones are integrated out, which leaves the other means and covariances as they are.
     """
