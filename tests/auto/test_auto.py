@@ -132,7 +132,7 @@ def test_regret_stays_below_its_bound_when_the_best_expert_changes():
         a, b = rng.normal(size=2)
         y = bool((a if t // 150 % 2 else -b) > 0)
         x = {"a": float(a), "b": float(b)} if rng.random() < 0.8 else {"a": float(a)}
-        if len(mixture.labels) == 2:
+        if len(mixture.target.labels) == 2:
             ours -= math.log(mixture.predict_proba_one(x)[y])
             after_guard -= math.log(guarded.predict_proba_one(x)[y])
             theirs += _member_losses(mixture, x, y)
