@@ -167,7 +167,7 @@ def test_a_learner_beside_those_of_a_table(own, capsys):
     shown = capsys.readouterr()
     first = shown.err.splitlines()[0]
     assert first == (
-        "olvf-5 with bench_learners:Mine beside its learners: 22 cells (22 specifications of learners), "
+        "olvf-5 with bench_learners:Mine and its learners: 22 cells (22 specifications of learners), "
         "22 of them to be run"
     )
     header = next(line for line in shown.out.splitlines() if line.startswith("| data set |"))

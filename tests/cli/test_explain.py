@@ -28,7 +28,7 @@ def test_json_and_pairs_say_the_same(capsys, saved, row):
     model, path = saved
     found = json.loads(explained(capsys, path, "--row", *row, "--format", "json"))
     x = {"heat": 30.0, "site": "north"}
-    assert found["answer"] == "up"
+    assert found["prediction"] == "up"
     assert found["probability"] == pytest.approx(model.predict_proba_one(x)["up"])
     assert found["labels"] == ["ok", "up"]
     assert [r["feature"] for r in found["features"]] == ["heat", "site=north", "(intercept)"]
@@ -39,7 +39,7 @@ def test_json_and_pairs_say_the_same(capsys, saved, row):
 
 def test_the_table_names_what_it_does_not_know(capsys, saved):
     out = explained(capsys, saved[1], "--row", "heat=30", "colour=red", "--top", "1", "--label", "up")
-    assert "answer       up" in out
+    assert "prediction   up" in out
     assert "not known    colour" in out
     assert out.splitlines()[-1].startswith("score")
 
@@ -57,7 +57,7 @@ def test_a_row_of_a_file(capsys, saved, tmp_path):
     pytest.importorskip("varifold.streams.stream", reason="files are not read by this version")
     (tmp_path / "rows.csv").write_text("heat,site,label\n3,south,ok\n30,north,up\n")
     argv = ["--row", "2", "--data", str(tmp_path / "rows.csv"), "--target", "label", "--format", "json"]
-    assert json.loads(explained(capsys, saved[1], *argv))["answer"] == "up"
+    assert json.loads(explained(capsys, saved[1], *argv))["prediction"] == "up"
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ def test_one_learner_per_key_is_explained_by_that_of_the_key(capsys, keyed, give
     model, path = keyed
     found = json.loads(explained(capsys, path, *given, "--format", "json"))
     learner = model.learner("b")
-    assert found["answer"] == learner.predict_one({"heat": 3.0}) == "ok"
+    assert found["prediction"] == learner.predict_one({"heat": 3.0}) == "ok"
     assert found["scores"] == [learner.margins_one({"heat": 3.0})[y] for y in found["labels"]]
     assert found["unknown"] == []
 
 
 def test_a_key_that_is_a_number_is_found(capsys, keyed):
-    assert "answer" in explained(capsys, keyed[1], "--row", "heat=3", "device=7")
+    assert "prediction" in explained(capsys, keyed[1], "--row", "heat=3", "device=7")
 
 
 @pytest.mark.parametrize(
@@ -251,4 +251,4 @@ def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("varifold.report.explanation.plot_explanation", lambda *given: titles.append(given[3]))
     out = explained(capsys, str(tmp_path / "m"), "--row", "a=1.5", "--plot", str(tmp_path / "why.png"))
     assert "probability  > 0.9999\n" in out
-    assert titles == ["gaussiannb answers 1 (probability > 0.99)"]
+    assert titles == ["gaussiannb predicts 1 (probability > 0.99)"]

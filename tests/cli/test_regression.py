@@ -118,8 +118,8 @@ def test_saved_continued_asked_and_looked_at(path: str, tmp_path: Path, capsys: 
     assert list(rows[0]) == ["row", "output", "prediction", "explanation"]
     assert run("explain", model, "--row", "heat=1", "load=0", "valve=open", "--format", "json") == 0
     facts = found(capsys)
-    assert sum(part["parts"][0] for part in facts["features"]) == pytest.approx(facts["answer"], rel=1e-9)
-    assert facts["answer"] == learner.predict_one({"heat": 1.0, "load": 0.0, "valve": "open"})
+    assert sum(part["parts"][0] for part in facts["features"]) == pytest.approx(facts["prediction"], rel=1e-9)
+    assert facts["prediction"] == learner.predict_one({"heat": 1.0, "load": 0.0, "valve": "open"})
     assert run("explain", model, "--row", "heat=1", "--label", "high") == 2
     assert "which has no labels" in capsys.readouterr().err
     assert run("explain", model, "--row", "heat=1") == 0

@@ -89,7 +89,7 @@ def test_a_bad_answer_leaves_nothing_behind(server, tmp_path, name, words):
 
 def test_a_slow_answer_is_given_up(server, tmp_path):
     start = time.monotonic()
-    with pytest.raises(DataError, match=r"did not answer within 0\.2 s"):
+    with pytest.raises(DataError, match=r"did not respond within 0\.2 s"):
         fetch_file(ENTRY, toy(server, "slow.csv"), timeout=0.2)
     assert time.monotonic() - start < 8
     assert kept(tmp_path) == []

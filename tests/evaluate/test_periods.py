@@ -182,7 +182,7 @@ def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pyt
     shown = capsys.readouterr().out
     assert re.search(r"^2026-02 +100 ", shown, re.M)
     assert "precision  recall" in shown
-    assert "true \\ answer" in shown
+    assert "true \\ predicted" in shown
     assert run(file, "--time", "when", "--by", "month", "--format", "csv", "--scenario", "vfs:0.2") == 0
     assert [r["period"] for r in csv.DictReader(capsys.readouterr().out.splitlines())][:2] == ["2026-01", "2026-02"]
     assert run(file, "--by", "100", "--format", "json", "--shuffle", "--ignore", "when") == 0

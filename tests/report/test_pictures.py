@@ -180,7 +180,7 @@ def test_a_regressor_with_coverages_has_a_band_that_widens_while_a_sensor_is_sil
         pairs.append(({"other": 1.0} | ({} if step >= 1000 else {"load": load}), 5.0 * load + float(rng.normal())))
     result = prequential(varifold.AROWRegressor(coverages=(0.9,)), pairs)
     curves.plot_summary(Summary([result], [0], None), "unused.png")
-    assert any(text.startswith("90% interval, holds") for text in canvas.texts())
+    assert any(text.startswith("90% interval, contains") for text in canvas.texts())
     outline = canvas.figure.axes[-2].collections[0].get_paths()[0].vertices
     before, after = (outline[(lo < outline[:, 0]) & (outline[:, 0] < hi), 1] for lo, hi in ((500, 990), (1200, 1490)))
     assert np.ptp(after) > 2.0 * np.ptp(before)

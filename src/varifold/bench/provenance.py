@@ -54,7 +54,7 @@ def cell_code(model: str) -> str:
 
     Such a learner is imported, so the model must come from the command line or from code, not from a store. A module
     counts with its text, so that a changed file is another version; what the module imports does not count, apart from
-    the classes that the learner inherits from. A model that cannot be made has a version of its own.
+    the classes that the learner inherits from. A model that cannot be made has a separate version.
     """
     try:
         classes = _classes(parse_model(model, imports=True))

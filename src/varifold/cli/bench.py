@@ -167,7 +167,9 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
     held = store.outcomes(None if args.older else current_for({cell.model for cell in cells}))
     names = ", ".join(table.name for table in wanted) if len(wanted) <= 4 else f"{len(wanted)} tables"
     added = [] if args.data or not args.models else check_models(args.models)
-    with_added = f" with {', '.join(added)} beside {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
+    with_added = (
+        f" with {', '.join(added)} and {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
+    )
     todo = sum(cell not in held for cell in cells)
     models = len({cell.model for cell in cells})
     what = f"{plural(len(cells), 'cell')} ({plural(models, 'specification')} of learners)"

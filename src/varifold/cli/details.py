@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from varifold.base.learner import is_regressor
-from varifold.cli.answers import check_format, open_writer
 from varifold.cli.output import named, number, shorten, table
 from varifold.cli.targets import check_picture, check_target
+from varifold.cli.writers import check_format, open_writer
 from varifold.errors import ParameterError
 from varifold.evaluate import RegressionResult, Result, Summary
 from varifold.evaluate.periods import PERIODS
@@ -150,7 +150,7 @@ def draw(args: argparse.Namespace, summary: Summary, title: str) -> None:
         return
     from varifold.report.forest import plot_importances
 
-    plot_importances(summary.results[0], args.importances, f"What answers lose without a column: {title}")
+    plot_importances(summary.results[0], args.importances, f"Loss of accuracy without a column: {title}")
     print(f"picture written to {args.importances}", file=sys.stderr)
 
 
@@ -175,7 +175,7 @@ def _label_page(result: Result) -> str:
         ]
         for label, s in result.per_label().items()
     ]
-    return table(["label", "precision", "recall", "f1", "instances", "answers"], rows)
+    return table(["label", "precision", "recall", "f1", "instances", "predictions"], rows)
 
 
 def _confusion_page(result: Result) -> str:
@@ -187,4 +187,4 @@ def _confusion_page(result: Result) -> str:
         [name, *(f"{count:,}" for count in ([*row[1:], row[0]] if len(head) > len(names) else row[1:]))]
         for name, row in zip(names, result.confusion.tolist(), strict=True)
     ]
-    return table(["true \\ answer", *head], rows)
+    return table(["true \\ predicted", *head], rows)

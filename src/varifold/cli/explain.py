@@ -108,15 +108,15 @@ def _plot(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, An
 def _plot_bars(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any], x: dict[Any, Any]) -> None:
     from varifold.report.explanation import plot_explanation
 
-    label = found["answer"] if found["answer"] in found["labels"] else found["labels"][0]
+    label = found["prediction"] if found["prediction"] in found["labels"] else found["labels"][0]
     column = found["labels"].index(label)
     parts = [(row["feature"], row["parts"][column]) for row in found["features"]]
     if isinstance(learner, VaryingClassifier):
         share = learner.predict_proba_one(x).get(label, 0.0)
-        what = "answers" if label == found["answer"] else "gives"
+        what = "predicts" if label == found["prediction"] else "gives"
         title = f"{found['method']} {what} {label} (probability {probability(share, 2)})"
     else:
-        title = f"{found['method']} predicts {found['answer']:.6g}"
+        title = f"{found['method']} predicts {found['prediction']:.6g}"
     plot_explanation(parts, x, args.plot, title, max(args.top, 1))
     if args.format == "table":
         print(f"picture written to {args.plot}")
@@ -136,7 +136,7 @@ def _labels(learner: VaryingClassifier, x: dict[Any, Any], wanted: str | None) -
 
 
 def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any], by_column: bool) -> dict[str, Any]:
-    answer = learner.predict_one(x)
+    predicted = learner.predict_one(x)
     shares = [learner.explain_one(x, label, by_column=by_column) for label in labels]
     names = dict.fromkeys(name for part in shares for name in part)
     rows: list[dict[str, Any]] = [{"feature": n, "parts": [part.get(n, 0.0) for part in shares]} for n in names]
@@ -144,8 +144,8 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
     margins = learner.margins_one(x)
     return {
         "method": learner._header()["method"],
-        "answer": answer,
-        "probability": learner.predict_proba_one(x)[answer],
+        "prediction": predicted,
+        "probability": learner.predict_proba_one(x)[predicted],
         "labels": labels,
         "features": rows,
         "scores": [margins[label] for label in labels],
@@ -156,13 +156,13 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
 def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
     """Print the parts of a regressor's prediction, which add up to it."""
     parts = learner.explain_one(x, by_column=by_column)
-    answer = learner.predict_one(x)
+    predicted = learner.predict_one(x)
     return {
         "method": learner._header()["method"],
-        "answer": answer,
+        "prediction": predicted,
         "labels": ["prediction"],
         "features": [{"feature": name, "parts": [part]} for name, part in parts.items()],
-        "scores": [answer],
+        "scores": [predicted],
         **_not_known(learner, x),
     }
 
@@ -177,7 +177,7 @@ def _not_known(learner: VaryingLearner, x: dict[Any, Any]) -> dict[str, list[Any
 
 def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
     numeric = "probability" not in found
-    print(f"answer       {found['answer']:.6g}" if numeric else f"answer       {found['answer']}")
+    print(f"prediction   {found['prediction']:.6g}" if numeric else f"prediction   {found['prediction']}")
     if not numeric:
         print(f"probability  {probability(found['probability'], 4)}")
     if found["unknown"]:

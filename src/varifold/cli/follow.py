@@ -1,4 +1,4 @@
-"""``varifold follow``: JSON lines in, answers out, learning as labels come."""
+"""``varifold follow``: read JSON lines, write predictions, learn when labels arrive."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "follow",
-        help="answer a stream of JSON lines and learn from it",
-        description="Read JSON lines from standard input, one object of features each, and write one answer per line. "
-        "A line with the target is answered, then learned. With --id, a line without it waits for a later line that "
+        help="predict a stream of JSON lines and learn from it",
+        description="Read JSON lines from standard input, one object of features each; write one prediction per line. "
+        "A line with the target is predicted, then learned. With --id, a line without it waits for a later line that "
         "has its id and the target.",
         epilog="example: tail -f sensors.jsonl | varifold follow --target state --state follow.state",
         allow_abbrev=False,
     )
     parser.add_argument("--target", required=True, metavar="FIELD", help="field of the label")
     parser.add_argument(
-        "--id", metavar="FIELD", help="field that identifies an instance, so that its label may come later"
+        "--id", metavar="FIELD", help="field that identifies an instance, so that its label may arrive later"
     )
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
     source.add_target_type(parser)
-    parser.add_argument("--time", metavar="FIELD", help="field of the time; no feature")
+    parser.add_argument("--time", metavar="FIELD", help="field of the time; not a feature")
     parser.add_argument("--ignore", type=source.listed, metavar="FIELD,...", default=(), help="fields to leave out")
     source.add_dates(parser)
     parser.add_argument(
@@ -45,16 +45,19 @@ def add_parser(subparsers: Any) -> None:
         type=source.types,
         metavar="FIELD=category,...",
         default={},
-        help="fields whose strings are categories although they are written as dates",
+        help="fields whose strings are categories although they look like dates",
     )
     parser.add_argument(
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
-        help="learner to start with (default auto); a state that exists keeps its own",
+        help="learner to start with (default auto); an existing state keeps its own",
     )
     uncertainty.add_options(parser)
     parser.add_argument(
-        "--state", type=Path, metavar="DIR", help="folder to go on from; what is answered is on disk there"
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="folder of the state to continue from; every line that was predicted is saved there",
     )
     parser.add_argument("--name", default="follow", help="name of the model in that folder (default follow)")
     parser.add_argument(
@@ -63,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Follow until the input ends or a signal comes."""
+    """Follow until the input ends or a signal arrives."""
     from varifold.serve.core.state import Limits
     from varifold.serve.follow import Follower, groups_of_lines, other_method
 
@@ -96,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fields(args: argparse.Namespace) -> Any:
-    """How lines are read."""
+    """Return how lines are read."""
     from varifold.serve.follow import check_fields
     from varifold.serve.lines import Fields
 
@@ -119,7 +122,7 @@ def _fields(args: argparse.Namespace) -> Any:
 
 
 def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
-    """The learner to start with, and what makes the regressor to change to if the first labels are numbers."""
+    """Return the learner to start with, and a function that makes the regressor for numeric labels."""
     spec = parse_spec(args.model or "auto", args.target_type, imports=True)
 
     def regressor() -> ModelSpec:
@@ -145,7 +148,7 @@ def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
 
 
 def _check_type(args: argparse.Namespace, learner: Any) -> None:
-    """Refuse a type of the target that the learner in use, which a state may hold, does not have."""
+    """Raise an error for a type of the target that the learner, which may come from a state, does not have."""
     numeric = is_regressor(learner)
     if args.target_type == ("class" if numeric else "number"):
         kind = "regressor, which predicts numbers" if numeric else "classifier, which predicts classes"
@@ -153,9 +156,9 @@ def _check_type(args: argparse.Namespace, learner: Any) -> None:
 
 
 def _check_coverages(args: argparse.Namespace, learner: Any) -> None:
-    """Refuse coverages that the learner of a state does not have: it has measured its errors for others."""
+    """Raise an error for coverages that the learner of a state does not have: its errors were measured for others."""
     held = tuple(learner.coverages)
-    if args.coverage is None or uncertainty.asked(args) == held:
+    if args.coverage is None or uncertainty.requested(args) == held:
         return
     has = f"of the coverages {', '.join(map(coverage_key, held))}" if held else "without intervals and sets"
     raise ParameterError(
@@ -164,7 +167,7 @@ def _check_coverages(args: argparse.Namespace, learner: Any) -> None:
 
 
 class _Stop:
-    """A signal to stop: at once while waiting for input or output, after the group while one is learned."""
+    """Handles a signal to stop: at once while waiting for input or output, else after the current group of lines."""
 
     def __init__(self) -> None:
         self._came = False

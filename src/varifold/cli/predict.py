@@ -10,9 +10,9 @@ from typing import Any
 from varifold.base import load
 from varifold.base.learner import is_regressor
 from varifold.cli import keyed, remembered, source, uncertainty
-from varifold.cli.answers import FORMATS, open_writer
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
+from varifold.cli.writers import FORMATS, open_writer
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Batch
@@ -118,7 +118,7 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
         shares = learner.predict_proba_many(block) if args.probabilities else []
     name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
     columns, targets = _columns(known), block.y
-    uncertain = uncertainty.answers(learner, block, is_regressor(learner))
+    uncertain = uncertainty.regions(learner, block, is_regressor(learner))
     for i, label in enumerate(labels):
         found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:

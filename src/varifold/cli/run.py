@@ -180,7 +180,7 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
     if args.save and not hasattr(cls, "save"):
         raise ParameterError(f"--save: {cls.__name__} has no save()")
     if args.save and issubclass(cls, PythonRule):
-        spec().to_bytes()  # refuses a class that cannot be kept in a file
+        spec().to_bytes()  # raises an error for a class that cannot be saved
     check_target(args.save)
     check_picture(args.plot)
 
@@ -199,7 +199,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
     if first.scored == 0:
         raise DataError(
             f"none of the {first.instances:,} instances of {given.name} that count has a label or target; `varifold "
-            "predict` answers rows without"
+            "predict` predicts rows without"
         )
     if stream is None or stream.reason is None:
         costs.check_labels(args.costs, getattr(first, "labels", []))

@@ -50,10 +50,10 @@ def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
         return spec
     if not spec.takes("coverages"):
         raise ParameterError(f"--coverage: {spec.cls.__name__} has no parameter 'coverages'; learners of varifold have")
-    return spec.having(coverages=asked(args))
+    return spec.having(coverages=requested(args))
 
 
-def asked(args: argparse.Namespace) -> tuple[float, ...]:
+def requested(args: argparse.Namespace) -> tuple[float, ...]:
     """Return the requested coverages, ascending."""
     return tuple(sorted(set(args.coverage)))
 
@@ -97,7 +97,7 @@ def line(result: Any) -> dict[str, float]:
     }
 
 
-def answers(learner: Any, block: Any, is_number: bool) -> list[dict[str, Any]]:
+def regions(learner: Any, block: Any, is_number: bool) -> list[dict[str, Any]]:
     """Return low and high, or the set, of every row by column name; empty dicts for a learner without coverages."""
     coverages = tuple(getattr(learner, "coverages", ()))
     found: list[dict[str, Any]] = [{} for _ in range(len(block))]

@@ -85,6 +85,6 @@ def _reason(error: Exception, timeout: float) -> str:
     while not isinstance(cause, TimeoutError) and (cause.__cause__ or cause.__context__) is not None:
         cause = cause.__cause__ or cause.__context__ or cause
     if isinstance(cause, TimeoutError):
-        return f"cannot be fetched: it did not answer within {timeout:g} s"
+        return f"cannot be fetched: it did not respond within {timeout:g} s"
     text = str(cause).splitlines()[0][:120] if str(cause) else type(cause).__name__
     return f"cannot be fetched: {type(error).__name__} ({text})"

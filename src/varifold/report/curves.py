@@ -88,7 +88,7 @@ def _band(ax: Any, at: Any, summary: Summary, points: int) -> None:
             [c.window_mae for c in curves],
         )
     )
-    asked = summary.results[0].intervals[-1].coverage
+    requested = summary.results[0].intervals[-1].coverage
     covered = float(np.mean([r.intervals[-1].covered for r in summary.results]))
     ax.fill_between(at, low, high, color=SKY, alpha=0.45, linewidth=0)
     ax.axhline(0.0, color=GREY, linewidth=1)
@@ -99,7 +99,7 @@ def _band(ax: Any, at: Any, summary: Summary, points: int) -> None:
     ax.set_ylim(-reach, reach)
     ax.set_ylabel("around the\nprediction")
     if len(at):
-        ends = [(float(high[-1]), f"{asked:.0%} interval, holds {covered:.1%}", "#2B7FAE")]
+        ends = [(float(high[-1]), f"{requested:.0%} interval, contains {covered:.1%}", "#2B7FAE")]
         ends.append((float(mae[-1]), "mean absolute error", BLUE))
         label_ends(ax, ends, float(at[-1]), 0.3 * reach)
 
@@ -117,7 +117,7 @@ def _error(ax: Any, at: Any, cer: Any, recent: Any, summary: Summary, numeric: b
     settled = np.concatenate([mean[len(mean) // 20 :], recent])
     top = 1.15 * max(np.nanmax(settled) if np.isfinite(settled).any() else 0.0, share, 0.0 if numeric else 0.02) or 1.0
     ax.set_ylim(0, top)
-    ax.set_ylabel("mean absolute error" if numeric else "share of wrong answers")
+    ax.set_ylabel("mean absolute error" if numeric else "share of wrong predictions")
     if len(at):
         names = ("MAE", "mean of the targets") if numeric else ("CER", "majority class")
         digits = ".4g" if numeric else ".3f"

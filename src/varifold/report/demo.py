@@ -86,7 +86,7 @@ def _errors(ax: Any, curves: list[tuple[str, Curve]], ours: int, n: int) -> None
         highest = max(highest, float(np.nanmax(smooth[_SMOOTH:])))
     top = 1.05 * highest
     ax.set_ylim(0, top)
-    ax.set_ylabel("share of wrong answers,\nlast 480 instances")
+    ax.set_ylabel("share of wrong predictions,\nlast 480 instances")
     ax.yaxis.set_major_formatter(lambda v, _: f"{100 * v:.0f} %")
     label_ends(ax, ends, n, 0.075 * top)
 

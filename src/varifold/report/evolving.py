@@ -40,7 +40,7 @@ def plot_switches(panels: Sequence[Switch], path: str | os.PathLike[str], width:
     figure, axes = plt.subplots(len(panels), 1, figsize=(9, 3.5 * len(panels)), squeeze=False)
     for ax, panel in zip(axes[:, 0], panels, strict=True):
         _panel(ax, panel, width)
-    axes[-1, 0].set_xlabel("instances since the switch; at the lines: wrong answers in all of them")
+    axes[-1, 0].set_xlabel("instances since the switch; at the lines: wrong predictions in all of them")
     figure.subplots_adjust(hspace=0.32)
     write(figure, path)
 
@@ -67,6 +67,6 @@ def _panel(ax: Any, panel: Switch, width: int) -> None:
     ax.set_xlim(x[first], x[-1])
     ax.set_ylim(0, top)
     ax.yaxis.set_major_formatter(lambda v, _: f"{100 * v:.0f} %")
-    ax.set_ylabel(f"wrong answers,\nlast {width} instances", color=INK)
+    ax.set_ylabel(f"wrong predictions,\nlast {width} instances", color=INK)
     ax.set_title(panel.title, fontsize=12, fontweight="bold")
     label_ends(ax, ends, float(x[-1]), 0.085 * top)

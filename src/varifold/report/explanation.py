@@ -21,9 +21,9 @@ def plot_explanation(
     parts
         (feature, what it adds to the score); they sum to the score.
     x
-        The instance: its values are written beside the names.
+        The instance: its values are written next to the names.
     path, title
-        Where the picture goes, and what stands above it.
+        Path and title of the picture.
     most
         Bars at most.
 
@@ -51,7 +51,7 @@ def plot_explanation(
             va="center", color=INK, fontsize=9,
         )  # fmt: skip
     total = sum(part for _, part in parts)
-    ax.set_xlabel(f"what each adds to the score, {total:+.3f} in all (blue: for this answer, orange: against it)")
+    ax.set_xlabel(f"what each adds to the score, {total:+.3f} in all (blue: for this label, orange: against it)")
     set_title(ax, title)
     write(figure, path)
 

@@ -28,7 +28,7 @@ _MANY = 10
 """Tables in a report with the title Results."""
 
 LEGEND = """\
-Beside each printed number stand two of ours: *as paper* (its scaling, its parameters where they are known) and \
+Next to each printed number are two of ours: *as paper* (its scaling, its parameters where they are known) and \
 *defaults* (the library as it comes: online scaling, intercept). `+` at least as good as printed, at three digits; `≈` \
 worse by no more than one standard deviation; `−` worse. `*` the best of several candidates as the paper searched \
 them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired t-test, 5 %), \

@@ -79,7 +79,7 @@ def _lead(papers: list[Filled]) -> str:
     what = "every result table of five papers" if len({f.table.paper for f in papers}) > 1 else "a paper’s numbers"
     return (
         f'<p class="lead">Online learning from features that appear and vanish: {what}, the '
-        "printed numbers beside ours, on the same protocol and once more with the library’s defaults.</p>"
+        "printed numbers next to ours, on the same protocol and once more with the library’s defaults.</p>"
     )
 
 

@@ -1,4 +1,4 @@
-"""ORF3V, Fig. 1: class-wise distributions of a feature in t-digests; Fig. 2: weights beside a tree's importances."""
+"""ORF3V, Fig. 1: class-wise distributions of a feature in t-digests; Fig. 2: weights next to a tree's importances."""
 
 from __future__ import annotations
 
@@ -110,6 +110,6 @@ def draw_weights(path: str, repeats: int) -> None:
 
 
 FIGURES = [
-    Figure("1", "t-digests beside empirical distributions", draw_digests),
+    Figure("1", "t-digests and empirical distributions", draw_digests),
     Figure("2", "a tree's importances and the weights of the forests", draw_weights),
 ]

@@ -117,5 +117,5 @@ def date_error(column: str | int, example: object) -> DataError:
         f"column {column!r} holds dates such as {str(example)!r}; say what of them is a feature, "
         f"dates={{{column!r}: ['hour', 'weekday']}} (--dates {column}=hour+weekday), take it as the time of the rows, "
         f"time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take every date "
-        f"as a category of its own, types={{{column!r}: 'category'}} (--types {column}=category)"
+        f"as a separate category, types={{{column!r}: 'category'}} (--types {column}=category)"
     )
