@@ -266,3 +266,18 @@ def test_the_target_is_not_read_unless_it_is_named(
     new.write_text("a,y\n" + "".join(f"{i},{i}\n" for i in range(300)))
     assert main(["predict", str(model), str(new), "--target", "y"]) == 0
     assert [float(row["y"]) for row in csv.DictReader(capsys.readouterr().out.splitlines())] == list(range(300))
+
+
+def test_checkpoints_come_between_batches_of_about_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,state\n" + "".join(f"{i % 7},{'on' if i % 3 else 'off'}\n" for i in range(5000)))
+    saved: list[int] = []
+    monkeypatch.setattr(AROW, "save", lambda self, path: saved.append(self.steps))
+    command = ["run", str(path), "--target", "state", "--model", "arow", "--save", str(tmp_path / "model")]
+    assert main([*command, "--checkpoint-every", "2000"]) == 0
+    assert saved == [2000, 4000, 5000]
+    saved.clear()
+    assert main([*command, "--checkpoint-every", "10"]) == 0
+    assert saved == [1024, 2048, 3072, 4096, 5000, 5000]

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import varifold
 from varifold import datasets
 from varifold.cli import main, progress
 from varifold.evaluate import METRICS, repeat
+from varifold.streams import Batch, Stream
 
 
 def run_json(capsys, *argv):
@@ -190,29 +190,30 @@ def test_figures_on_the_original_sets(capsys):
 
 def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
     block = datasets.load("synthetic").block
-    blocks = [block[lo : lo + 300] for lo in range(0, 2000, 300)]
-    asked = {}
+    options_of_read = {}
+
+    class Stub(Stream):
+        skipped, problems, target_type = 4, ["a.csv, line 3"] * 4, "class"
+        columns = dict.fromkeys(range(18))
+
+        def batches(self):
+            return (Batch(block[lo : lo + 300]) for lo in range(0, 2000, 300))
 
     def read(paths, **options):
-        asked.update(paths=paths, **options)
-        return SimpleNamespace(
-            blocks=lambda: iter(blocks),
-            skipped=4,
-            problems=["a.csv, line 3"] * 4,
-            columns=dict.fromkeys(range(18)),
-            target_type="class",
-        )
+        options_of_read.update(paths=paths, **options)
+        return Stub()
 
     monkeypatch.setattr("varifold.streams.read", read, raising=False)
     argv = ["a.csv", "b.csv", "--target", "y", "--types", "zip=category", "--on-error", "skip", "--model", "olvf"]
     found = run_json(capsys, *argv)
-    assert asked == {
+    assert options_of_read == {
         "paths": ["a.csv", "b.csv"],
         "target": "y",
         "types": {"zip": "category"},
         "on_error": "skip",
         "unlabelled": "keep",
         "key": None,
+        "block_rows": 16_384,
     }
     assert (found["data"], found["skipped"], found["features"]) == ("a.csv b.csv", 4, 18)
     expected = varifold.evaluate.prequential(varifold.OLVF(), block)
