@@ -166,10 +166,15 @@ class Surroundings:
 
     def margins(self, x: dict[Any, Any]) -> dict[Any, float] | None:
         """Score by label; None where the class frequencies answer."""
-        found = {n: v for n, v in self.names(x).items() if n in self.last}
+        given = self.names(x)
+        found = {n: v for n, v in given.items() if n in self.last}
         if not found or not self.labelled:
             return None
+        # a twin that reasons about columns is told of those whose value was never seen: they are present
+        unseen = {name: column for name, (_, column) in given.items() if name not in found}
+        self.twin.noted = {name if column is None else column for name, column in unseen.items()}
         scores = self.twin.scores(self.presented(found, 1.0, False))
+        self.twin.noted = set()
         return {label: score + (self.bias.added(label) if self.bias else 0.0) for label, score in scores.items()}
 
     def learn(self, x: dict[Any, Any], y: Any, w: float) -> None:

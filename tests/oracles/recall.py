@@ -24,6 +24,7 @@ class Recall:
         self.problems: list[dict[Any, list[float]]] = [{}]
         self.levels: dict[Any, tuple[float, float]] = {}
         self.seen: list[Any] = []
+        self.noted: set[Any] = set()
         self.age: dict[Any, int] = {}
         self.names: set[Any] = set()
 
@@ -42,7 +43,7 @@ class Recall:
 
     def inputs(self, x: dict[Any, float], learning: bool = False) -> dict[Any, float]:
         phi: dict[Any, float] = {}
-        columns = {column(name) for name in x}
+        columns = {column(name) for name in x} | self.noted
         for name, value in x.items():
             phi |= self.parts((name, "value"), value) if numeric(name) else {(name, "value"): value}
         for name in self.seen[: self.most]:

@@ -97,6 +97,7 @@ cdef class Admission:
         cdef int32_t s
         sort_pending(pending)
         instance.ordered = False
+        instance.n_noted = 0  # they get slots, and their columns may move when others are evicted
         if self.max_features and self.space.features + k > self.max_features:
             k = self.evict(k)
         for name, column, level, value in pending[:k]:
@@ -149,6 +150,8 @@ cdef class Admission:
         self.space.remove(slot)
         if self.space.kind[column] == FREE:
             self.model.forget(column)  # the column went with its last level
+            if self.instance.binding is not None:
+                self.instance.binding.release_column(column)
         return 0
 
     cdef int drop_marked(self) except -1 with gil:

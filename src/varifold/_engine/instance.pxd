@@ -39,10 +39,13 @@ cdef class Instance:
     cdef uint8_t* is_new
     cdef int32_t* indicator_columns    # columns of the indicators present
     cdef Py_ssize_t n_indicator_columns
+    cdef int32_t* noted                # known columns whose values have no slot
+    cdef Py_ssize_t n_noted
     cdef int32_t* columns
 
     cdef int reserve(self, Py_ssize_t n) except -1
     cdef int append(self, int32_t slot, double value) except -1
+    cdef void note_column(self, int32_t slot) noexcept nogil
     cdef int gather(self, object x) except -1
     cdef list gather_dict(self, dict x)
     cdef list gather_items(self, list items)

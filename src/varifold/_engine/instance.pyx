@@ -50,6 +50,7 @@ cdef class Instance:
         free(self.scaled)
         free(self.is_new)
         free(self.indicator_columns)
+        free(self.noted)
         free(self.columns)
         free(self.former)
         free(self.marks)
@@ -66,6 +67,7 @@ cdef class Instance:
                 or resize(<void**> &self.scaled, capacity * sizeof(double)) < 0
                 or resize(<void**> &self.is_new, capacity) < 0
                 or resize(<void**> &self.indicator_columns, capacity * sizeof(int32_t)) < 0
+                or resize(<void**> &self.noted, capacity * sizeof(int32_t)) < 0
                 or resize(<void**> &self.columns, 2 * capacity * sizeof(int32_t)) < 0
                 or resize(<void**> &self.former, capacity * sizeof(int32_t)) < 0):
             raise MemoryError
@@ -89,6 +91,12 @@ cdef class Instance:
             self.n_indicator_columns += 1
         return 0
 
+    cdef void note_column(self, int32_t slot) noexcept nogil:
+        """Note that a known column is present with a value that has no slot: presence is of the column (OVFIV, eq. 1)."""
+        if self.wants_columns:
+            self.noted[self.n_noted] = slot
+            self.n_noted += 1
+
     cdef int gather(self, object x) except -1:
         """Gather the pairs of a mapping; names without a slot are listed in `pending`."""
         self.row_ids = NULL
@@ -110,6 +118,7 @@ cdef class Instance:
         cdef Space space = self.space
         self.n = 0
         self.n_indicator_columns = 0
+        self.n_noted = 0
         self.ordered = False
         self.reserve(len(x))
         cdef PyObject** known = space.key
@@ -147,6 +156,7 @@ cdef class Instance:
         cdef set names = set()
         self.n = 0
         self.n_indicator_columns = 0
+        self.n_noted = 0
         self.reserve(len(items))
         for name, value in items:
             exact = canonical_name(name)
@@ -179,6 +189,8 @@ cdef class Instance:
             pending = []
         name = <object> key
         if found == NUMBER:
+            if s >= 0:
+                self.note_column(s)
             pending.append((name, None, None, number))
             return pending
         level = plain_text(<object> value)
@@ -186,6 +198,8 @@ cdef class Instance:
         if i >= 0:
             self.append(i, 1.0)
         else:
+            if s >= 0:
+                self.note_column(s)
             pending.append((f"{name}={level}", name, level, 1.0))
         return pending if pending else None
 
@@ -207,6 +221,7 @@ cdef class Instance:
         cdef int32_t* slots = self.slots
         cdef double* values = self.values
         self.n_indicator_columns = 0
+        self.n_noted = 0
         self.ordered = by_marks(length, self.space.size)
         if self.ordered:
             n = order_row(length, ids, given, map, self.space.size, self.marks, self.slots2, slots + 1, values + 1)
@@ -228,6 +243,11 @@ cdef class Instance:
                 if kind[slots[k]] & INDICATOR:
                     self.indicator_columns[self.n_indicator_columns] = self.space.column[slots[k]]
                     self.n_indicator_columns += 1
+        if self.unknown:
+            for k in range(length):
+                s = self.binding.column_slot[self.binding.column[ids[k]]]
+                if map[ids[k]] == 0 and s != 0:
+                    self.note_column(s)
 
     cdef list unknown_pairs(self):
         """List the pairs without a slot as (name, column, level, value)."""
@@ -259,6 +279,7 @@ cdef class Instance:
                 if s > 0:
                     self.binding.slot[i] = s
                     self.binding.source[s] = i
+                self.binding.fit_column(self.space, i)
         return 0
 
     # ---------------------------------------------------------------- present
@@ -290,7 +311,7 @@ cdef class Instance:
         v.is_new = self.is_new + i
         v.step = self.space.step
         v.known = self.space.features
-        if self.n_indicator_columns == 0:
+        if self.n_indicator_columns == 0 and self.n_noted == 0:
             v.column = self.slots + 1
             v.columns = n
         elif self.wants_columns:
@@ -350,11 +371,12 @@ cdef class Instance:
             self.scaled[i] = absorb_robust(stat, self.values[i], w, self.scaler.clip, self.space.step + 1.0)
 
     cdef void list_columns(self) noexcept nogil:
-        """Write the columns present into the view: of a number its slot, of an indicator its column."""
+        """Write the columns present into the view: of a number its slot, of an indicator its column, and noted ones."""
         cdef Py_ssize_t i
         cdef View* v = &self.view
         memcpy(self.columns, self.indicator_columns, self.n_indicator_columns * sizeof(int32_t))
-        v.columns = self.n_indicator_columns
+        memcpy(self.columns + self.n_indicator_columns, self.noted, self.n_noted * sizeof(int32_t))
+        v.columns = self.n_indicator_columns + self.n_noted
         for i in range(1, self.n + 1):
             if not self.space.kind[self.slots[i]] & INDICATOR:
                 self.columns[v.columns] = self.slots[i]
