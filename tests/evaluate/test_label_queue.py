@@ -12,9 +12,9 @@ from varifold.evaluate.label_queue import LabelQueue, Waiting
 def test_numbers_and_what_became_of_them() -> None:
     queue = LabelQueue(most=2)
     assert [queue.add(Waiting(t, b"{}", "up")) for t in range(4)] == [1, 2, 3, 4]
-    assert [queue.fate(n) for n in range(6)] == ["unknown", "expired", "expired", "waiting", "waiting", "unknown"]
+    assert [queue.status(n) for n in range(6)] == ["unknown", "expired", "expired", "waiting", "waiting", "unknown"]
     queue.remove(4)
-    assert (queue.fate(4), len(queue), queue.expired) == ("labelled", 1, 2)
+    assert (queue.status(4), len(queue), queue.expired) == ("labelled", 1, 2)
 
 
 def test_age_is_a_limit() -> None:
@@ -24,7 +24,7 @@ def test_age_is_a_limit() -> None:
     assert queue.get(1, 10) is not None
     assert queue.get(1, 11) is None
     queue.expire(11)
-    assert [queue.fate(1), queue.fate(2)] == ["expired", "waiting"]
+    assert [queue.status(1), queue.status(2)] == ["expired", "waiting"]
 
 
 def test_labels_that_are_due_come_in_their_order() -> None:
@@ -40,7 +40,7 @@ def test_labels_that_are_due_come_in_their_order() -> None:
         assert all(due < now for due, _ in taken)
         found += taken
     assert found == expected
-    assert (len(queue), queue.fate(1)) == (0, "labelled")
+    assert (len(queue), queue.status(1)) == (0, "labelled")
 
 
 def test_what_expired_is_not_due_and_what_has_no_time_stays() -> None:
@@ -48,7 +48,7 @@ def test_what_expired_is_not_due_and_what_has_no_time_stays() -> None:
     for t, due in enumerate((1.0, 2.0, float("inf"))):
         queue.add(Waiting(t, due=due))
     assert queue.take_due(100.0) == [(2.0, 2)]
-    assert queue.fate(3) == "waiting"
+    assert queue.status(3) == "waiting"
 
 
 def test_a_queue_comes_back_as_it_was() -> None:

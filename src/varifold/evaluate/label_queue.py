@@ -78,7 +78,7 @@ class LabelQueue:
         """Remove an instance whose label has arrived."""
         del self._held[number]
 
-    def fate(self, number: int) -> Status:
+    def status(self, number: int) -> Status:
         """Return the status of an instance."""
         if number in self._held:
             return "waiting"

@@ -216,10 +216,10 @@ class ModelState:
         """Handle a labelled instance whose id is known: the label of one that waits, or a duplicate."""
         self.waiting.expire(self.time)
         seq, number = known
-        fate = self.waiting.fate(number)
-        if fate == "waiting":
+        status = self.waiting.status(number)
+        if status == "waiting":
             return self._learn_kept(number, body)
-        if fate == "expired":
+        if status == "expired":
             raise self.missing_error(number, body["id"])
         return {"seq": seq, "duplicate": True}
 
@@ -337,10 +337,10 @@ class ModelState:
 
     def missing_error(self, number: int, given: Any) -> RequestError:
         """Return the error that says why an instance does not wait."""
-        fate = self.waiting.fate(number)
-        if fate == "labelled":
+        status = self.waiting.status(number)
+        if status == "labelled":
             return ConflictError(f"the instance {given!r} has its label already")
-        if fate in ("expired", "waiting"):  # one that waits is too old, and dropped with the next change
+        if status in ("expired", "waiting"):  # one that waits is too old, and dropped with the next change
             hours = self.limits.waiting_ms / 3_600_000
             return ExpiredError(
                 f"the instance {given!r} waits no longer: {self.limits.waiting:,} are kept, for {hours:g} hours"
