@@ -46,6 +46,7 @@ cdef double weight_of(object w, int64_t step) except? -1.0:
     return 0.0 if weight < SMALLEST_WEIGHT else min(weight, LARGEST_WEIGHT)
 
 
+@cython.final
 cdef class Engine:
     """One learner's state, and what can be done with it. For one thread at a time.
 
@@ -53,6 +54,18 @@ cdef class Engine:
     the same thread. The interpreter lock makes the test and the claim one step; the loop over a block releases the lock
     and keeps the claim.
     """
+
+    cdef readonly Space space            # names <-> slots
+    cdef readonly Scaler scaler          # statistics of the values
+    cdef readonly Model model            # the method's mathematics
+    cdef readonly Target target          # labels, numbers or nothing to predict
+    cdef Instance instance               # the instance at hand
+    cdef Admission admission             # features that come and go
+    cdef bint calls_python               # the model calls Python code, which may raise
+    # one call at a time
+    cdef bint busy                       # inside a call
+    cdef unsigned long holder            # the thread inside a `with`, 0 for none
+    cdef int depth                       # its nested `with` statements
 
     def __cinit__(self, Model model not None, Target target not None, str scale="standard", double clip=3.0,
                   bint intercept=True, max_features=None, str evict="oldest"):

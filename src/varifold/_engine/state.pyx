@@ -94,7 +94,7 @@ cdef Extent extent_of(int axis, width, Py_ssize_t most, double first, low, high)
 def fixed(Py_ssize_t entries, *, width=None, double first=0.0, low=None, high=None):
     """Declare a given number of entries.
 
-    An entry is one number, or `width` of them along an axis of its own. New numbers are `first`; numbers from files
+    An entry is one number, or `width` of them along a further axis. New numbers are `first`; numbers from files
     must lie within `low` and `high`.
     """
     return extent_of(FIXED, width, entries, first, low, high)

@@ -29,6 +29,8 @@ cdef class PythonCaller(Model):
     more until the engine has raised it, so a block stops at that row.
     """
 
+    cdef object failed               # what the Python code raised, until pending_error() returns it
+
     cdef void keep(self, object error, str call, View* v) noexcept:
         """Keep an exception, and note in it which call raised it and when."""
         error.add_note(f"raised in {call} at step {v.step + 1:,}" if v != NULL else f"raised in {call}")
@@ -47,6 +49,9 @@ cdef class PythonModel(PythonCaller):
 
     Its state is a Python object, which dump() leaves out; whoever copies the learner copies it.
     """
+
+    cdef readonly object learner     # a river classifier; its labels are class indices
+    cdef bint takes_weight
 
     def __cinit__(self, learner):
         self.replace(learner)
@@ -99,6 +104,8 @@ cdef class RuleModel(PythonCaller):
     The rule is its own learner: its state is attributes of it, which pickles and copies include. Only a rule that
     defines dump() and fill() has arrays here.
     """
+
+    cdef object rule                 # a varifold.PythonRule
 
     def __cinit__(self, rule):
         self.rule = rule

@@ -1,5 +1,6 @@
 """The target of classifiers: labels, their counts, the decision between them, and sets of labels."""
 
+cimport cython
 import numpy as np
 
 from libc.math cimport log
@@ -19,12 +20,35 @@ from varifold._engine.names.vocabulary import plain_label
 from varifold.errors import DataError
 
 
+@cython.final
 cdef class ClassTarget(Target):
     """Labels in the order in which they were first learned; a class is a label's place there.
 
     Before any label there is no prediction. An instance without known features is predicted from the label counts,
     unless the model predicts it itself. With a `Conformal`, sets of labels are predicted too.
     """
+
+    cdef readonly list labels
+    cdef dict index                      # label -> class
+    cdef Decision decision               # how the prediction follows from the probabilities
+    cdef Py_ssize_t capacity             # labels there is memory for
+    cdef double* counts                  # [class] weight learned
+    # the instance at hand
+    cdef object new_label                # of a dict call, while y is -1
+    cdef int code                        # its label in the block at hand; -1 in a dict call
+    cdef int known                       # classes when it was predicted
+    cdef int predicted                   # class, -1 before any label
+    cdef bint with_probabilities
+    cdef double* scores                  # [class]
+    cdef double* chances                 # [class] probabilities
+    # the block at hand
+    cdef tuple block_labels
+    cdef const int32_t* codes            # [row]
+    cdef int32_t* class_of               # [code] class, -1 for a label that has not been learned
+    cdef Py_ssize_t width                # labels that there is a column for
+    cdef int32_t* out_class
+    cdef double* out_chances
+    cdef unsigned char* out_sets
 
     def __cinit__(self, Decision decision=None, Conformal conformal=None):
         self.decision = Decision() if decision is None else decision

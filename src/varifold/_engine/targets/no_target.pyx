@@ -1,5 +1,6 @@
 """The target of what learns instances alone: an imputer, whose prediction is the values that are absent."""
 
+cimport cython
 import numpy as np
 
 from libc.math cimport NAN
@@ -9,8 +10,18 @@ from varifold._engine.data.block cimport Block
 from varifold._engine.targets.target cimport Target, checked_steps
 
 
+@cython.final
 cdef class NoTarget(Target):
     """No truth. The prediction is what the model imputes by slot: value, low and high, NaN where it cannot tell."""
+
+    # the instance at hand, by slot
+    cdef object imputed          # array [value, low, high][slot]
+    cdef double* value
+    cdef double* low
+    cdef double* high
+    # the block at hand
+    cdef Py_ssize_t width
+    cdef double* out             # [row][slot] imputed values
 
     cdef int begin(self, bint probabilities, bint bounds) except -1:
         cdef double[:, ::1] view

@@ -1,5 +1,6 @@
 """The target of regressors: numbers, their running statistics, and intervals."""
 
+cimport cython
 import numpy as np
 
 from cpython.object cimport PyObject
@@ -17,11 +18,22 @@ from varifold._engine.data.block import target_error
 INTERCEPT = "(intercept)"
 
 
+@cython.final
 cdef class RealTarget(Target):
     """Finite numbers. The prediction is 0 before any, and their mean for an instance without a known feature.
 
     With a `Conformal`, intervals are predicted too. What a model must supply is described in `RegressionModel`.
     """
+
+    cdef readonly TargetStatistics statistics    # of the targets learned
+    cdef RegressionModel regression              # the model, by its own type
+    # the instance at hand
+    cdef double truth
+    cdef double predicted
+    # the block at hand
+    cdef const double* truths                    # [row]
+    cdef double* out
+    cdef double* out_bounds                      # [row][coverage][low, high]
 
     def __cinit__(self, Conformal conformal=None):
         self.conformal = conformal

@@ -43,7 +43,7 @@ cdef class Target:
     # ---------------------------------------------------------------- one instance
 
     cdef int begin(self, bint probabilities, bint bounds) except -1:
-        """Say what predict() shall compute besides the prediction: probabilities, intervals or sets."""
+        """Set what predict() computes besides the prediction: probabilities, intervals or sets."""
         self.with_bounds = bounds
         return 0
 
