@@ -375,5 +375,5 @@ def test_more_chunks_than_rows_and_columns():
 @pytest.mark.parametrize("call", [streams.zscore, lambda given: datasets.export(given, io.StringIO()),
                                   lambda given: evaluate.repeat(OLVF, given, scale="paper")])  # fmt: skip
 def test_what_takes_a_block_says_so(call):
-    with pytest.raises(DataError, match="takes a Block"):
+    with pytest.raises(DataError, match="needs a Block"):
         call(None)

@@ -122,7 +122,7 @@ def test_steps_compose_from_left_to_right():
     [
         ("outage:share=0", "share"),
         ("outage:start=0.9,stop=0.1", "start=0.9"),
-        ("rotating:spaces=20", "more than the 9 columns"),
+        ("rotating:spaces=20", "more than the number of columns, 9"),
         ("bursts:life=0", "life"),
         ("evolvable:ratio=2", "ratio"),
         ("evolvable:overlap=-1", "overlap"),
