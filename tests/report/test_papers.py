@@ -33,7 +33,7 @@ def test_the_command_draws_a_paper(tmp_path, capsys):
     assert main(["bench", "figures", "orf3v", "--repeats", "1", "--out", str(tmp_path / "new")]) == 0
     for number in (1, 2):
         assert (tmp_path / "new" / f"orf3v-{number}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert "t-digests beside empirical distributions" in capsys.readouterr().out
+    assert "t-digests and empirical distributions" in capsys.readouterr().out
     assert main(["bench", "figures", "ovfn"]) == 2
     assert "did you mean ovfm" in capsys.readouterr().err
 
