@@ -176,7 +176,7 @@ def test_what_cannot_be_used_is_refused() -> None:
     for wrong, error, said in (
         ("mine_own:fist_only", UnknownNameError, "first_only"),
         ("gone:first_only", UnknownNameError, "no module named 'gone'"),
-        ("mine_own:NUMBER", ParameterError, "no function"),
+        ("mine_own:NUMBER", ParameterError, "not a function"),
         ("mine_own:forgets", ParameterError, r"returned a NoneType; return segment\.with_block"),
         ("mine_own:first_only:after=3", ParameterError, "it has: until"),
         ("vsf:0.5", UnknownNameError, "vfs"),

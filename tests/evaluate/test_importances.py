@@ -98,7 +98,7 @@ def test_what_cannot_be_measured_is_refused() -> None:
         prequential(varifold.AROW(), [], track="weights")
     from river import naive_bayes
 
-    with pytest.raises(ParameterError, match="learners of varifold"):
+    with pytest.raises(ParameterError, match="a learner of varifold"):
         prequential(naive_bayes.GaussianNB(), [], track="permutation")
 
 
