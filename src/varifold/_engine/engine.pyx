@@ -87,7 +87,7 @@ cdef class Engine:
     # ---------------------------------------------------------------- one call at a time
 
     cdef int claim(self) except -1:
-        """Begin a call; raise while another one runs. End it with release()."""
+        """Begin a call; raise if another one runs or another thread is inside a `with`. End it with release()."""
         if self.busy or (self.holder != 0 and self.holder != <unsigned long> PyThread_get_thread_ident()):
             raise BusyLearnerError(
                 "the learner is in use: a call on it, from another thread or from the code of a value it reads, has "

@@ -89,7 +89,7 @@ class Outcome:
         return scores
 
     def value(self, metric: str) -> float:
-        """Return a metric by name; ``covered@0.9`` is that of a coverage, NaN if the learner has no such coverage."""
+        """Return a metric by name; ``covered@0.9`` is `covered` at coverage 0.9, NaN if it was not measured."""
         name, _, coverage = metric.partition("@")
         if coverage:
             return self.by_coverage.get(coverage, {}).get(name, math.nan)

@@ -189,6 +189,7 @@ def _number(
 
 
 def _reason(slot: Slot, failures: dict[Cell, str], missing: Callable[[str], str]) -> str:
+    """Return why a slot has no outcome: a cell failed, its model cannot be made, or it has not run yet."""
     for cells in slot.cells.values():
         for cell in cells:
             if cell in failures:

@@ -232,17 +232,20 @@ class Table:
                 yield self._slot(setting, data, Method(name, "", (spec,), ()), "default", repeats)
 
     def _slot(self, setting: Setting, data: Data, method: Method, column: str, repeats: int | None) -> Slot:
+        """Return the slot of one number: by candidate, a cell per seed; no cells if a gap prevents the run."""
         gap = data.gap or method.gap or method.gaps.get(data.name, "")
         cells = {}
         variant = self.variant(column)
-        named = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
-        scenario = _filled("+".join(s for s in (data.before, named) if s), data)
-        own = () if variant is None or method.name not in variant.models else (variant.models[method.name],)
-        for candidate in () if gap else own or method.candidates(column, setting.name, data.name):
-            text = candidate if variant is None else _with(candidate, variant.parameters)
-            scale, given = self._treatment(method, data, column)
-            cells[text] = tuple(
-                Cell(data.load + setting.variant, scenario, setting.shuffle, scale, _filled(text, data), given, seed)
+        protocol = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
+        scenario = _filled("+".join(s for s in (data.before, protocol) if s), data)
+        replaced = () if variant is None or method.name not in variant.models else (variant.models[method.name],)
+        for candidate in () if gap else replaced or method.candidates(column, setting.name, data.name):
+            spec = candidate if variant is None else _with(candidate, variant.parameters)
+            scale, overrides = self._treatment(method, data, column)
+            cells[spec] = tuple(
+                Cell(
+                    data.load + setting.variant, scenario, setting.shuffle, scale, _filled(spec, data), overrides, seed
+                )
                 for seed in self.seeds(setting, data, repeats)
             )
         return Slot(setting, data, method.name, column, cells, gap)

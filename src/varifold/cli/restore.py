@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Restore, and say what."""
+    """Restore the backup and report the number of models."""
     from varifold.serve.core.database import restore
 
     models = restore(args.file, args.state)

@@ -89,7 +89,7 @@ def add_target_type(parser: Any) -> None:
 
 
 def add_dates(parser: Any) -> None:
-    """Declare --dates."""
+    """Declare --dates and --date-order."""
     parser.add_argument(
         "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
     )

@@ -38,10 +38,11 @@ def add_options(parser: Any) -> None:
 
 
 def _inside(text: str) -> float:
-    found = share(text)
-    if found in (0.0, 1.0):
+    """Parse a coverage: a number above 0 and below 1."""
+    coverage = share(text)
+    if coverage in (0.0, 1.0):
         raise argparse.ArgumentTypeError(f"must be above 0 and below 1, not {text!r}")
-    return found
+    return coverage
 
 
 def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:

@@ -94,7 +94,7 @@ cdef class Scores(ActiveSet):
             self.marginals.start_at_zero(node, self.frequency(slot))
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
-        """Clear the node's window and its correlations."""
+        """Clear the window of a node whose feature has left the active set, and make the node uncorrelated."""
         cdef Py_ssize_t i
         self.marginals.clear(node)
         for i in range(self.nodes):
@@ -194,11 +194,14 @@ cdef class Scores(ActiveSet):
             a[i * o + i] = 1.0
 
     cdef void sweep(self, double* inverse, bint alone) noexcept nogil:
-        """Compute truncated-normal moments of the interval nodes given the other nodes, `sweeps` times."""
+        """Compute truncated-normal moments of the interval nodes given the other nodes, `sweeps` times.
+
+        They go to `z` and `v`. `inverse` is that of the observed nodes' correlation; `alone` means one observed node.
+        """
         cdef Py_ssize_t i, j, o = self.n
         cdef int s
         cdef bint any_interval = False
-        cdef double total
+        cdef double total, variance
         for i in range(o):
             any_interval = any_interval or self.place[i].interval
         if not any_interval:
@@ -207,6 +210,7 @@ cdef class Scores(ActiveSet):
             truncated(&self.place[0], 0.0, 1.0, &self.z[0], &self.v[0])
             return
         for s in range(self.sweeps):
+            # with P = inverse, z_i given the others is N(z_i - (P z)_i / P_ii, 1 / P_ii), all z from before the sweep
             for i in range(o):
                 if self.place[i].interval:
                     total = 0.0
@@ -215,8 +219,9 @@ cdef class Scores(ActiveSet):
                     self.work[i] = total
             for i in range(o):
                 if self.place[i].interval:
-                    total = 1.0 / inverse[i * o + i]
-                    truncated(&self.place[i], self.z[i] - total * self.work[i], sqrt(total), &self.z[i], &self.v[i])
+                    variance = 1.0 / inverse[i * o + i]
+                    truncated(&self.place[i], self.z[i] - variance * self.work[i], sqrt(variance),
+                              &self.z[i], &self.v[i])
 
     cdef void regress_absent(self, double* inverse) noexcept nogil:
         """Compute scores by node, absent ones by regression (eq. 5): Sigma_MO Sigma_OO^-1 z_O."""

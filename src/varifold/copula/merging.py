@@ -101,7 +101,7 @@ def _references(views: Sequence[_View], active: Floats) -> dict[int, int]:
 
 
 def _nodes(views: Sequence[_View], references: dict[int, int], active: Floats, most: int) -> list[int]:
-    """Return the slots that become nodes: the most active ones, in slot order."""
+    """Return the slots that become nodes: up to `most`, the most active ones but reference levels, in slot order."""
     known = {slot for view in views for slot in (*view.node_of, *view.reference_of.values())}
     candidates = sorted(known - set(references.values()))
     return sorted(sorted(candidates, key=lambda slot: (-active[slot], slot))[:most])

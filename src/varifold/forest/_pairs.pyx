@@ -237,13 +237,13 @@ cdef class Pairs:
     # ---------------------------------------------------------------- coming and going
 
     cdef double worth(self, int p) noexcept nogil:
-        """Return the mean gain of a vote minus its standard error; 0 without votes."""
+        """Return the mean gain of log likelihood by a pair's vote, minus its standard error; 0 without votes."""
         cdef Pair* pair = &self.pair[p]
         cdef double mean, rounds
         if pair.credit_weight == 0.0:
             return 0.0
         mean = pair.credit / pair.credit_weight
-        rounds = min(<double> pair.seen, 2.0 / self.alpha)
+        rounds = min(<double> pair.seen, 2.0 / self.alpha)    # an average with rate alpha holds about 2 / alpha votes
         return mean - sqrt(max(pair.square / pair.credit_weight - mean * mean, 0.0) / rounds)
 
     cdef void decide(self) noexcept nogil:

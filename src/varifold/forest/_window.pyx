@@ -1,6 +1,6 @@
 """A ring of the most recent labelled instances, by column.
 
-As long as it is small, a table of their numbers by column and row stands beside them, in which a number is found at once.
+A small window also keeps a table of their numbers by column and row, so that a number is found without a search.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ cdef double NONE = 1e999 - 1e999    # NaN
 
 
 cdef void sort_entries(Row* r) noexcept nogil:
-    """Sort by key with Shell sort; entries in slot order are nearly sorted."""
+    """Sort the entries of a row by key, in place: Shell sort, because entries in slot order are nearly sorted."""
     cdef Py_ssize_t gap = 1, i, j
     cdef int32_t key
     cdef double value

@@ -46,8 +46,9 @@ cdef inline inlined correct_problems(AROWRule rule, View* v, int first, int m, c
     """Move the scores of m problems towards score + error, with a diagonal Sigma kept as precisions.
 
     beta = 1 / (x' Sigma x + r), mu += beta error Sigma x, and where active[c] is 1 a precision grows by x_i^2 / r.
+    Sigma_ii = 1 / (1 + s), where s is the stored precision beyond the prior's 1, one plane after the means.
     """
-    cdef double step[TOGETHER]
+    cdef double step[TOGETHER]    # first x' Sigma x, then beta error
     cdef double* s
     cdef double x, square, more, r = rule.r / w
     cdef Py_ssize_t i, plane = rule.plane
@@ -67,7 +68,7 @@ cdef inline inlined correct_problems(AROWRule rule, View* v, int first, int m, c
         for c in range(m):
             s[c] += step[c] * (x / (1.0 + s[plane + c]))
             more = s[plane + c] + square * active[c]
-            s[plane + c] = 1e300 if more > 1e300 else more
+            s[plane + c] = 1e300 if more > 1e300 else more    # stays finite
 
 
 cdef void correct_one(AROWRule rule, View* v, int c, double error, double w) noexcept nogil:

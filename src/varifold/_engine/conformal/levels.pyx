@@ -122,7 +122,11 @@ cdef class Conformal:
         return outer + BEYOND * reach * min(1.0, at - (n - 1.0))
 
     cdef double half_width(self, double miss, bint above) noexcept nogil:
-        """Return the distance of a bound from the prediction, in units of the scale; at least 0."""
+        """Return the distance of a bound from the prediction, in units of the scale; at least 0.
+
+        The bound leaves out the share `miss` of the scores, the largest if `above`, otherwise the smallest. While
+        there are few scores, the quantile of their absolute values, the same for both bounds, contributes too.
+        """
         cdef double trust = self.place[0] / (self.place[0] + SYMMETRIC)
         cdef double own = self.quantile(self.ascending, 1.0 - miss) if above else -self.quantile(self.ascending, miss)
         return max(0.0, trust * own + (1.0 - trust) * self.quantile(self.magnitudes, 1.0 - 2.0 * miss))

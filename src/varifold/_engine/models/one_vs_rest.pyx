@@ -131,7 +131,7 @@ cdef class BinaryRule(Model):
             first += TOGETHER
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """Take the logistic of each margin; with more than two labels normalised to one."""
+        """Apply the logistic function to each margin; for more than two labels, divide by the sum."""
         cdef int c
         cdef double total = 0.0
         if self.problems == 1:
@@ -143,7 +143,7 @@ cdef class BinaryRule(Model):
         sigmoids(self.problems, scores, out)
         for c in range(self.problems):
             total += out[c]
-        if total < 1e-200:
+        if total < 1e-200:    # near underflow; the logistic function is exp there, so its limit is the softmax
             softmax(self.problems, scores, out)
             return
         for c in range(self.problems):

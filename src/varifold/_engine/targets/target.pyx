@@ -48,7 +48,7 @@ cdef class Target:
         return 0
 
     cdef int read(self, object y) except -1:
-        """Read the truth of one instance; raise if there is none to learn."""
+        """Keep y, the truth of a dict call, for learn(); raise if it cannot be learned. This base class ignores it."""
         return 0
 
     cdef int reserve_label(self) except -1 with gil:

@@ -303,7 +303,7 @@ cdef class Delimited:
         return 0
 
     cdef bytes cell(self, const char* s, Py_ssize_t j):
-        """Return the text of cell j, with doubled quotes replaced by single ones."""
+        """Return cell j of the record split last, without enclosing quotes; doubled quotes become single."""
         cdef bytes text = PyBytes_FromStringAndSize(s + self.begin[j], self.end[j] - self.begin[j])
         if self.quoted[j] == DOUBLED:
             mark = bytes([self.quote])

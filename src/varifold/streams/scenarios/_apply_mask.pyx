@@ -296,16 +296,16 @@ cdef check_ids(Block block, columns):
 
 
 cdef inline bint any_outside(const int32_t* id, Py_ssize_t n, int32_t first, int32_t last) noexcept nogil:
-    """Whether one of the ids is not in first ... last."""
+    """Return whether any of n ids is below `first` or above `last`."""
     cdef Py_ssize_t k
-    cdef int32_t sign = 0
+    cdef int32_t sign = 0    # its sign bit is set once an id is outside; the loop has no branch
     for k in range(n):
         sign |= (id[k] - first) | (last - id[k])
     return sign < 0
 
 
 def occurring(Block block, Py_ssize_t size):
-    """Which of the ids below `size` are stored anywhere."""
+    """Return an array with 1 for each id below `size` that the block stores, otherwise 0."""
     cdef const int32_t[::1] idx = block.indices
     cdef Py_ssize_t start = 0, k, n, cells = idx.shape[0]
     cdef int32_t first, last
