@@ -492,7 +492,7 @@ cdef class ClassificationMixture(Model):
         return self.experts.names
 
     def expert_weights(self):
-        """Return the current weights by name, summing to 1: of the experts (0 if takes_no_part()), then of the stack."""
+        """Return the current weights, summing to 1: of the experts (0 if takes_no_part()), then of the stack."""
         cdef double[::1] out = np.zeros(self.experts.count + 1)
         self.current_weights(&out[0])
         return dict(zip([*self.experts.names, "stack"], np.asarray(out).tolist()))
