@@ -1,6 +1,6 @@
 """Real data sets by name, as the papers use them: registry, download, checksums, parsing.
 
-It imports `streams` (and is imported by it), `base` and what is below.
+It imports `streams` (and is imported by it), `base` and the layers below.
 """
 
 from varifold.datasets.export import export

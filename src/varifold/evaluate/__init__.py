@@ -1,6 +1,6 @@
 """Prequential evaluation: predict, score, then learn; any learner, delayed labels, repeats, metrics.
 
-It imports streams, ensembles, `base` and what is below; learners come as arguments.
+It imports streams, ensembles, `base` and the layers below; learners are passed as arguments.
 """
 
 from varifold.evaluate.metrics import METRICS

@@ -20,7 +20,7 @@ Delay = float | str | Callable[[Mapping[Any, Any], Any], float | None] | None
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a learner predicts and learns the instances of a batch.
+    """Order in which a learner predicts and learns the instances of a batch.
 
     The last `new` instances are predicted. `events` has one number per action, in order: i + 1 predicts instance i,
     -(i + 1) learns it; None means that each is predicted and then learned at once.
@@ -38,7 +38,7 @@ class Schedule:
 
 
 class DelayedLabels:
-    """Schedules labels that arrive a known time after their instance.
+    """Schedule labels that arrive a known time after their instance.
 
     Instance t (from 0) is predicted at time t and learned at time t + delay, after the prediction at that time: delay 0
     learns each instance right after its prediction. An instance without a label, or whose delay is None or not a
@@ -108,7 +108,7 @@ class DelayedLabels:
         return due
 
     def _keep(self, batch: Batch, old: int, due: Floats) -> None:
-        """Keep what waits beyond this batch: old instances that are not due, and new ones whose label arrives later."""
+        """Keep instances that wait beyond this batch: old ones not due yet, and new ones whose label arrives later."""
         new = old + np.flatnonzero((due[old:] >= self.clock) & np.isfinite(due[old:]))
         start = self.clock - (len(due) - old) - old
         added = [
@@ -150,7 +150,7 @@ class DelayedLabels:
 
 
 def _learned(block: Block) -> Any:
-    """Return what is learned of each instance: the label's code, or the number to predict."""
+    """Return the value to learn for each instance: the label's code, or the number to predict."""
     return block.codes if block.targets is None else block.targets
 
 

@@ -55,7 +55,7 @@ class _Sums:
 
 
 class ImportanceTracker:
-    """Measures, before a learner learns the next instances, how much it would lose without each column."""
+    """Measure, before a learner learns the next instances, how much it would lose without each column."""
 
     def __init__(self, learner: Any, seed: int = 0) -> None:
         self.learner = learner

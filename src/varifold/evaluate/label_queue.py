@@ -102,7 +102,7 @@ class LabelQueue:
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "held": held}
 
     def fill(self, found: dict[str, Any]) -> None:
-        """Restore what dump() returned."""
+        """Restore the state that dump() returned."""
         self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
         self._held = OrderedDict(
             (k, Waiting(time, x.encode(), unpack_label(answer))) for k, time, x, answer in found["held"]

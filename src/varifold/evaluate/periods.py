@@ -91,7 +91,7 @@ class RegressionPeriod:
 
 
 class Periods:
-    """Adds up a run by period, in the order in which the periods begin in the stream."""
+    """Sum up a run by period, in the order in which the periods begin in the stream."""
 
     def __init__(self, by: str | int, new_tally: Callable[[], Any]) -> None:
         is_count = isinstance(by, int) and not isinstance(by, bool) and by >= 1

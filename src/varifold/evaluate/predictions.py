@@ -1,4 +1,4 @@
-"""The predictions of a run, kept or handed on batch by batch."""
+"""The predictions of a run, kept or passed to a function batch by batch."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class _Run:
         return self.task.result(counts, self.windows, self.periods, self.kept, positive)
 
     def _counts(self) -> dict[str, Any]:
-        """Return what every result reports of the stream and the time."""
+        """Return the fields about the stream and the time that all results share."""
         instances, seconds = self.queue.clock, self.runner.seconds
         seen = self.windows.seen(len(self.columns))
         return {

@@ -82,7 +82,7 @@ class LabelScores:
 
 @dataclass(frozen=True, kw_only=True)
 class _Result:
-    """What the results of classifiers and regressors have in common."""
+    """Common fields of the results of classifiers and regressors."""
 
     instances: int
     scored: int

@@ -31,7 +31,7 @@ class Outputs(NamedTuple):
 
 
 class Runner(Protocol):
-    """Runs one learner over schedule after schedule and adds up the time spent in it."""
+    """Run one learner over consecutive schedules and add up the time spent in it."""
 
     seconds: float
     coverages: tuple[float, ...]
@@ -55,7 +55,7 @@ def runner_of(learner: Any) -> Runner:
 
 
 class BlockRunner:
-    """Runs our learners: the whole schedule in one compiled call."""
+    """Run our learners: the whole schedule in one compiled call."""
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
@@ -99,7 +99,7 @@ def _in_codes_of_stream(outputs: Outputs, classes: list[Any], labels: Labels) ->
 
 
 class DictRegressorRunner:
-    """Runs any river regressor, or anything with its methods."""
+    """Run any river regressor, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
 
@@ -120,7 +120,7 @@ class DictRegressorRunner:
 
 
 class DictClassifierRunner:
-    """Runs any river classifier, or anything with its methods."""
+    """Run any river classifier, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
 

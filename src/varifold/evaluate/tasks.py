@@ -1,4 +1,4 @@
-"""What classification and regression add to an evaluation: how predictions are scored, kept and summarised."""
+"""Classification and regression tasks of an evaluation: score, keep and summarise predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Scores(NamedTuple):
 
 
 class Classification:
-    """Scores a classifier."""
+    """Score a classifier."""
 
     is_regression = False
     new_tally = LabelCounts
@@ -125,7 +125,7 @@ class Classification:
 
 
 class Regression:
-    """Scores a regressor."""
+    """Score a regressor."""
 
     is_regression = True
     new_tally = RegressionTally

@@ -1,6 +1,6 @@
-"""Streams: how instances come in (`readers`), and how a fixed data set is made to vary (`scenarios`).
+"""Streams: read instances (`readers`) and make a fixed data set vary (`scenarios`).
 
-It imports `datasets` (and is imported by it), `base` and what is below; no learner, no evaluation.
+It imports `datasets` (and is imported by it), `base` and the layers below, but no learner and no evaluation.
 """
 
 from varifold.streams.prepare import Prepared, prepare

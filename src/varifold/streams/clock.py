@@ -38,7 +38,7 @@ def looks_like_time(text: str) -> bool:
 
 
 def parse_time(value: Any) -> datetime:
-    """Convert a value to a point in time; raise a DataError that names the value if it is none."""
+    """Convert a value to a point in time; raise a DataError that names the value if it is not one."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

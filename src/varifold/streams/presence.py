@@ -1,4 +1,4 @@
-"""`presence`: which columns are present when, for the picture of a stream."""
+"""`presence`: compute when each column is present, for the plot of a stream."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _READERS: dict[str, Callable[[Context, Source], Iterator[Batch]]] = {
 class ReadStream(Stream):
     """Instances read from files or from data in memory.
 
-    Every call of `batches` reads from the beginning; names, labels and types that were found stay.
+    Every call of `batches` reads from the beginning; names, labels and types seen before are kept.
     """
 
     def __init__(self, context: Context, open_batches: Callable[[], Iterator[Batch]], once: bool = False) -> None:
@@ -179,7 +179,7 @@ def read(
     decimal, thousands
         Separators of decimals (``.`` or ``,``) and of thousands (``.``, ``,``, ``'`` or a space) in numbers of text,
         the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and
-        ``9,467.00`` are numbers. A column that can be read in two ways raises an error that asks for one of the two.
+        ``9,467.00`` are numbers. A column that can be read in two ways raises an error that names the options to set.
     max_line
         Most bytes of a line (of CSV: of a record); a longer one is a row that cannot be read.
     unlabelled

@@ -1,4 +1,4 @@
-"""Streams: batches of instances that come one after the other."""
+"""Streams: sequences of batches of instances."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from varifold._engine.data.block import Block, concatenate
 __all__ = ["BLOCK_CELLS", "BLOCK_ROWS", "Batch", "Stream", "batches_of", "slices"]
 
 BLOCK_ROWS = 16_384
-"""Most rows of a batch. A stream is cut into batches once, where it is read; nothing cuts it again."""
+"""Maximum number of rows of a batch. A stream is split into batches once, when it is read."""
 BLOCK_CELLS = 1 << 18
-"""Most cells of a batch that a reader makes, so that it stays in the processor's cache."""
+"""Maximum number of cells of a batch that a reader makes, so that it fits in the processor's cache."""
 
 
 class Stream(ABC):
-    """Instances on their way to a learner: batches over one vocabulary and one table of labels.
+    """Sequence of batches that share one vocabulary and one table of labels.
 
     There are three kinds: `read` makes one from files and frames, `prepare` from a data set in memory, `vary` from
     another stream while it is read.
@@ -56,7 +56,7 @@ class Stream(ABC):
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive instances: a block, and what belongs to its rows (None where the stream has no such thing).
+    """Consecutive instances: a block and the ids, times and originals of its rows (None if the stream has none).
 
     `ids` and `times` are columns of the source that are not features; `rows` are the original instances, for learners
     that accept dicts only.

@@ -1,1 +1,1 @@
-"""Readers: files, frames and records of every format become blocks that agree on absence."""
+"""Readers: convert files, frames and records of every format to blocks with the same notion of absence."""

@@ -37,7 +37,7 @@ cdef enum Quoting:
 
 
 cdef int resize(void** array, size_t size) except -1:
-    """Move *array to memory of another size; if that fails, it stays as it is."""
+    """Reallocate *array to another size; if that fails, leave it unchanged."""
     cdef void* moved = PyMem_Realloc(array[0], size)
     if moved == NULL:
         raise MemoryError
@@ -60,18 +60,18 @@ cdef str shown(const char* s, Py_ssize_t n):
 
 @cython.final
 cdef class Delimited:
-    """Parser of delimited text: takes bytes piece by piece and collects the cells of complete records.
+    """Parser of delimited text: accepts bytes in pieces and collects the cells of complete records.
 
-    `failed(line, column, message)` is called for each record that cannot be read; if it returns, the record is left out.
+    `failed(line, column, message)` is called for each record that cannot be read; if it returns, the record is skipped.
     `words(text)` returns the word counts of a text cell, `dates(column, text, time)` the features of a date in a row of
-    that time. A record longer than `longest` bytes cannot be read; `too_long` is the message. With `unlabelled`, a record
-    without a label gets the code -1 (the target NaN).
+    that time. A record longer than `longest` bytes cannot be read; `too_long` is the message. With `unlabelled`, a
+    record without a label gets the code -1 (the target NaN).
     """
 
     cdef public int64_t line              # of the next record
     cdef readonly Py_ssize_t rows, cells
     cdef readonly list extras             # one tuple per row if there are EXTRA columns
-    cdef readonly set revised             # numeric columns that turned out to hold strings too
+    cdef readonly set revised             # numeric columns that also contain strings
     cdef public object before_new         # called before a name, level, label or problem is added, or None
     cdef public bint numeric_target       # whether the target is parsed as a number instead of a label
     cdef char sep, quote
@@ -206,7 +206,7 @@ cdef class Delimited:
     cdef Py_ssize_t split(self, const char* s, Py_ssize_t n, Py_ssize_t* place, int64_t* lines, bint final) except -3:
         """Split the record at `place` and move `place` behind it; count its lines in `lines`.
 
-        Returns the number of cells, 0 for a blank line, INCOMPLETE or OPEN_QUOTE.
+        Return the number of cells, 0 for a blank line, INCOMPLETE or OPEN_QUOTE.
         """
         cdef Py_ssize_t p = place[0], count = 0
         lines[0] = 1

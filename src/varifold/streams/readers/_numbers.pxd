@@ -127,6 +127,6 @@ cdef inline Py_ssize_t quick_number(const char* s, Py_ssize_t p, char decimal, d
     return p
 
 
-# Read the number that n bytes spell, exactly as Python's float() does; return 1, or 0 if they spell none. `thousands` may
-# separate groups of three digits; 0: no such separator.
+# Parse n bytes as a number, exactly as Python's float() does; return 1, or 0 if they are not a number. `thousands`
+# may separate groups of three digits; 0: no such separator.
 cdef int read_number(const char* s, Py_ssize_t n, char decimal, char thousands, double* out) except -1

@@ -1,4 +1,4 @@
-"""Numbers and labels as text spells them."""
+"""Parse numbers and labels from text."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -67,7 +67,7 @@ cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* o
 
 
 cdef int read_number(const char* s, Py_ssize_t n, char decimal, char thousands, double* out) except -1:
-    """See the declaration. The first group has one to three digits, all others three, and none follows the decimal."""
+    """Read a number: the first group has one to three digits, all others three; no group follows the decimal."""
     cdef char[64] plain
     cdef Py_ssize_t i, length = 0, digits = 0
     cdef bint grouped = False, whole = True

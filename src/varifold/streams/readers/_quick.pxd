@@ -29,7 +29,7 @@ cdef enum:
     WORD = 16          # longest text that is remembered
     PLACES = 4096      # size of the table of texts, a power of two
     MOST_TEXTS = 3072
-    NEAR = 16          # positions at which a text is searched
+    NEAR = 16          # number of positions probed for a text
 
 # A level or a label that was read before.
 cdef struct Text:
@@ -38,9 +38,9 @@ cdef struct Text:
     int32_t column
     int32_t code               # feature id of the level, code of the label
 
-# The row that is parsed, and what is known of its columns. The arrays belong to the parser of records.
+# The row being parsed, and its columns. The parser of records owns the arrays.
 cdef struct QuickRow:
-    bint possible              # whether rows of these columns can be quick at all
+    bint possible              # whether the quick path supports these columns
     bint numeric_target
     char sep, quote, decimal
     bint empty_absent
@@ -61,7 +61,7 @@ cdef struct QuickRow:
 
 
 cdef inline Text* text_place(QuickRow* q, const char* s, Py_ssize_t n, int32_t column) noexcept nogil:
-    """Return the entry of a text of 1 to WORD bytes, or a free one; NULL if neither is near. 16 bytes must be readable."""
+    """Return the entry of a text of 1 to WORD bytes, a free one near it, or NULL. 16 bytes at s must be readable."""
     cdef uint64_t low = 0, high = 0, mixed
     cdef Py_ssize_t i
     cdef int tried

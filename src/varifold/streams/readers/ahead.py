@@ -1,7 +1,7 @@
 """Read ahead: a thread makes the next batches while the consumer works on the last one.
 
-What batches share (names, labels, the number of rows left out) grows only while the consumer waits for the next batch,
-so that the consumer sees the same as without the thread.
+State that batches share (names, labels, the number of rows left out) grows only while the consumer waits for the next
+batch, so the consumer sees the same state as without the thread.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_ahead(
 ) -> Iterator[Batch]:
     """Yield the first batch and then the others, which a thread makes from now on.
 
-    `before_new` receives the function that the reader must call before it adds to what batches share.
+    `before_new` receives the function that the reader must call before it adds to the shared state.
     """
     handover = _Handover()
     before_new(handover.wait_for_turn)

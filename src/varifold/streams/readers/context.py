@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 class Column:
     """A column and its type so far.
 
-    `type` is numeric, category or text; `given` tells whether the caller set it, `revised` whether later rows had
+    `type` is numeric, category or text; `given` is whether the caller set it, `revised` whether later rows had
     strings among the numbers (each such string is a category of the column).
     """
 
@@ -76,7 +76,7 @@ class Context:
     rows: int = 0
     """Rows read so far."""
     notations: dict[str, Notation] = field(default_factory=dict)
-    """How numbers are written in columns of the files so far, where not with a decimal point."""
+    """Notation of numbers by column in the files so far, if it is not a plain decimal point."""
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
     names_seen: set[str] = field(default_factory=set)
@@ -160,7 +160,7 @@ class Context:
     def column(self, name: str | int, cells: Iterable[str], *, typed: bool = False, decimal: str = ".") -> Column:
         """Return the column of this name; the type of a new one is given by the caller or inferred from these cells.
 
-        `typed` tells whether the source distinguishes numbers from texts, as JSON does.
+        `typed` is whether the source distinguishes numbers from texts, as JSON does.
         """
         column = self.columns.get(name)
         if column is None:
@@ -190,11 +190,11 @@ class Context:
 
     @property
     def written(self) -> Notation:
-        """Return how numbers are written in texts whose source does not show it."""
+        """Return the notation of numbers in texts from which it is not detected."""
         return detect_notations({"": ()}, self.decimal, self.thousands, {}, "")[""]
 
     def report_thousands(self, notations: Mapping[str, Notation], cells: Mapping[str, Sequence[str]]) -> None:
-        """Warn once of the columns in which separators of thousands were detected."""
+        """Warn once about the columns in which separators of thousands were detected."""
         if not notations or self.thousands is not None or self.names_only:
             return
         name, (decimal, thousands) = next(iter(notations.items()))

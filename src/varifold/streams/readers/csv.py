@@ -157,7 +157,7 @@ class _Reader:
         self.parser.before_new = wait
 
     def _batches(self) -> Iterator[Batch]:
-        """Yield the batches; the rows before one that cannot be read come before the error."""
+        """Yield the batches, including the rows before an unreadable one; then raise the error."""
         try:
             yield from self._read_batches()
         except DataError:
@@ -190,7 +190,7 @@ class _Reader:
             yield self._batch()
 
     def _skip_long_record(self, place: int) -> int:
-        """Leave out the first line of a record that is too long; return where the next line begins."""
+        """Skip the first line of a record that is too long; return where the next line begins."""
         if self.parser.before_new is not None:
             self.parser.before_new()
         self.context.failed(self.source.name, self.parser.line, None, self.context.too_long(_LONG_HINT))

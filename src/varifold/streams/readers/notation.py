@@ -1,4 +1,4 @@
-"""How numbers are written in the columns of a text file: what separates decimals, and what groups of three digits."""
+"""Detect how the columns of a text file write numbers: the separators of decimals and of thousands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THOUSANDS = (".", ",", "'", " ")
 
 
 class Notation(NamedTuple):
-    """The separators of decimals and of thousands; "" where thousands are not separated."""
+    """Separators of decimals and of thousands; "" if thousands are not separated."""
 
     decimal: str = "."
     thousands: str = ""
@@ -34,7 +34,7 @@ _PATTERNS = {
     COMMA_GROUPS: re.compile(_GROUPED.format(t=",", d=r"\.")),
 }
 _FEW = 100
-"""Cells that show whether a column of points holds numbers."""
+"""Number of cells checked first, to skip columns with points that are not numbers."""
 _TWO_GROUPS = re.compile(r"\.\d{3}\.\d{3}")
 
 
@@ -45,10 +45,10 @@ def detect_notations(
     known: Mapping[str, Notation],
     file: str,
 ) -> dict[str, Notation]:
-    """The notation of each column, from a sample of its cells.
+    """Detect the notation of each column from a sample of its cells.
 
-    What the caller gives counts for all columns. A column that reads in two ways, as 1,234 does, is read as the others
-    of the file are, or as in the files before (`known`); DataError asks where nothing shows it.
+    Separators that the caller sets apply to all columns. An ambiguous column, such as one of 1,234, is read like the
+    other columns of the file, or as in earlier files (`known`); if neither decides, raise a DataError.
     """
     if thousands is not None:
         given = Notation(decimal or {".": ",", ",": "."}.get(thousands, "."), thousands)
@@ -61,14 +61,14 @@ def detect_notations(
 
 
 def _with_decimal(cells: Sequence[str], decimal: str) -> Notation:
-    """The notation with this decimal separator; thousands are separated where every number can be read only so."""
+    """Return the notation with this decimal separator; thousands are separated only if the numbers require it."""
     plain, grouped = (POINT, COMMA_GROUPS) if decimal == "." else (COMMA, POINT_GROUPS)
     numbers = _numbers(cells, (plain, grouped))
     return grouped if not _all_fit(numbers, plain) and _all_fit(numbers, grouped) else plain
 
 
 def _numbers(cells: Sequence[str], notations: Iterable[Notation]) -> list[str]:
-    """The cells that are numbers in one of the notations; none where fewer than nine in ten are."""
+    """Return the cells that are numbers in one of the notations; none if fewer than nine in ten are."""
     patterns = [_PATTERNS[notation] for notation in notations]
     numbers = [cell for cell in cells if any(pattern.fullmatch(cell) for pattern in patterns)]
     return numbers if 10 * len(numbers) >= 9 * len(cells) else []
@@ -80,10 +80,10 @@ def _all_fit(cells: Iterable[str], notation: Notation) -> bool:
 
 
 def _fitting(cells: Sequence[str]) -> list[Notation]:
-    """The notations between which a column's numbers leave the choice; none where they have no separator."""
+    """Return the candidate notations of a column; none if its cells have no separator or are not numbers."""
     text = "\n".join(cells)
     if "," not in text and not _TWO_GROUPS.search(text):
-        # points alone are decimals; only in a file of decimal commas may 1.234 be meant otherwise
+        # points alone are decimals; 1.234 is ambiguous only in a file with decimal commas
         if "." not in text or not _numbers(cells[:_FEW], (POINT,)):
             return []
         grouped = _all_fit(cells[:_FEW], POINT_GROUPS) and _all_fit(_numbers(cells, (POINT,)), POINT_GROUPS)
@@ -100,7 +100,7 @@ def _fitting(cells: Sequence[str]) -> list[Notation]:
 def _chosen(
     name: str, cells: Sequence[str], fits: list[Notation], known: Notation | None, evidence: set[Notation], file: str
 ) -> Notation:
-    """One of the notations that fit a column: as before, as in the rest of the file, or as the caller is asked for."""
+    """Choose a fitting notation, as in earlier files or the rest of this one; raise a DataError if it is ambiguous."""
     commas, points = {COMMA, POINT_GROUPS} & evidence, {POINT, COMMA_GROUPS} & evidence
     if not fits:
         return COMMA if commas and not points else POINT
@@ -108,7 +108,7 @@ def _chosen(
         return known
     if len(fits) == 1:
         return fits[0]
-    if POINT in fits:  # 1.234: thousands only where the file has decimal commas
+    if POINT in fits:  # 1.234: thousands only if the file has decimal commas
         if not commas:
             return POINT
         if POINT_GROUPS in evidence and not points:

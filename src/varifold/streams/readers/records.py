@@ -1,4 +1,4 @@
-"""Collect records that come one by one (JSON lines, svmlight, ARFF, dicts) into batches."""
+"""Collect single records (JSON lines, svmlight, ARFF, dicts) into batches."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", de
 
 
 def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
-    """Collect rows into batches; the rows before one that cannot be read come before the error."""
+    """Collect rows into batches; yield the rows before an unreadable one, then raise the error."""
     waiting: list[Row] = []
     cells = 0
     try:

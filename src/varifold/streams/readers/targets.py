@@ -33,7 +33,7 @@ FEW_VALUES = 10
 
 
 def make_batch(context: Context, block: Block, ids: list[Any] | None = None, times: list[Any] | None = None) -> Batch:
-    """Make a batch of what a reader has read; every reader ends here.
+    """Make a batch of the rows that a reader has read; all readers call this.
 
     The first block that has labels decides the type of the target, if the caller has not; labels that are numbers to
     predict are converted.
@@ -71,7 +71,7 @@ def many_labels_remedy(labels: Sequence[Any]) -> str:
 
 
 def _reject_few_texts(block: Block) -> None:
-    """Raise an error if a target of measurements has a few texts: as classes, nothing could be learned from them."""
+    """Raise an error if a numeric target has a few texts, which would turn every number into a class."""
     codes = block.codes[block.codes >= 0]
     labels = [block.labels.values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()]
     texts = [y for y in labels if isinstance(y, str)]
@@ -85,7 +85,7 @@ def _reject_few_texts(block: Block) -> None:
 
 
 def too_many_labels(labels: Iterable[Any]) -> str | None:
-    """Describe labels that are hardly classes: more than 50 different ones, more than half of the first rows."""
+    """Describe labels that are unlikely to be classes: over 50 different ones, more than half of the first rows."""
     first = list(itertools.islice(labels, FIRST_ROWS))
     different = list(dict.fromkeys(first))
     if len(different) <= MOST_VALUES or 2 * len(different) <= len(first):
@@ -141,7 +141,7 @@ def _with_targets(context: Context, batch: Batch, rows: int) -> Batch:
 
 
 def _finite(label: object) -> float:
-    """Return a label as a finite number, NaN if it is none."""
+    """Convert a label to a finite number; return NaN if it is not one."""
     try:
         number = float(label) if isinstance(label, int | float) else float("nan")
     except OverflowError:

@@ -1,6 +1,7 @@
-"""Applying a mask to a block: the cells that it shows are copied in one pass.
+"""Apply a mask to a block: copy the cells that it shows in one pass.
 
-Indicators of one column share a place, so they are shown or hidden together.
+A place is the index of a column in the stream. Indicators of one column share a place, so they are shown or hidden
+together.
 """
 
 cimport cython
@@ -21,8 +22,8 @@ cdef enum:
     MOST_PENDING = 256
 
 
-# Cells of rows that show few of theirs: their numbers lie far apart in memory, so they are asked for at once and copied
-# together later, to the end of what was written so far.
+# Cells of rows that show few of their cells. Their values are far apart in memory, so they are prefetched and copied
+# together later, to the end of the output so far.
 cdef struct Pending:
     int64_t[MOST_PENDING] cell
     Py_ssize_t count
@@ -32,15 +33,15 @@ cdef struct Pending:
 cdef class Row:
     """The current row: its columns and which of its cells are shown. Rows with the same columns share the lookup."""
 
-    cdef int32_t* place         # of each cell's column, where ids do not give it
+    cdef int32_t* place         # place of each cell's column, if ids do not determine it
     cdef const int32_t* column  # `place` or the ids: the place of cell k's column is column[k] - offset
     cdef int32_t offset
-    cdef int32_t* kept          # numbers of the cells that are shown, ascending
-    cdef uint8_t* keep          # one byte per cell: whether it is shown; for keep_some() alone
+    cdef int32_t* kept          # indices of the cells that are shown, ascending
+    cdef uint8_t* keep          # one byte per cell: whether it is shown; only for keep_some()
     cdef uint64_t* word         # one bit per place: whether its column is shown
     cdef const int32_t* ids
-    cdef Py_ssize_t n, top      # number of cells, largest place; `top` may be any place from 8 n on in its stead
-    cdef int32_t shift          # every stored id less `shift` is its place; negative where ids need the table
+    cdef Py_ssize_t n, top      # number of cells, largest place; in sparse rows `top` may be any place >= 8 n
+    cdef int32_t shift          # id - shift is the place of every stored id; negative if ids need the table
     cdef bint straight          # the place of cell k is k
 
     def __cinit__(self, Py_ssize_t longest, Py_ssize_t width, int32_t shift):
@@ -64,11 +65,11 @@ cdef class Row:
         PyMem_Free(self.word)
 
     cdef inline int32_t place_of(self, Py_ssize_t k) noexcept nogil:
-        """The place of cell k's column."""
+        """Return the place of cell k's column."""
         return self.column[k] - self.offset
 
     cdef inline void set_count(self, Py_ssize_t n) noexcept nogil:
-        """A row of n cells whose columns do not matter."""
+        """Start a row of n cells whose columns do not matter."""
         self.n = n
         self.column = self.place
         self.offset = 0
@@ -76,7 +77,7 @@ cdef class Row:
         self.straight = True
 
     cdef inline void set_columns(self, const int32_t* ids, Py_ssize_t n, const int32_t* position) noexcept nogil:
-        """A row of these vocabulary ids; nothing to do when the row before had the same."""
+        """Start a row of these vocabulary ids; reuse the lookup if the previous row had the same."""
         cdef Py_ssize_t k
         cdef int32_t top = -1, apart = 0
         if n == self.n and memcmp(ids, self.ids, n * sizeof(int32_t)) == 0:
@@ -90,7 +91,7 @@ cdef class Row:
             for k in range(n):
                 self.place[k] = position[ids[k]]
         if n and self.place_of(n - 1) >= 8 * n:
-            self.top = self.place_of(n - 1)     # few of many columns: decide() asks for no more
+            self.top = self.place_of(n - 1)     # few of many columns: decide() needs no exact maximum
             self.straight = False
             return
         for k in range(n):
@@ -100,7 +101,7 @@ cdef class Row:
         self.straight = apart == 0
 
     cdef inline Py_ssize_t decide(self, Mask mask, Py_ssize_t i, int64_t row) noexcept nogil:
-        """Ask the mask for row i, number `row` of the stream. Returns how many `kept` names, -1: `word` has the answer."""
+        """Decide row i, row `row` of the stream; return the length of `kept`, or -1 if the result is in `word`."""
         cdef Py_ssize_t count = self.top // 64 + 1, shown
         if 8 * self.n > self.top:
             mask.words(i, row, count, self.word)
@@ -115,18 +116,18 @@ cdef class Row:
         return shown
 
     cdef inline Py_ssize_t look_up(self) noexcept nogil:
-        """List the cells whose bit is set in `word`; returns how many."""
+        """List in `kept` the cells whose bit is set in `word`; return their number."""
         cdef Py_ssize_t k, shown = 0
         cdef int32_t place
         for k in range(self.n):
-            # written always, counted when shown: no branch to mispredict
+            # always write, count only if shown: no branch to mispredict
             self.kept[shown] = <int32_t> k
             place = self.place_of(k)
             shown += (self.word[place >> 6] >> (place & 63)) & 1
         return shown
 
     cdef Py_ssize_t keep_some(self, Py_ssize_t shown, uint64_t key, Py_ssize_t least) noexcept nogil:
-        """Show hidden columns again, the largest draw first, until `least` are shown; returns how many cells are."""
+        """Show hidden columns again, the largest draw first, until `least` are shown; return the number of cells."""
         cdef Py_ssize_t k, columns = 0, best
         cdef int32_t column, last = -1
         memset(self.keep, 0, self.n)
@@ -155,7 +156,7 @@ cdef class Row:
     cdef inline int64_t copy_words(
         self, const int32_t* ids, const double* numbers, int32_t* out_ids, double* out_numbers
     ) noexcept nogil:
-        """Copy the cells whose bit is set in `word`; returns how many."""
+        """Copy the cells whose bit is set in `word`; return their number."""
         cdef Py_ssize_t w, k
         cdef int64_t p = 0
         cdef uint64_t bits
@@ -182,7 +183,7 @@ cdef class Row:
         self, Py_ssize_t shown, int64_t begin, const int32_t* ids, const double* numbers, int32_t* out_ids,
         Pending* pending
     ) noexcept nogil:
-        """Copy the ids of the cells in `kept` and ask for their numbers; the row's cells begin at `begin`."""
+        """Copy the ids of the cells in `kept` and prefetch their values; the row's cells begin at `begin`."""
         cdef Py_ssize_t k
         for k in range(shown):
             prefetch(numbers + begin + self.kept[k])
@@ -192,7 +193,7 @@ cdef class Row:
 
 
 cdef inline void copy_pending(Pending* pending, const double* numbers, double* end) noexcept nogil:
-    """Copy the numbers of the pending cells to the places before `end`."""
+    """Copy the values of the pending cells to the positions before `end`."""
     cdef Py_ssize_t k
     for k in range(pending.count):
         end[k - pending.count] = numbers[pending.cell[k]]
@@ -202,7 +203,7 @@ cdef inline void copy_pending(Pending* pending, const double* numbers, double* e
 cdef inline void prefetch_cells(
     const int32_t* ids, const double* numbers, int64_t begin, int64_t end, bint ids_only
 ) noexcept nogil:
-    """Ask for a row in advance: under a permutation it lies anywhere in memory."""
+    """Prefetch a row: under a permutation it may be anywhere in memory."""
     while begin < end:
         prefetch(ids + begin)
         if not ids_only:
@@ -215,7 +216,7 @@ cdef int64_t copy_shown(
     Block block, Mask mask, Row row, const int32_t[::1] position, const int64_t[::1] pick, int64_t start,
     int64_t[::1] out_ptr, int32_t* out_ids, double* out_numbers
 ) except -1:
-    """Copy the cells that the mask shows, row by row; returns how many."""
+    """Copy the cells that the mask shows, row by row; return their number."""
     cdef const int64_t[::1] ptr = block.indptr
     cdef const int32_t[::1] idx = block.indices
     cdef const double[::1] val = block.values
@@ -267,7 +268,7 @@ def masked(Block block, Mask mask, columns, order=None, int64_t start=0):
     check_ids(block, columns)
     cdef Row row = Row(int(lengths.max(initial=0)), columns.width, columns.shift)
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    # pages never written to take no memory
+    # pages that are never written use no memory
     indices = np.empty(cells, dtype=np.int32)
     values = np.empty(cells)
     cdef int64_t p = copy_shown(
@@ -283,7 +284,7 @@ def masked(Block block, Mask mask, columns, order=None, int64_t start=0):
 
 
 cdef check_ids(Block block, columns):
-    """Raise DataError where a cell has no place, as when a file changed between two readings."""
+    """Raise a DataError if a cell has no place, for example because the file changed between two passes."""
     if not len(block.indices):
         return
     low, high = int(np.min(block.indices)), int(np.max(block.indices))
@@ -298,7 +299,7 @@ cdef check_ids(Block block, columns):
 cdef inline bint any_outside(const int32_t* id, Py_ssize_t n, int32_t first, int32_t last) noexcept nogil:
     """Return whether any of n ids is below `first` or above `last`."""
     cdef Py_ssize_t k
-    cdef int32_t sign = 0    # its sign bit is set once an id is outside; the loop has no branch
+    cdef int32_t sign = 0    # negative once an id is outside; the loop has no branch
     for k in range(n):
         sign |= (id[k] - first) | (last - id[k])
     return sign < 0
@@ -313,11 +314,11 @@ def occurring(Block block, Py_ssize_t size):
     cdef uint8_t[::1] seen = out
     if not cells:
         return out
-    # all of first ... last were seen: cells of these ids need no mark, and testing many of them at once is cheap
+    # all ids from first to last were seen: their cells need no mark, and testing many cells at once is cheap
     first = idx[0]
     last = first - 1
     with nogil:
-        while start < cells and not (first == 1 and last == size - 1):    # id 0 is none
+        while start < cells and not (first == 1 and last == size - 1):    # id 0 is unused
             n = min(1024, cells - start)
             if 2 * (last - first) < size or any_outside(&idx[start], n, first, last):
                 for k in range(start, start + n):

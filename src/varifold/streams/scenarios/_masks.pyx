@@ -1,8 +1,8 @@
-"""The masks of the scenarios: which columns each row of a stream shows.
+"""Masks of the scenarios: decide which columns each row of a stream shows.
 
-Rows that have most of their columns get 64 decisions at a time: the columns' thresholds lie in bit planes, and random
-words are compared with them from the highest bit down until all 64 are decided, which takes one word for probability
-1/2 and about eight for any. Other rows are decided cell by cell.
+Rows that have most of their columns are decided 64 columns at a time: the thresholds are stored as bit planes, and
+random words are compared with them from the highest bit down until all 64 are decided. That needs one word for
+probability 1/2 and about eight for any other. Other rows are decided cell by cell.
 """
 
 cimport cython
@@ -18,7 +18,7 @@ cdef uint64_t EVEN = 0x5555555555555555ULL
 
 
 cdef class Mask:
-    """Shows nothing; each scenario has its own mask. The methods are described in the declaration."""
+    """Base class of the masks; shows nothing. See the declaration for its methods."""
 
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         pass
@@ -31,18 +31,18 @@ cdef class Mask:
 
 @cython.final
 cdef class Bernoulli(Mask):
-    """Row i shows column j with probability ``shown[group[i], j]``; at least `least` columns stay.
+    """Show column j of row i with probability ``shown[group[i], j]``, and at least `least` columns.
 
-    `repeated` says that a row may hold several cells of a column. If not, and with one probability for all, the k-th
+    `repeated` is whether a row may have several cells of a column. If not, and if all probabilities are equal, the k-th
     bit of a row decides its k-th cell, whatever its column.
     """
 
     cdef const int32_t[::1] group
-    cdef const uint32_t[:, ::1] bound           # threshold of BITS bits: shown when the draw is below it
+    cdef const uint32_t[:, ::1] bound           # threshold of BITS bits: shown if the draw is below it
     cdef const uint64_t[:, :, ::1] plane        # group, word of columns, bit from the highest
     cdef const uint64_t[:, ::1] undecided, always   # columns that need a draw; columns always shown
-    cdef Py_ssize_t deepest                     # planes until no threshold has a bit left
-    cdef bint uniform                           # one probability for all
+    cdef Py_ssize_t deepest                     # number of planes down to the lowest bit set in any threshold
+    cdef bint uniform                           # whether all probabilities are equal
 
     def __cinit__(self, shown, group, uint64_t seed, Py_ssize_t least=0, bint repeated=True):
         bounds = np.ascontiguousarray(np.round(np.asarray(shown, dtype=np.float64) * 2.0**BITS).astype(np.uint32))
@@ -68,7 +68,7 @@ cdef class Bernoulli(Mask):
         self.least = least
 
     cdef inline uint64_t word(self, uint64_t key, Py_ssize_t g, Py_ssize_t w, uint64_t undecided) noexcept nogil:
-        """Which of the columns 64 w, 64 w + 1, ... are shown: draw < threshold, compared bit by bit from the highest."""
+        """Return which of the 64 columns from 64 w on are shown: draw < threshold, compared from the highest bit."""
         cdef uint64_t seen = 0, random, plane
         cdef Py_ssize_t t
         undecided &= self.undecided[g, w]
@@ -94,7 +94,7 @@ cdef class Bernoulli(Mask):
         cdef const uint32_t* bound = &self.bound[self.group[i], 0] - shift
         cdef uint32_t common = bound[shift]
         cdef Py_ssize_t k, shown = 0
-        # here and below: written always, counted when shown, as a branch would often be mispredicted
+        # here and below: always write, count only if shown; a branch would often be mispredicted
         if self.uniform:
             for k in range(n):
                 kept[shown] = <int32_t> k
@@ -108,16 +108,16 @@ cdef class Bernoulli(Mask):
 
 @cython.final
 cdef class Exact(Mask):
-    """Hides `hidden` of the `width` columns of each row, drawn without replacement."""
+    """Hide `hidden` of the `width` columns of each row, drawn without replacement."""
 
     cdef Bernoulli rough
     cdef Py_ssize_t width, hidden
-    cdef bint repeated              # whether a row may hold several cells of a column
+    cdef bint repeated              # whether a row may have several cells of a column
     cdef int64_t[::1] decided       # last row in which the column was decided
-    cdef uint8_t[::1] stays         # and how
+    cdef uint8_t[::1] stays         # whether it is shown in that row
 
     def __cinit__(self, Py_ssize_t width, Py_ssize_t hidden, Py_ssize_t rows, uint64_t seed, bint repeated):
-        # a probability of few bits takes few words; single columns correct the number afterwards
+        # a probability of few bits needs few random words; words() corrects the count column by column
         share = np.full((1, width), round(32 * (1 - hidden / max(width, 1))) / 32)
         self.rough = Bernoulli(share, np.zeros(rows, dtype=np.int32), seed)
         self.width, self.hidden, self.seed, self.repeated = width, hidden, seed, repeated
@@ -126,7 +126,7 @@ cdef class Exact(Mask):
             self.stays = np.zeros(width, dtype=np.uint8)
 
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
-        # Independent draws, then random columns are added or removed until the number is right. Given its size such
+        # Draw columns independently, then add or remove random ones until the count is right. Given its size, such
         # a set is uniform, and each correction keeps it uniform.
         cdef Py_ssize_t all_words = (self.width + 63) // 64, w
         cdef Py_ssize_t over = self.hidden - self.width
@@ -137,7 +137,7 @@ cdef class Exact(Mask):
         while over != 0:
             column = high_product(word_at(key, number), <uint64_t> self.width)
             number += 1
-            # no branch: half of them would be mispredicted
+            # no branch: half of the time it would be mispredicted
             hit = (out[column >> 6] >> (column & 63) ^ <uint64_t> (over < 0)) & 1
             out[column >> 6] ^= hit << (column & 63)
             over -= <Py_ssize_t> hit if over > 0 else -<Py_ssize_t> hit
@@ -145,7 +145,7 @@ cdef class Exact(Mask):
     cdef Py_ssize_t cells(
         self, Py_ssize_t i, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        # Only the columns that the row has are visited; each is hidden with its probability given those before it.
+        # Visit only the columns that the row has; hide each with its probability given the previous decisions.
         cdef uint64_t start = draws_from(row_key(self.seed, row), shift)
         cdef uint64_t left = <uint64_t> self.hidden << BITS, unvisited = self.width
         cdef Py_ssize_t k, shown = 0
@@ -163,7 +163,7 @@ cdef class Exact(Mask):
     cdef Py_ssize_t repeated_cells(
         self, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
-        """The same where a row may hold several cells of a column, which share one decision."""
+        """Do the same as `cells` if a row may have several cells of a column, which share one decision."""
         cdef uint64_t key = row_key(self.seed, row), left = self.hidden, unvisited = self.width
         cdef Py_ssize_t k, shown = 0
         cdef int32_t place
@@ -181,7 +181,7 @@ cdef class Exact(Mask):
 
 @cython.final
 cdef class Pairs(Mask):
-    """Hides one of each two neighbouring columns (2j, 2j + 1); the last of an odd number is always shown."""
+    """Hide one of each pair of columns (2j, 2j + 1); the last of an odd number is always shown."""
 
     cdef Py_ssize_t alone
 
@@ -213,7 +213,7 @@ cdef class Pairs(Mask):
 
 @cython.final
 cdef class Phased(Mask):
-    """A row of phase p shows the columns j with ``alive[p, j]``."""
+    """Show column j in rows of phase p if ``alive[p, j]``."""
 
     cdef const int32_t[::1] phase
     cdef const uint8_t[:, ::1] alive
@@ -236,14 +236,14 @@ cdef class Phased(Mask):
 
 @cython.final
 cdef class Spans(Mask):
-    """Column j exists in the rows [birth, death) of the stream and is shown there with probability ``shown[j]``.
+    """Show column j with probability ``shown[j]`` in the rows [birth, death) of the stream, in which it exists.
 
-    The block's rows are `start`, ``start + 1``, ... of the stream, `rows` of them.
+    The block has `rows` rows, from row `start` of the stream on.
     """
 
     cdef Bernoulli shown
     cdef Events births, deaths
-    cdef Py_ssize_t next_row                    # first row of the block whose births and deaths are still to come
+    cdef Py_ssize_t next_row                    # first row of the block whose births and deaths are pending
     cdef uint64_t[::1] alive                    # one bit per column: whether it exists
     cdef uint8_t[::1] exists                    # the same, one byte per column
 
@@ -255,7 +255,7 @@ cdef class Spans(Mask):
         self.seed = seed
 
     cdef inline void advance(self, Py_ssize_t i) noexcept nogil:
-        """Let columns begin and end until row i of the block."""
+        """Apply the births and deaths of columns up to row i of the block."""
         cdef int32_t j
         while self.next_row <= i:
             j = self.births.first[self.next_row]
@@ -285,25 +285,25 @@ cdef class Spans(Mask):
         cdef Py_ssize_t k, living, shown = 0
         cdef int32_t cell, column
         self.advance(i)
-        living = list_flagged(&self.exists[0] - shift, id, n, kept)     # most columns do not exist: no draw for these
+        living = list_flagged(&self.exists[0] - shift, id, n, kept)     # most columns do not exist: skip their draws
         for k in range(living):
             cell = kept[k]
             column = id[cell]
-            kept[shown] = cell      # never ahead of what is read
+            kept[shown] = cell      # shown <= k: does not overwrite unread entries
             shown += draw_of(column, start) < bound[column]
         return shown
 
 
 @cython.final
 cdef class Events:
-    """For each row of a block, the columns to which something happens there: a linked list per row.
+    """Births or deaths of columns by row of a block: a linked list of columns per row.
 
-    `row` gives the row of each column. What happens before the block counts as happening in its first row, and what
-    happens after it is left out.
+    `row` is the row of each column's event. Events before the block are moved to its first row; those after it are
+    dropped.
     """
 
-    cdef int32_t[::1] first                     # a column of each row, -1: none
-    cdef int32_t[::1] after                     # the next one of the same row
+    cdef int32_t[::1] first                     # first column of each row, -1: none
+    cdef int32_t[::1] after                     # next column of the same row
 
     def __cinit__(self, const int64_t[::1] row, Py_ssize_t rows):
         cdef Py_ssize_t j, i
@@ -317,9 +317,9 @@ cdef class Events:
 
 
 cdef inline Py_ssize_t list_flagged(const uint8_t* flag, const int32_t* id, Py_ssize_t n, int32_t* kept) noexcept nogil:
-    """List in `kept` the cells whose id has its flag set, 0 or 1; returns how many."""
+    """List in `kept` the cells whose id has its flag (0 or 1) set; return their number."""
     cdef Py_ssize_t k = 0, count = 0
-    while k + 4 <= n:       # four at a time: counting and testing k took as long as the work
+    while k + 4 <= n:       # unrolled: the loop counter cost as much as the work
         kept[count] = <int32_t> k
         count += flag[id[k]]
         kept[count] = <int32_t> k + 1
@@ -337,7 +337,7 @@ cdef inline Py_ssize_t list_flagged(const uint8_t* flag, const int32_t* id, Py_s
 
 
 cdef bits_to_words(table):
-    """Rows of 0/1 as rows of 64-bit words, the first column in the lowest bit."""
+    """Pack rows of 0/1 into rows of 64-bit words, the first column in the lowest bit."""
     bits = np.asarray(table).astype(np.uint8)
     padded = np.zeros((bits.shape[0], -(-max(bits.shape[1], 1) // 64) * 64), dtype=np.uint8)
     padded[:, : bits.shape[1]] = bits

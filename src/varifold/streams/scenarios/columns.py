@@ -17,7 +17,7 @@ __all__ = ["Columns", "zscore"]
 class Columns:
     """The columns that occur in a block; `position` maps each vocabulary id to the position of its column.
 
-    With `known`, the columns of the blocks before it, those keep their places and new ones follow.
+    With `known`, the columns of earlier blocks, those keep their positions and new ones follow.
     """
 
     def __init__(self, block: Block, known: Columns | None = None) -> None:
@@ -53,7 +53,7 @@ class Columns:
     def shift(self) -> int:
         """Return the difference between any stored id and the position of its column; -1 if it is not constant.
 
-        Every stored id is compared: the levels of a string column share one place, wherever their ids lie.
+        Every stored id is compared: the levels of a string column share one position, whatever their ids.
         """
         places = self.position[self.stored]
         if not len(self.stored) or self.stored[0] < places[0]:

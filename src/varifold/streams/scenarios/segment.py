@@ -26,7 +26,7 @@ class Segment:
 
     `columns` and `rows` (their number) are those of the whole stream; the segment begins at row `start`. `order` is the
     permutation still to be applied to the block's rows; a mask applies it on the way. `seed` is that of the current
-    scenario, `conversion` what the data set's registry entry says for ``mixed``; `median` is that of all numbers to
+    scenario, `conversion` the registry entry's setting for ``mixed``; `median` is that of all numbers to
     predict, NaN where labels are predicted.
     """
 
@@ -72,7 +72,7 @@ class Segment:
 
     @property
     def upper(self) -> np.ndarray[Any, Any]:
-        """Return which rows, in their order, have another label than the first one, or a target above the median."""
+        """Return which rows, in stream order, have a label other than the first, or a target above the median."""
         if self.block.targets is None:
             return self.codes > 0
         above: np.ndarray[Any, Any] = self.block.targets > self.median
