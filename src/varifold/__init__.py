@@ -56,7 +56,7 @@ _OTHERS = {
     "load": "varifold.base.saving",
     "merge": "varifold.ensemble.merging",
 }
-"""What is no registered learner: its module."""
+"""Modules of the public names that are not registered learners."""
 __all__ = [
     "Block",
     "PythonRule",
@@ -75,7 +75,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Classes and sub-packages, imported when first used; `__init__.pyi` lists them for type checkers."""
+    """Import classes and sub-packages on first use; `__init__.pyi` lists them for type checkers."""
     if name in _MODULES:
         return importlib.import_module(f"varifold.{name}")
     if name in _OTHERS:

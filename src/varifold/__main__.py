@@ -1,4 +1,4 @@
-"""``python -m varifold`` is the command ``varifold``."""
+"""Run the command ``varifold`` as ``python -m varifold``."""
 
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The version of the library, in one place: meson.build runs this file, everything else imports it."""
+"""Version of the library, in one place: meson.build runs this file, everything else imports it."""
 
 __version__ = "0.1.0"
 

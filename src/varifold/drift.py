@@ -1,4 +1,4 @@
-"""Detecting change in a stream of numbers."""
+"""Detect change in a stream of numbers."""
 
 from varifold._numeric.adwin import ADWIN
 

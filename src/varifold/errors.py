@@ -1,4 +1,4 @@
-"""Every exception that the library raises; each is also the built-in exception that a caller would expect."""
+"""Exceptions of the library; each is also the built-in exception that a caller would expect."""
 
 __all__ = [
     "BusyLearnerError",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class VarifoldError(Exception):
-    """Base of all errors of the library: ``except varifold.errors.VarifoldError`` catches these and no others."""
+    """Base class of all errors of the library; ``except varifold.errors.VarifoldError`` catches these and no others."""
 
 
 class FeatureNameError(VarifoldError, TypeError):
@@ -36,7 +36,7 @@ class LabelError(VarifoldError, ValueError):
 
 
 class TargetError(VarifoldError, ValueError):
-    """A number to predict is missing, infinite, or no number."""
+    """A regression target is missing, infinite, or not a number."""
 
 
 class ParameterError(VarifoldError, ValueError):
@@ -44,7 +44,7 @@ class ParameterError(VarifoldError, ValueError):
 
 
 class ModelFileError(VarifoldError, ValueError):
-    """A model file (or its bytes) is damaged, of another program or a newer format; or a state cannot be saved."""
+    """A model file (or its bytes) is damaged, foreign or of a newer format; or a state cannot be saved."""
 
 
 class DataError(VarifoldError, ValueError):
@@ -59,15 +59,15 @@ class UnknownNameError(VarifoldError, KeyError):
 
 
 class EntryPointError(VarifoldError, ImportError):
-    """A model that another package registers by an entry point cannot be imported, or is no learner."""
+    """A model that another package registers by an entry point cannot be imported, or is not a learner."""
 
 
 class MissingExtraError(VarifoldError, ImportError):
-    """An optional dependency is not installed; the message holds the install line."""
+    """An optional dependency is not installed; the message contains the install command."""
 
 
 def missing_extra(what: str, extra: str) -> MissingExtraError:
-    """The error that says what needs which extra, and how it is installed: from a checkout, while no index has us."""
+    """Make the error for a missing extra, with the command that installs it from a checkout (not on an index yet)."""
     return MissingExtraError(f"{what}; in a checkout of varifold: pip install '.[{extra}]'")
 
 
@@ -80,9 +80,9 @@ class BusyLearnerError(VarifoldError, RuntimeError):
 
 
 class OutOfMemoryError(VarifoldError, MemoryError):
-    """No memory was left; the learner is as after the last instance it learned whole.
+    """Memory ran out; the learner's state is that after the last instance it learned completely.
 
-    `learned` says how many instances of the call were learned before.
+    `learned` is the number of instances that the call had learned before.
     """
 
     def __init__(self, message: str, learned: int = 0) -> None:

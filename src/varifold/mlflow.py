@@ -1,7 +1,7 @@
-"""An MLflow flavour: learners are logged as their own model files and served as pyfunc, without a column signature.
+"""MLflow flavour: log learners as their own model files and serve them as pyfunc, without a column signature.
 
-A signature would refuse or drop columns that the learner has not seen when it was saved; taking them is what it is for.
-So `input_example` and `signature` are not offered. Needs the extra ``mlflow`` (mlflow-skinny is enough).
+A signature would reject or drop columns that the learner had not seen when it was saved, and accepting new columns is
+its purpose. So `input_example` and `signature` are not offered. Needs the extra ``mlflow`` (mlflow-skinny is enough).
 
 >>> import mlflow, varifold.mlflow                                                      # doctest: +SKIP
 >>> info = varifold.mlflow.log_model(learner, name="pump")                              # doctest: +SKIP
@@ -37,23 +37,23 @@ def save_model(
     metadata: Mapping[str, Any] | None = None,
     mlflow_model: Any = None,
 ) -> None:
-    """Write a folder that MLflow takes for a model.
+    """Write a folder that MLflow can load as a model.
 
     Parameters
     ----------
     learner
         A learner of this library, or a `PerKey`.
     path
-        The folder, which must not hold anything yet.
+        The folder, which must be empty or not exist.
     answers
-        What pyfunc's `predict` gives: ``"labels"`` or ``"probabilities"`` (one column per label). Whoever loads it may
-        choose again: ``mlflow.pyfunc.load_model(uri, model_config={"answers": "probabilities"})``.
+        Output of pyfunc's `predict`: ``"labels"`` or ``"probabilities"`` (one column per label). Can be overridden on
+        loading: ``mlflow.pyfunc.load_model(uri, model_config={"answers": "probabilities"})``.
     pip_requirements
-        What MLflow installs before it serves the model; this version of varifold when not given.
+        Packages that MLflow installs before it serves the model; this version of varifold by default.
     metadata
-        Kept with the model.
+        Stored with the model.
     mlflow_model
-        The model's description so far; `log_model` passes it.
+        The MLflow model to add to; `log_model` passes it.
 
     """
     pyfunc, model_class = _mlflow()
@@ -80,7 +80,7 @@ def save_model(
 
 
 def log_model(learner: Any, name: str, **options: Any) -> Any:
-    """Log a learner to the current run; returns MLflow's `ModelInfo`.
+    """Log a learner to the current run; return MLflow's `ModelInfo`.
 
     `options` are those of `save_model` and of ``mlflow.models.Model.log``, such as ``registered_model_name``.
     """
@@ -91,7 +91,7 @@ def log_model(learner: Any, name: str, **options: Any) -> Any:
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """The learner itself, which continues to learn, from any URI that MLflow knows."""
+    """Load the learner itself, which can continue to learn, from any URI that MLflow supports."""
     _mlflow()
     from mlflow.artifacts import download_artifacts
 
@@ -99,25 +99,25 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Any:
-    """What ``mlflow.pyfunc.load_model`` calls."""
+    """Load a model for ``mlflow.pyfunc.load_model``."""
     return _Answering(_load(Path(path)), (model_config or {}).get("answers", "labels"))
 
 
 class _Answering:
-    """A learner as pyfunc wants it: predict for a frame with whatever columns it has."""
+    """Adapter of a learner to pyfunc: predicts frames with any columns."""
 
     def __init__(self, learner: Any, answers: str) -> None:
         self.learner = learner
         self.answers = _checked_answers(answers)
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """Labels or probabilities; nothing is learned."""
+        """Predict labels or probabilities; nothing is learned."""
         if self.answers == "labels":
             return self.learner.predict_many(model_input)
         return self.learner.predict_proba_many(model_input)
 
     def get_raw_model(self) -> Any:
-        """The learner."""
+        """Return the learner."""
         return self.learner
 
 

@@ -1,7 +1,7 @@
-"""The contract of every learner: estimator, classifier, regressor, parameters, registry, blocks, model files.
+"""Common interface of all learners: estimator, classifier, regressor, parameters, registry, blocks, model files.
 
-It imports `_engine` and what is below it. Families, evaluation and all else build on it; the registry names classes as
-text, so that no learner is imported before it is used.
+It imports `_engine` and the layers below it; everything else builds on it. The registry names classes as text, so
+that no learner is imported before it is used.
 """
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block

@@ -47,7 +47,7 @@ def write_synced(handle: int, data: bytes) -> None:
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """Write all of the data to an open file, in as many writes as it takes."""
+    """Write all of the data to an open file, repeating partial writes."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]

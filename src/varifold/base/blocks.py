@@ -1,4 +1,4 @@
-"""Conversion to blocks: from dicts, data frames, SciPy sparse matrices and NumPy arrays."""
+"""Convert dicts, data frames, SciPy sparse matrices and NumPy arrays to blocks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
 _NUMBERS = "biuf"
-"""NumPy dtype kinds of numbers; cells of other arrays are read one by one."""
+"""NumPy dtype kinds of numbers; arrays of other kinds are read cell by cell."""
 
 T = TypeVar("T")
 _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
-"""Types that can be iterated over, but not as one entry per instance or column."""
+"""Types that are iterable, but not as one entry per instance or column."""
 
 _READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
 
@@ -41,7 +41,7 @@ def to_block(
     labels: Labels | None = None,
     numeric: bool = False,
 ) -> Block:
-    """Turn X into a block.
+    """Convert X to a block.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def to_block(
     if names is not None:
         raise DataError(f"names are for arrays and sparse matrices; a {type(X).__name__} has its own")
     if not isinstance(X, list | tuple | dict):
-        import narwhals.stable.v1 as nw  # importing it takes as long as the rest of the library
+        import narwhals.stable.v1 as nw  # slow import: takes as long as the rest of the library
 
         if nw.dependencies.is_into_series(X):
             raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
@@ -91,7 +91,7 @@ def to_block(
 
 
 def with_numbers(block: Block) -> Block:
-    """The same instances with their labels as numbers to predict, which all of them must be."""
+    """Return the same instances with their labels as regression targets; every label must be a number."""
     if block.targets is not None or not len(block.labels):
         return block
     numbers_of = np.append(checked_targets(block.labels.values, len(block.labels)), np.nan)
@@ -99,7 +99,7 @@ def with_numbers(block: Block) -> Block:
 
 
 def _weights(w: Any) -> NDArray[np.float64] | None:
-    """Sample weights as an array of numbers; their count and signs are checked with the instances."""
+    """Convert sample weights to a float array; their count and signs are checked with the instances."""
     if w is None:
         return None
     if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not isinstance(w, Iterable):
@@ -162,7 +162,7 @@ def _from_array(
     if isinstance(X, np.ma.MaskedArray):
         values = X.data.astype(np.float64 if X.dtype.kind in _NUMBERS else object)
         X = np.where(np.ma.getmaskarray(X), np.nan, values)
-    X = np.asarray(X)  # np.matrix gives matrices for columns
+    X = np.asarray(X)  # columns of an np.matrix are matrices
     if X.dtype.kind not in _NUMBERS:
         rows = (dict(zip(column_names, row, strict=True)) for row in X.tolist())
         return Block.from_dicts(rows, y, w, vocabulary, labels)
@@ -222,7 +222,7 @@ def _from_frame(
 
 
 def _as_floats(series: nw.Series[Any]) -> Any:
-    """The numbers of a column, NaN for null."""
+    """Convert a column to floats, with NaN for null."""
     import narwhals.stable.v1 as nw
 
     if series.null_count():
@@ -231,7 +231,7 @@ def _as_floats(series: nw.Series[Any]) -> Any:
 
 
 def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tuple[Any, Any]:
-    """One indicator id per row, 0 where absent; the values are all 1."""
+    """Return one indicator id per row, 0 where absent, and None for the values, which are all 1."""
     ids: dict[str | None, int] = {}
     out = np.zeros(len(series), dtype=np.int32)
     absent = series.is_null().to_list()
@@ -246,7 +246,7 @@ def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tup
 
 
 def _mixed(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> list[tuple[Any, Any]]:
-    """A column of objects: each cell is read like a value of a dict."""
+    """Convert a column of objects, reading each cell like a value of a dict."""
     cells = Block.from_dicts(({name: value} for value in series.to_list()), vocabulary=vocabulary)
     ids = np.zeros(len(series), dtype=np.int32)
     values = np.ones(len(series))
@@ -257,6 +257,6 @@ def _mixed(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> list[tu
 
 
 def check_block(block: Any) -> None:
-    """Refuse what is no Block."""
+    """Raise DataError unless the argument is a Block."""
     if not isinstance(block, Block):
         raise DataError(f"run_block takes a Block. Got a {type(block).__name__} instead; to_block() makes one")

@@ -1,4 +1,4 @@
-"""The base class of all classifiers of the library."""
+"""Base class of all classifiers in the library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from varifold.errors import UnknownNameError
 __all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
 
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
-"""Names in explanations that stand for no feature."""
+"""Names in explanations that do not refer to a feature."""
 
 
 @declared(kw_only=True)
@@ -49,7 +49,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         ``"standard"`` (running mean and deviation of the observed values), ``"robust"``, ``"minmax"`` (running range)
         or ``"none"``. ``"robust"`` clips values beyond three times the running 90 % quantile of their distance from
         the centre before they enter mean and deviation; a value other than 0 that never varies, or makes up 70 % of a
-        feature's values, stands for presence and counts 1 (words coded 1.0, counts of words), where ``"standard"``
+        feature's values, means presence and counts as 1 (words coded 1.0, word counts), where ``"standard"``
         makes it about 0; and a feature whose values jump and stay, as with another unit, starts its statistics again.
     fit_intercept
         Whether a constant, always present input is added.
@@ -61,18 +61,18 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
     objective
-        Which label is answered; probabilities stay as they are. ``"accuracy"``: that of the largest score.
-        ``"balanced"``: that of the largest probability over its frequency so far, for measures in which every label
-        counts the same. ``"log_loss"``: the most probable one, without what a method does to stay near the majority
-        class while it knows little (a majority bias; here the probabilities are without it, too).
+        Which label is predicted; probabilities do not change. ``"accuracy"``: the one with the largest score.
+        ``"balanced"``: the one with the largest ratio of probability to frequency so far, for metrics that weight all
+        labels equally. ``"log_loss"``: the most probable one, without the majority bias that some methods add while
+        they have learned little (here the probabilities are without it, too).
     costs
-        What errors cost, instead of an objective; None for no costs. ``{label: cost}``: missing an instance of this
-        label costs so much (> 0), and the answer maximises cost times probability. ``{true label: {answer: cost}}``: a
-        matrix, and the answer has the smallest expected cost; an entry that is not given costs 0 where the answer is
-        right and 1 where it is wrong. A label without a cost costs 1. `margins_one` and `explain_one` follow.
+        Costs of errors, instead of an objective; None for no costs. ``{label: cost}``: the cost (> 0) of missing an
+        instance of this label; the prediction maximises cost times probability. ``{true label: {predicted: cost}}``: a
+        cost matrix; the prediction minimises the expected cost, and a missing entry is 0 for a correct prediction and
+        1 for a wrong one. A label without a cost costs 1. `margins_one` and `explain_one` use the costs, too.
     coverages
-        Shares of the true labels, each in (0, 1), that sets shall hold: ``(.8, .95)``. None, ``()``, costs nothing;
-        with any, each instance is also predicted before it is learned. See `predict_set_one`.
+        Shares of the true labels, each in (0, 1), that sets should contain: ``(.8, .95)``. ``()`` costs nothing; with
+        any, each instance is also predicted before it is learned. See `predict_set_one`.
 
     """
 
@@ -100,7 +100,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return ClassTarget(self._decision(), conformal)
 
     def _decision(self) -> Decision:
-        """How the answer follows from the probabilities."""
+        """Return the rule that chooses a label from the probabilities."""
         given = {"objective": self.objective != "accuracy", "costs": self.costs is not None}
         check_one_rule(type(self).__name__, given)
         return Decision(self.objective, plain_costs(self.costs))
@@ -112,24 +112,25 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         self._engine.learn_one(x, y, w)
 
     def _check_one(self, x: Instance, y: Hashable = None) -> None:
-        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
         self._engine.check(x, y)
 
     def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
-        """The label of an instance; None before any label was learned. Changes nothing."""
+        """Predict the label of an instance; None before any label was learned. Changes nothing."""
         return self._engine.predict_one(x)
 
     def predict_proba_one(self, x: Instance) -> dict[Any, float]:  # type: ignore[override]
-        """Probability by label; empty before any label was learned. Changes nothing."""
+        """Return the probability of each label; empty before any label was learned. Changes nothing."""
         return self._engine.predict_proba_one(x)
 
     def predict_set_one(self, x: Instance, coverage: float = 0.9) -> set[Any]:
-        """The labels that an instance may have: a set that holds this share of the true labels.
+        """Predict a set of labels that contains the true label with the given coverage.
 
         The coverage is one of `coverages`. It holds along the stream and adapts to drift (adaptive conformal
-        inference); the sets follow which features are present, so that it also holds while sensors are silent. The set
-        of a larger coverage contains it. It may be empty: a learner that is right more often than was asked for leaves
-        out the answers that it is least sure of. Empty before any label was learned. Changes nothing.
+        inference); the sets depend on which features are present, so that it also holds while sensors are silent. The
+        set of a larger coverage contains that of a smaller one. A set may be empty: a learner that is right more often
+        than the coverage requires leaves out its least certain predictions. Empty before any label was learned. Changes
+        nothing.
 
         Examples
         --------
@@ -146,7 +147,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return found
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
-        """Score by label; the label of the largest is predicted. Changes nothing.
+        """Return the score of each label; the label with the largest is predicted. Changes nothing.
 
         With ``objective="balanced"`` or costs by label: the logarithm of probability times cost. With a cost matrix:
         minus the expected cost.
@@ -154,15 +155,15 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return self._engine.margins_one(x)
 
     def explain_one(self, x: Instance, label: Hashable = None, *, by_column: bool = False) -> dict[Name, float]:
-        """Contribution of each present feature to a label's score, largest first.
+        """Return the contribution of each present feature to a label's score, largest first.
 
-        With `by_column` the string values of a column are added up under the column's name.
+        With `by_column` the string values of a column are summed under the column's name.
 
-        The contributions sum to ``margins_one(x)[label]``; the default label is the predicted one. What no feature
-        contributes is listed as ``"(intercept)"``. With ``objective="balanced"`` or costs by label, the logarithm of
-        the label's cost is listed as ``"(decision)"`` and the intercept takes the score to the log-probability. With
-        a cost matrix the margin, minus an expected cost, is no sum over features: it is listed as
-        ``"(minus expected cost)"``, and ``"(decision)"`` is minus the score that the features explain.
+        The contributions sum to ``margins_one(x)[label]``; the default label is the predicted one. The part that no
+        feature contributes is ``"(intercept)"``. With ``objective="balanced"`` or costs by label, the logarithm of
+        the label's cost is listed as ``"(decision)"`` and the intercept includes the difference between score and
+        log-probability. With a cost matrix the margin, minus an expected cost, is not a sum over features: it is
+        listed as ``"(minus expected cost)"``, and ``"(decision)"`` is minus the score that the features explain.
         """
         index = -1
         if label is not None:
@@ -178,11 +179,11 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
     ) -> dict[Name, Importance]:
-        """What the answers to these instances lose, in log loss, when the cells of one column change places.
+        """Measure how much the log loss on these instances increases when the cells of one column are permuted.
 
         By column, largest first: an `Importance` with `loss`, its standard `error` and `matters`. Pass a few hundred
         labelled instances that have *not* been learned, such as the next ones of the stream: on learned ones a column
-        that was only memorised looks important. ``prequential(track="permutation")`` does so along a whole stream.
+        that was only memorised looks important. ``prequential(track="permutation")`` does so along a stream.
         `repeats` is how often each column is permuted. Nothing is learned.
         """
         return measured(self, X, y, repeats=repeats, seed=seed)
@@ -190,7 +191,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def _class_index(self, label: Hashable) -> int:
         try:
             return {known: i for i, known in enumerate(self.classes)}[label]
-        except (KeyError, TypeError):  # not learned, or cannot be hashed
+        except (KeyError, TypeError):  # not learned, or not hashable
             raise UnknownNameError(
                 f"the label {label!r} has not been learned; known labels: {self.classes!r}"
             ) from None
@@ -200,26 +201,26 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order, in compiled code.
 
-        X is a Block (which carries its labels), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The state afterwards is the same to the last bit as after `learn_one` on each.
+        X is a Block (which holds its labels), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
+        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance.
         """
         self._engine.run(to_block(X, y, w), predict=False)
 
     def predict_many(self, X: Any) -> Any:
-        """What `predict_one` gives for each instance.
+        """Return what `predict_one` returns for each instance.
 
-        A pandas or polars frame gives a Series (pandas: with the frame's index), a pyarrow table an Array, anything
-        else a list.
+        Return a Series for a pandas or polars frame (pandas: with the frame's index), an Array for a pyarrow table, and
+        a list otherwise.
         """
         frames.check_labels(self.classes, X)
         classes, _, _ = self._engine.run(to_block(X), learn=False)
         return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """What `predict_proba_one` gives for each instance.
+        """Return what `predict_proba_one` returns for each instance.
 
-        A frame gives a frame of its own kind (pandas: with the same index) with one column per label, named
-        ``str(label)``; anything else a list of dicts.
+        Return a frame of the same library for a frame (pandas: with the same index), with one column per label, named
+        ``str(label)``, and a list of dicts otherwise.
         """
         block = to_block(X)
         labels = self.classes
@@ -230,10 +231,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return frames.probability_table(labels, probabilities, X)
 
     def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
-        """What `predict_set_one` gives for each instance.
+        """Return what `predict_set_one` returns for each instance.
 
-        A frame gives a frame of bools of its own kind (pandas: with the same index) with one column per label, named
-        ``str(label)``; anything else a list of sets.
+        Return a frame of bools of the same library for a frame (pandas: with the same index), with one column per
+        label, named ``str(label)``, and a list of sets otherwise.
         """
         place = self._coverage_index(coverage)
         block = to_block(X)
@@ -245,7 +246,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def run_sets(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`run_block`, and the sets given before learning: whether they hold each label, rows x coverages x labels."""
+        """Run `run_block` and also return the sets predicted before learning, as bools: rows x coverages x labels."""
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
@@ -255,9 +256,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return classes, probabilities, sets
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
-        """Predict each instance, then learn it: the prequential loop, compiled.
+        """Predict each instance, then learn it: the prequential loop in compiled code.
 
-        Returns the predictions, in the form that `predict_many` gives.
+        Return the predictions in the form of `predict_many`.
         """
         block = to_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
@@ -267,9 +268,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Predict and learn a block, for evaluation: indices into `classes` (-1: none yet) and probabilities.
+        """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives labels that arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models labels that arrive late.
         """
         check_block(block)
         classes, probabilities, _ = self._engine.run(block, schedule=checked_schedule(schedule), probabilities=True)

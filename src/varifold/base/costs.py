@@ -1,4 +1,4 @@
-"""Objectives and costs of answers: what is accepted, and how it is kept."""
+"""Objectives and costs of predictions: which values are accepted, and how they are stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Costs:
     """Constraint: a mapping of labels to costs, or a cost matrix as a mapping of mappings."""
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is such a mapping, its costs in range."""
+        """Return whether the value is such a mapping, with all costs in range."""
         if not isinstance(value, Mapping) or not value or not _are_labels(value):
             return False
         if not any(isinstance(cost, Mapping) for cost in value.values()):
@@ -29,7 +29,7 @@ class Costs:
         )
 
     def describe(self) -> str:
-        """The two forms in words."""
+        """Describe the two accepted forms."""
         return "a mapping {label: cost > 0}, or a matrix {true label: {answer: cost}} of finite costs"
 
 
@@ -43,7 +43,7 @@ def _are_labels(mapping: Mapping[Any, Any]) -> bool:
 
 
 def plain_costs(costs: Mapping[Any, Any] | None) -> dict[Any, Any] | None:
-    """Accepted costs as a dict of its own, with plain labels and floats."""
+    """Copy accepted costs to a new dict, with plain labels and floats."""
     if costs is None:
         return None
     return {
@@ -53,7 +53,7 @@ def plain_costs(costs: Mapping[Any, Any] | None) -> dict[Any, Any] | None:
 
 
 def check_one_rule(owner: str, given: Mapping[str, bool]) -> None:
-    """Refuse more than one rule for the answer: objective, costs, threshold."""
+    """Reject more than one rule for choosing the label: objective, costs, threshold."""
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ParameterError(

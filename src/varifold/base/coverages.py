@@ -1,4 +1,4 @@
-"""The parameter `coverages`: how often intervals and sets of labels shall contain the truth."""
+"""The parameter `coverages`: how often intervals and label sets should contain the truth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Interval(NamedTuple):
 
 
 class Coverages:
-    """Constraint: different numbers in (0, 1), as a tuple or list; none for no intervals."""
+    """Constraint: a tuple or list of distinct numbers in (0, 1); empty for no intervals."""
 
     def accepts(self, value: object) -> bool:
         """Return whether the value is a sequence of coverages."""

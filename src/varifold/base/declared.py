@@ -1,4 +1,4 @@
-"""Learners declare their parameters as the fields of a data class; the constructor follows from them."""
+"""Declare the parameters of learners as fields of a data class, which generates the constructor."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def declared(cls: type[T], /) -> type[T]: ...
 def declared(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def declared(cls: Any = None, /, *, kw_only: bool = False) -> Any:
-    """Make a data class of a learner."""
+    """Turn a learner class into a data class."""
     make = dataclass(eq=False, repr=False, kw_only=kw_only)
     return make if cls is None else make(cls)

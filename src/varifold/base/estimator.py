@@ -1,4 +1,4 @@
-"""The base of learners and transformers: parameters, features, files, pickles and copies."""
+"""Base class of learners and transformers: parameters, features, files, pickles and copies."""
 
 from __future__ import annotations
 

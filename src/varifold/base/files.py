@@ -1,4 +1,4 @@
-"""The format of model files: plain safetensors, every array under its name, the header as JSON in the metadata.
+"""Format of model files: plain safetensors, every array under its name, the header as JSON in the metadata.
 
 Any safetensors tool can open a file. The metadata has one entry, ``varifold``: JSON that begins with the SHA-256 digest
 of all other bytes, then the number of the format, then the header (method, parameters, labels, version). Reading runs
@@ -23,36 +23,36 @@ from varifold.base.atomic import replace_file
 from varifold.errors import DataError, ModelFileError
 
 FORMAT = 1
-"""Number of the format that is written; files of every earlier one are read."""
+"""Format version that is written; files of all earlier versions can be read."""
 _KEY = "varifold"
-"""The one entry of the metadata."""
+"""Name of the only metadata entry."""
 _DIGEST = 64
-"""Hexadecimal digits of a digest."""
+"""Length of a digest in hexadecimal digits."""
 _MARK = rb"{\"sha256\":\""
-"""Bytes before the digest: how JSON inside JSON begins."""
+"""Bytes before the digest: the beginning of JSON inside JSON."""
 _LONGEST_HEADER = 100_000_000
-"""Bytes of a safetensors header, by its specification."""
+"""Maximum size of a safetensors header in bytes, by its specification."""
 _NONE, _STR, _INT = 0, 1, 2
 Arrays = dict[str, np.ndarray[Any, Any]]
 Source = str | os.PathLike[str]
-"""Where data came from, for messages: a path, or words for bytes in memory."""
+"""Origin of data, for messages: a path, or a description of bytes in memory."""
 MISFITS = (
     *(KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, NotImplementedError),
     RecursionError,
 )
-"""What unsound content raises on its way into a learner; damaged data never raises anything else."""
+"""Exceptions that invalid content raises while a learner is loaded; damaged data never raises anything else."""
 _TYPES = {
     **{"<f8": "F64", "<f4": "F32", "|b1": "BOOL"},
     **{"<i8": "I64", "<i4": "I32", "<i2": "I16", "|i1": "I8", "<u8": "U64", "<u4": "U32", "<u2": "U16", "|u1": "U8"},
 }
-"""NumPy's types of arrays that a file can hold, and the names that safetensors has for them."""
+"""NumPy dtypes that a file can hold, with their safetensors names."""
 
 
 # ---------------------------------------------------------------- encoding
 
 
 def encode(header: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """Encode header and arrays; the same content always gives the same bytes. The version is added to the header."""
+    """Encode header and arrays, adding the version to the header; the same content always gives the same bytes."""
     text = json.dumps({**header, "version": __version__}, sort_keys=True)
     meta = f'{{"sha256":"{"0" * _DIGEST}","format":{FORMAT},"header":{text}}}'
     layout: dict[str, Any] = {"__metadata__": {_KEY: meta}}
@@ -113,7 +113,7 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
 
 
 def _description(data: bytes, source: Source) -> dict[str, Any]:
-    """Return what the metadata says of the file: digest, format and header, if the format is one that is read."""
+    """Return the file's metadata (digest, format and header); raise ModelFileError if its format cannot be read."""
     text = _metadata(data, source).get(_KEY)
     if text is None:
         raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
@@ -153,7 +153,7 @@ def _json(text: str | bytes, source: Source, what: str) -> dict[str, Any]:
 
 
 def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
-    """Return header and arrays of a model file in memory, and words for where they came from."""
+    """Return header and arrays of a model file in memory, and a description of their origin."""
     if not isinstance(data, bytes | bytearray):
         raise DataError(f"from_bytes takes the bytes that to_bytes() gave. Got a {type(data).__name__} instead.")
     source = f"the data ({len(data):,} bytes)"
@@ -164,7 +164,7 @@ def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:
 
 
 def write(path: Source, data: bytes) -> None:
-    """Write encoded data to exactly this path: the whole file, or an error and the old one stays."""
+    """Write encoded data to exactly this path; on an error the old file stays intact."""
     target = _as_path(path)
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{path} is a folder or a device; a model is written to a file")

@@ -1,4 +1,4 @@
-"""Predictions in the form of the input: a frame of pandas, polars or pyarrow gets its own kind back."""
+"""Return predictions in the form of the input: pandas, polars or pyarrow in, the same library out."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
 
 COLUMN = "prediction"
 _ONE_TYPE = ({str}, {bool}, {bytes}, {int}, {float}, {int, float})
-"""Types of labels that a typed column can hold together."""
+"""Sets of label types that fit into one typed column."""
 _INSTEAD = "pass the instances as dicts or as a Block"
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame of pandas, polars, pyarrow or another library that narwhals knows."""
+    """Return whether X is a data frame of pandas, polars, pyarrow or another library that narwhals supports."""
     if isinstance(X, Block | np.ndarray | list | tuple | dict) or hasattr(X, "tocsr"):
         return False
-    import narwhals.stable.v1 as nw  # importing it takes as long as the rest of the library
+    import narwhals.stable.v1 as nw  # slow import: takes as long as the rest of the library
 
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def check_labels(labels: Iterable[Any], X: Any) -> None:
-    """Refuse labels that no column of X's library can hold together, before anything is learned or computed."""
+    """Reject labels that do not fit into one column of X's library, before anything is learned or computed."""
     if not is_frame(X) or _has_index(X):
         return
     labels = list(labels)
@@ -55,7 +55,7 @@ def check_labels(labels: Iterable[Any], X: Any) -> None:
 
 
 def check_columns(labels: Iterable[Any], X: Any) -> None:
-    """Refuse labels that cannot name the columns of a frame, before anything is computed."""
+    """Reject labels that would give two columns of a frame the same name, before anything is computed."""
     if not is_frame(X):
         return
     taken: dict[str, Any] = {}
@@ -69,13 +69,13 @@ def check_columns(labels: Iterable[Any], X: Any) -> None:
 
 
 def label_column(labels: list[Any], X: Any) -> Any:
-    """One label per instance: a Series or Array when X is a frame, else the list itself. None is a null."""
+    """Return one label per instance: a Series or Array if X is a frame, else the list itself. None is a null."""
     if not is_frame(X):
         return labels
     library = _library(X)
     if _has_index(X):
         missing = any(label is None for label in labels)
-        # with nulls among them as objects, so that ints do not become floats
+        # use dtype object if there are nulls, so that ints do not become floats
         return library.Series(labels, index=X.index, dtype=object if missing else None, name=COLUMN)
     if {type(label) for label in labels} >= {int, float}:
         labels = [None if label is None else float(label) for label in labels]
@@ -86,28 +86,28 @@ def label_column(labels: list[Any], X: Any) -> Any:
 
 
 def probability_table(labels: Sequence[Any], probabilities: NDArray[np.float64], X: Any) -> Any:
-    """One row of probabilities per instance: a frame with one column per label when X is one, else a list of dicts."""
+    """Return probabilities per instance: a frame with one column per label if X is a frame, else a list of dicts."""
     if not is_frame(X):
         return [dict(zip(labels, row, strict=True)) for row in probabilities.tolist()]
     return _table({str(label): probabilities[:, j] for j, label in enumerate(labels)}, X)
 
 
 def interval_table(bounds: NDArray[np.float64], X: Any) -> Any:
-    """Low and high per instance: a frame with these columns when X is one, else a list of intervals."""
+    """Return low and high per instance: a frame with these columns if X is a frame, else a list of intervals."""
     if not is_frame(X):
         return [Interval(*pair) for pair in bounds.tolist()]
     return _table({"low": bounds[:, 0], "high": bounds[:, 1]}, X)
 
 
 def set_table(labels: Sequence[Any], held: NDArray[np.bool_], X: Any) -> Any:
-    """Labels per instance: a frame of bools with one column per label when X is one, else a list of sets."""
+    """Return labels per instance: a frame of bools with one column per label if X is a frame, else a list of sets."""
     if not is_frame(X):
         return [{labels[j] for j in np.flatnonzero(row).tolist()} for row in held]
     return _table({str(label): held[:, j] for j, label in enumerate(labels)}, X)
 
 
 def _table(columns: dict[str, NDArray[Any]], X: Any) -> Any:
-    """A frame of X's kind, with its index."""
+    """Build a frame of X's library, with X's index."""
     columns = {name: np.ascontiguousarray(column) for name, column in columns.items()}
     library = _library(X)
     if _has_index(X):
@@ -118,14 +118,14 @@ def _table(columns: dict[str, NDArray[Any]], X: Any) -> Any:
 
 
 def like_index(table: Any, X: Any) -> Any:
-    """A new table with the index of the frame X where its library has one."""
+    """Set the index of a new table to that of the frame X, if its library has indexes."""
     if _has_index(X):
         table.index = X.index
     return table
 
 
 def _has_index(X: Any) -> bool:
-    """Whether X is a frame of pandas or of a library like it."""
+    """Return whether X is a frame of pandas or of a similar library."""
     return hasattr(X, "index")
 
 

@@ -1,10 +1,9 @@
-"""What columns are worth to a learner: how much its answers lose when a column's cells change places.
+"""Permutation importance of columns: how much a learner's loss increases when a column's cells are permuted.
 
-A weight says how a feature enters the score, not what the answer would be without it: noise with many values has large
-weights. So importance is measured. The cells of one column are permuted over some instances, a missing cell like any
-other: what the column says about each instance is broken, how its values are distributed stays. The loss that follows
-is its importance. The instances must be ones that the learner has not learned: on learned ones a column that was only
-memorised looks important.
+A weight shows how a feature enters the score, not how predictions would change without it: noise with many values has
+large weights. So importance is measured: the cells of one column, missing ones included, are permuted over some
+instances. This breaks the column's relation to the label and keeps its distribution; the increase of the loss is its
+importance. Use instances that have not been learned: on learned ones a column that was only memorised looks important.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ __all__ = ["Importance", "columns_of", "extra_losses", "measured"]
 Name = str | int
 Floats = NDArray[np.float64]
 SMALLEST = 1e-3
-"""Probabilities below count as this much, so that a single answer cannot decide."""
+"""Lower bound on probabilities, so that a single prediction cannot dominate the mean."""
 CLEAR = 2.0
-"""Standard errors by which a loss has to exceed 0 to count."""
+"""Number of standard errors by which a loss has to exceed 0 to count."""
 
 
 @dataclass(frozen=True)
 class Importance:
-    """What answers lose, in mean log loss or a regressor's in absolute error, when a column's cells are permuted."""
+    """Increase of the mean log loss (regressors: mean absolute error) when a column's cells are permuted."""
 
     loss: float
-    """Mean increase of the log loss (natural logarithm) or error; about 0 for a column that says nothing."""
+    """Mean increase of the log loss (natural logarithm) or error; about 0 for an uninformative column."""
     error: float
     """Standard error of that mean over the instances."""
     present: float
@@ -49,7 +48,7 @@ class Importance:
 
 
 def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int = 0) -> dict[Name, Importance]:
-    """The importance of every column of X, largest first; see `VaryingClassifier.column_importances`."""
+    """Measure the importance of every column of X, largest first; see `VaryingClassifier.column_importances`."""
     validate("column_importances", {"repeats": Integer(1), "seed": Integer(0)}, {"repeats": repeats, "seed": seed})
     block = (
         _with_targets(to_block(X, y, numeric=True)) if is_regressor(learner) else _with_labels(learner, to_block(X, y))
@@ -63,7 +62,7 @@ def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int
 
 
 def _with_targets(block: Block) -> Block:
-    """The instances that have a number; refuses a block in which none has."""
+    """Select the instances that have a target; raise DataError if none has."""
     held = np.zeros(len(block), dtype=bool) if block.targets is None else ~np.isnan(block.targets)
     if not held.any():
         raise DataError(
@@ -74,7 +73,7 @@ def _with_targets(block: Block) -> Block:
 
 
 def _with_labels(learner: Any, block: Block) -> Block:
-    """The labelled instances; refuses a block in which none has a label that the learner knows."""
+    """Select the labelled instances; raise DataError if none has a label that the learner knows."""
     if not (block.codes >= 0).any():
         raise DataError(
             f"importances are measured on labelled instances; none of the {len(block):,} has a label: pass y, or a "
@@ -90,7 +89,7 @@ def _with_labels(learner: Any, block: Block) -> Block:
 
 
 def summary(extra: Floats, present: float) -> Importance:
-    """Mean and standard error of the losses of instances."""
+    """Summarise the extra losses of instances by their mean and standard error."""
     n = len(extra)
     if n == 0:
         return Importance(float("nan"), float("nan"), present)
@@ -99,19 +98,19 @@ def summary(extra: Floats, present: float) -> Importance:
 
 
 def columns_of(block: Block) -> list[int]:
-    """Ids of the columns that the block's cells belong to, ascending."""
+    """Return the ids of the columns that the block's cells belong to, ascending."""
     return np.unique(block.vocabulary.column_array()[block.indices]).tolist()  # type: ignore[no-any-return]
 
 
 def column_name(block: Block, column: int) -> Name:
-    """The name of a column."""
+    """Return the name of a column."""
     return block.vocabulary.name_of(column)
 
 
 def extra_losses(
     learner: Any, block: Block, column: int, permutations: list[NDArray[np.int64]]
 ) -> tuple[Floats, float]:
-    """For each instance whose label the learner knows, its mean extra loss; and the share that has the column."""
+    """Return the mean extra loss of each instance with a known label, and the share of instances with the column."""
     before, known = losses(learner, block)
     mask = block.vocabulary.column_array()[block.indices] == column
     present = len(np.unique(_rows(block)[mask])) / len(block)
@@ -122,9 +121,9 @@ def extra_losses(
 
 
 def losses(learner: Any, block: Block) -> tuple[Floats, NDArray[np.bool_]]:
-    """Log loss of each instance, and whether the learner knows its label; nothing is learned.
+    """Return the log loss of each instance, and whether the learner knows its label; nothing is learned.
 
-    Of a regressor the absolute errors, all of them known.
+    For a regressor, return the absolute errors, all of them known.
     """
     if is_regressor(learner):
         assert block.targets is not None
@@ -141,7 +140,7 @@ def losses(learner: Any, block: Block) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def permuted(block: Block, mask: NDArray[np.bool_], permutation: NDArray[np.int64]) -> Block:
-    """The block in which row i has the cells under the mask that row ``permutation[i]`` had."""
+    """Permute the masked cells between rows: row i gets those of row ``permutation[i]``."""
     rows = _rows(block)
     target = np.argsort(permutation)  # row r's cells go to the row that draws r
     new_rows = np.where(mask, target[rows], rows)
@@ -154,5 +153,5 @@ def permuted(block: Block, mask: NDArray[np.bool_], permutation: NDArray[np.int6
 
 
 def _rows(block: Block) -> NDArray[np.int64]:
-    """The row of each cell."""
+    """Return the row of each cell."""
     return np.repeat(np.arange(len(block)), np.diff(block.indptr))

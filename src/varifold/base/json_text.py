@@ -1,4 +1,4 @@
-"""Read and write JSON with orjson if it is installed; the standard library takes over where orjson is missing or fails.
+"""Read and write JSON with orjson if it is installed; use the standard library where orjson is missing or fails.
 
 orjson rejects NaN and infinity, which Python and many devices write, and reads whole numbers beyond 64 bits as floats.
 """
@@ -22,7 +22,7 @@ __all__ = ["read_json", "write_json"]
 
 
 def read_json(text: bytes | str) -> Any:
-    """Parse JSON; NaN is None, "not observed". A DataError says where the text is not JSON."""
+    """Parse JSON; NaN becomes None, "not observed". Raise DataError with the position of a syntax error."""
     if orjson is not None:
         try:
             return orjson.loads(text)

@@ -1,4 +1,4 @@
-"""The common base of classifiers and regressors: shared parameters, capabilities, and how they are loaded."""
+"""Common base class of classifiers and regressors: shared parameters and capabilities."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class VaryingLearner(Estimator):
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
     coverages
-        Shares of the truths, each in (0, 1), that intervals or sets shall hold; none, ``()``, costs nothing.
+        Shares of the truths, each in (0, 1), that intervals or sets should contain; ``()`` costs nothing.
 
     """
 
@@ -65,7 +65,7 @@ class VaryingLearner(Estimator):
     _uses_absence: ClassVar[bool] = False
     _uses_values: ClassVar[bool] = True
 
-    _paper: ClassVar[dict[str, Any]] = {}  # parameters that make the method as its paper has it, nothing added
+    _paper: ClassVar[dict[str, Any]] = {}  # parameters that reproduce the method of the paper, without additions
 
     scale: str = "standard"
     fit_intercept: bool = True
@@ -81,10 +81,10 @@ class VaryingLearner(Estimator):
 
     @classmethod
     def as_in_paper(cls, **params: Any) -> Self:
-        """The method as its paper has it, with these parameters: nothing that the library adds.
+        """Make the method exactly as in its paper, with these parameters and without the library's additions.
 
         Values are not scaled, there is no intercept unless the paper has one, and no majority bias or presence learner.
-        Scale the data as the paper does. A method that is of no paper refuses.
+        Scale the data as the paper does. Raise ParameterError for a method without a paper.
         """
         return cls(**{**cls._paper_params(), **params})
 
@@ -96,11 +96,11 @@ class VaryingLearner(Estimator):
         return {name: value for part in own for name, value in part.items()}
 
     def _model(self) -> Model:
-        """A new compiled model of this method with this learner's parameters."""
+        """Make a new compiled model of this method with this learner's parameters."""
         raise NotImplementedError(f"{type(self).__name__} must define _model()")
 
     def _intake(self) -> dict[str, Any]:
-        """The parameters that the engine takes."""
+        """Return the parameters of the engine."""
         return {
             "scale": self.scale,
             "clip": self.clip,
@@ -110,7 +110,7 @@ class VaryingLearner(Estimator):
         }
 
     def _coverage_index(self, coverage: float) -> int:
-        """The place of a coverage among those that errors are measured for."""
+        """Return the index of a coverage in `coverages`."""
         return coverage_index(type(self).__name__, self.coverages, coverage)
 
     @property
@@ -118,14 +118,14 @@ class VaryingLearner(Estimator):
     def unit_changes(self) -> dict[Name, int]:
         """Features whose values jumped and stayed, as with another unit, and the steps at which that was noticed.
 
-        Only ``scale="robust"`` notices it; it then starts the feature's statistics again.
+        Only ``scale="robust"`` detects this; it then restarts the feature's statistics.
         """
         space = self._engine.space
         found = self._engine.scaler.restarts(space.size)
         return {space.name_of(slot): step for slot, (step, _) in found.items()}
 
     def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
-        """How more than two labels are learned."""
+        """Return how more than two labels are learned."""
         return "none"
 
     @property
@@ -148,7 +148,7 @@ class VaryingLearner(Estimator):
         )
 
     def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
-        """Contributions added up by column; the levels of a string column are features of one column."""
+        """Sum contributions by column; the levels of a string column are features of one column."""
         space = self._engine.space
         found: dict[Name, float] = {}
         for name, part in parts.items():
@@ -160,7 +160,7 @@ class VaryingLearner(Estimator):
 
 @declared(kw_only=True)
 class UnscaledLearner(VaryingLearner):
-    """A learner that takes values as they come: it has no scaler to set."""
+    """A learner that uses raw values: it has no scaler to configure."""
 
     scale: str = field(default="none", init=False)
     fit_intercept: bool = field(default=True, init=False)
@@ -168,13 +168,13 @@ class UnscaledLearner(VaryingLearner):
 
 
 def is_regressor(learner: Any) -> bool:
-    """Whether a learner, a pipeline of river's or a class predicts numbers and not labels."""
+    """Return whether a learner, a river pipeline or a class predicts numbers rather than labels."""
     last = getattr(learner, "_last_step", learner)
     return issubclass(last if isinstance(last, type) else type(last), river_base.Regressor)
 
 
 def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
-    """A schedule for `run_block` as an array of int64."""
+    """Convert a schedule for `run_block` to an int64 array; raise DataError unless it is one-dimensional, of ints."""
     if schedule is None:
         return None
     found = np.asarray(schedule)

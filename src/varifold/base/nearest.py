@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names."""
+"""Suggest corrections of misspelled names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["nearest"]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A phrase like ``; did you mean arow?`` with the closest known names, ignoring case; empty when none is close."""
+    """Return a phrase like ``; did you mean arow?`` with the closest names, ignoring case; empty if none is close."""
     folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(known.casefold(), known)

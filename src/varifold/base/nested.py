@@ -24,7 +24,7 @@ class Learner:
     """Constraint: a registered name, a specification ``name:key=value,key=value``, or a classifier."""
 
     def accepts(self, value: object) -> bool:
-        """Whether make_learner() accepts the value."""
+        """Return whether make_learner() accepts the value."""
         if isinstance(value, str):
             return self.accepts(make_learner(value))
         if isinstance(value, type):
@@ -32,12 +32,12 @@ class Learner:
         return all(callable(getattr(value, call, None)) for call in ("learn_one", "predict_proba_one", "clone"))
 
     def describe(self) -> str:
-        """The accepted values in words."""
+        """Describe the accepted values."""
         return "the name of a model, a text like 'arow:r=1', or a classifier with learn_one and predict_proba_one"
 
 
 def make_learner(given: Any) -> Any:
-    """A new learner without state: of a name or specification, or a clone of the one given.
+    """Make a new learner without state from a name or specification, or clone a learner.
 
     A specification names registered learners only, because a model file may hold one, and loading a file must import
     nothing else.
@@ -49,7 +49,7 @@ def make_learner(given: Any) -> Any:
 
 
 def _made(given: str) -> Any:
-    """Make the learner of a specification."""
+    """Make the learner that a specification describes."""
     name, rest = split_name(given)
     cls = models[name.strip()]
     is_paper, rest = without_paper(rest)
@@ -66,13 +66,13 @@ def _made(given: str) -> Any:
 
 
 def _value(text: str, default: Any) -> Any:
-    """The value of a parameter; true, false and none in any case, but the word where the parameter holds words."""
+    """Parse a parameter; true, false and none in any case, unless the parameter's default is a str."""
     word = text.lower()
     return _WORDS[word] if word in _WORDS and not isinstance(default, str) else parse_value(text)
 
 
 def pack_params(learner: Any) -> dict[str, Any]:
-    """A learner's parameters as JSON; a learner among them becomes its header."""
+    """Encode a learner's parameters as JSON; a nested learner becomes its header."""
     packed = {}
     for name in learner._get_params():
         value = getattr(learner, name)
@@ -89,14 +89,14 @@ def pack_params(learner: Any) -> dict[str, Any]:
 
 
 def _packed(value: Any) -> Any:
-    """A parameter as JSON; a mapping, whose keys are labels, as pairs that keep their types."""
+    """Encode a parameter as JSON; a mapping, whose keys are labels, becomes pairs that keep their types."""
     if isinstance(value, Mapping):
         return {_PAIRS: [[pack_label(label), _packed(part)] for label, part in value.items()]}
     return _plain_number(value)
 
 
 def _plain_number(value: Any) -> Any:
-    """A number of any type (NumPy's, a Fraction) as a bool, int or float; anything else as it is."""
+    """Convert a number of any type (NumPy's, a Fraction) to a bool, int or float; return anything else unchanged."""
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -105,7 +105,7 @@ def _plain_number(value: Any) -> Any:
 
 
 def unpack_params(packed: Mapping[str, Any]) -> dict[str, Any]:
-    """What pack_params() packed; only registered learners are made."""
+    """Decode what pack_params() encoded; only registered learners are made."""
     return {name: _unpacked(value) for name, value in packed.items()}
 
 

@@ -1,4 +1,4 @@
-"""What other packages and the user's own files bring: found by entry point, or by ``package.module:name``."""
+"""Load objects from other packages and the user's own files, by entry point or by ``package.module:name``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["entry_points_of", "from_entry_point", "from_path", "imported"]
 
 @cache
 def entry_points_of(group: str) -> dict[str, tuple[str, str]]:
-    """Name -> (``package.module:attribute``, package) of the entry points of a group; of two, the first by package."""
-    from importlib.metadata import entry_points  # the search takes milliseconds: only when it is needed
+    """Map name to (``package.module:attribute``, package) for the entry points of a group; the first of a name wins."""
+    from importlib.metadata import entry_points  # takes milliseconds: only when needed
 
     found: dict[str, tuple[str, str]] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
@@ -27,13 +27,13 @@ def entry_points_of(group: str) -> dict[str, tuple[str, str]]:
 
 
 def from_entry_point(group: str, name: str) -> Any:
-    """The object behind an entry point; what goes wrong is reported with the package that it came from."""
+    """Import the object of an entry point; errors name the package that it came from."""
     where, package = entry_points_of(group)[name]
     return imported(where, repr(name), package)
 
 
 def imported(where: str, what: str, package: str) -> Any:
-    """The object at ``package.module:name`` that an entry point of a package names."""
+    """Import the object at ``package.module:name`` that an entry point of a package names."""
     module, _, attribute = where.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -48,9 +48,9 @@ def imported(where: str, what: str, package: str) -> Any:
 
 
 def from_path(path: str, what: str, hint: str = "") -> Any:
-    """The object at ``package.module:name``; modules of the current folder are found as well.
+    """Import the object at ``package.module:name``, also from modules in the current folder.
 
-    `hint` is said where there is no such module: the path may be a misspelled name.
+    `hint` is appended to the error if there is no such module: the path may be a misspelled name.
     """
     module, _, attribute = path.partition(":")
     here = str(Path.cwd())

@@ -25,8 +25,8 @@ class PythonRule(VaryingClassifier):
     subclass is a learner like any other: `varifold.checks.check_learner` checks it, and ``--model module:Class`` runs
     it in ``varifold run`` and ``varifold bench``.
 
-    The annotated attributes of a subclass are its parameters; their constraints may stand in ``_parameters``. What it
-    learns is kept in attributes that `start` sets. These are not annotated in the class.
+    The annotated attributes of a subclass are its parameters; their constraints may be listed in ``_parameters``. The
+    learned state is kept in attributes that `start` sets; these are not annotated in the class.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class PythonRule(VaryingClassifier):
 
     Notes
     -----
-    Pickles and copies carry all attributes. `save` needs `dump` and `fill`, because loading a model file runs no code
+    Pickles and copies include all attributes. `save` needs `dump` and `fill`, because loading a model file runs no code
     that the file holds; without them it raises ModelFileError. `varifold.load` finds registered classes
     (``varifold.models.register``); any other class loads its own files with its ``load``.
 
-    What `learn` or `scores` raises, KeyboardInterrupt included, stops the call or the block at that instance and is
-    raised from it. The engine has then counted an instance that `learn` did not finish; what `learn` changed stays.
+    An exception in `learn` or `scores`, KeyboardInterrupt included, stops the call or the block at that instance and
+    propagates. The engine has then counted an instance that `learn` did not finish; what `learn` changed stays.
 
-    *Cost.* One dict and one call of Python per instance, 5 to 50 times that of a compiled method.
+    *Cost.* One dict and one Python call per instance, 5 to 50 times that of a compiled method.
 
     Examples
     --------
@@ -90,49 +90,49 @@ class PythonRule(VaryingClassifier):
     # ------------------------------------------------------------------ what a subclass writes
 
     def start(self) -> None:
-        """Set the attributes that hold what is learned, as they are before the first instance."""
+        """Initialise the attributes that hold the learned state, before the first instance."""
         raise NotImplementedError
 
     def learn(self, x: dict[Name, float], y: Any, w: float) -> None:
-        """Learn an instance of label y with weight w > 0.
+        """Learn an instance with label y and weight w > 0.
 
-        x holds the scaled values of the features present, by name; names that are new are among them.
+        x holds the scaled values of the present features by name, new features included.
         """
         raise NotImplementedError
 
     def scores(self, x: dict[Name, float]) -> dict[Any, float]:
-        """Score by label; the largest is the answer, and the probabilities are their softmax. Must change nothing.
+        """Return the score of each label; the largest is predicted, probabilities are the softmax. Must change nothing.
 
-        x is as in `learn`, without unknown features. Scores are finite; a label that is not named has score 0.
+        x is as in `learn`, without unknown features. Scores must be finite; a missing label has score 0.
         """
         raise NotImplementedError
 
     def forget(self, name: Name) -> None:
-        """A feature is evicted (`max_features`): drop what is held for it. By default nothing is done."""
+        """Drop the state of a feature that is evicted (`max_features`). Does nothing by default."""
 
     def renamed(self, names: dict[Name, Name]) -> None:
-        """Features have new names ({old: new}, levels of columns included): move what is held for them.
+        """Move the state of renamed features ({old: new}, levels of columns included) to their new names.
 
-        A rule that does not define it refuses `rename`.
+        Without it, `rename` raises DataError.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define renamed()")
 
     def weight(self, name: Name) -> float:
-        """Size of what is held for a feature, for `features` and ``evict="lightest"``; by default 0."""
+        """Return the size of a feature's state, for `features` and ``evict="lightest"``; 0 by default."""
         return 0.0
 
     def explain(self, x: dict[Name, float], label: Any) -> dict[Name, float]:
-        """What features of x add to the label's score, for `explain_one`; what is left is the intercept's."""
+        """Return the contributions of features to the label's score, for `explain_one`; the rest is the intercept."""
         return {}
 
     def dump(self) -> tuple[Arrays, Any]:
-        """What was learned, for a model file: arrays of finite numbers by name, and anything that JSON can hold."""
+        """Return the learned state for a model file: arrays of finite numbers by name, and a JSON value."""
         raise NotImplementedError(f"{type(self).__name__} does not define dump()")
 
     def fill(self, arrays: Arrays, data: Any) -> None:
-        """Take what `dump` returned, after `start`. `classes` is known.
+        """Restore what `dump` returned; called after `start`, when `classes` is known.
 
-        The arrays come from a file, which may hold anything: raise ValueError for what does not fit.
+        The arrays come from a file, which may hold anything: raise ValueError if they do not fit.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define fill()")
 
@@ -153,7 +153,7 @@ class PythonRule(VaryingClassifier):
 
     @classmethod
     def _saves(cls) -> bool:
-        """Whether the class can be kept in a model file."""
+        """Return whether the class can be saved in a model file."""
         return cls.dump is not PythonRule.dump and cls.fill is not PythonRule.fill
 
     def _header(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The registry: command-line name -> learner class, imported when asked for.
+"""Registry of learners: command-line name -> class, imported on first use.
 
-Checks, command line, documentation and benchmarks take their list of methods from here. An installed package adds its
+Checks, command line, documentation and benchmarks get their list of methods here. An installed package adds its
 own learners by entry points of the group ``varifold.models``.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUP = "varifold.models"
-"""Entry points of this group, ``name = "package.module:Class"``, are learners of third parties."""
+"""Group of entry points, ``name = "package.module:Class"``, that register third-party learners."""
 
 _WHERE: dict[str, str] = {
     "additive": "varifold.linear.additive:Additive",
@@ -67,7 +67,7 @@ _COMPOSITES: dict[str, str] = {
     "perkeyregressor": "varifold.ensemble.per_key:PerKeyRegressor",
     "vote": "varifold.ensemble.vote:Vote",
 }
-"""Learners made of learners, by the names that model files have for them."""
+"""Learners made of learners, by their names in model files."""
 
 
 class Registry(Mapping[str, type[T]]):
@@ -78,14 +78,14 @@ class Registry(Mapping[str, type[T]]):
     where
         Name -> ``package.module:Class``.
     group
-        Group of entry points that add to it. They are read when a name is not among the others, or all are listed.
+        Group of entry points that add classes. They are read when a name is not found, or when all are listed.
 
     """
 
     def __init__(self, where: dict[str, str], group: str | None = None) -> None:
         self._where = where
         self._group = group
-        self._packages: dict[str, str] = {}  # name -> the package whose entry point gave it
+        self._packages: dict[str, str] = {}  # name -> package of its entry point
 
     def __getitem__(self, name: str) -> type[T]:
         if not isinstance(name, str):
@@ -114,26 +114,26 @@ class Registry(Mapping[str, type[T]]):
         return name in self._where
 
     def register(self, name: str, cls: type[T]) -> None:
-        """Make a class known under a command-line name (lower case, no hyphens)."""
+        """Register a class under a command-line name (lower case, no hyphens)."""
         if name in self and self._where[name] != _place(cls):
             raise UnknownNameError(f"the name {name!r} is taken by {self._where[name]}")
         self._where[name] = _place(cls)
 
     def name_of(self, cls: type) -> str | None:
-        """The command-line name of a class, or None when it is not registered."""
+        """Return the command-line name of a class, or None if it is not registered."""
         place = _place(cls)
         if place not in self._where.values():
             self._read_entry_points()
         return next((name for name, where in self._where.items() if where == place), None)
 
     def class_names(self) -> dict[str, str]:
-        """Class name -> command-line name, without importing anything and without entry points."""
+        """Map class names to command-line names, without importing anything and without entry points."""
         return {w.rpartition(":")[2]: name for name, w in self._where.items() if name not in self._packages}
 
     def _read_entry_points(self) -> None:
         if self._group is None:
             return
-        from importlib.metadata import entry_points  # the search takes milliseconds: only when it is needed
+        from importlib.metadata import entry_points  # takes milliseconds: only when needed
 
         group, self._group = self._group, None
         for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
@@ -148,7 +148,7 @@ class Registry(Mapping[str, type[T]]):
                 )
 
     def _from_entry_point(self, name: str) -> type[T]:
-        """The class of a third party; whatever goes wrong is reported with the package it came from."""
+        """Import a third-party class; errors name the package that it came from."""
         where, package = self._where[name], self._packages[name]
         found: Any = imported(where, f"the model {name!r}", package)
         if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):

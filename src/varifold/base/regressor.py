@@ -1,4 +1,4 @@
-"""The base class of all regressors of the library."""
+"""Base class of all regressors in the library."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared:
     the learner adds new ones when they first appear. Targets are finite numbers; one that is missing, NaN, infinite or
-    no number is refused and leaves the learner as it was. Values and targets beyond 1e150 count as 1e150 (with their
-    sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning ``a y + b``
+    not a number is rejected, and the learner does not change. Values and targets beyond 1e150 count as 1e150 (with
+    their sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning ``a y + b``
     instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
     predict from several threads, give each its own copy.
 
@@ -44,7 +44,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     ----------
     scale
         ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
-        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``; of the features. Targets are
+        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``; for features only. Targets are
         always scaled.
     fit_intercept
         Whether a constant, always present input is added.
@@ -56,8 +56,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
     coverages
-        Shares of the targets, each in (0, 1), that intervals shall hold: ``(.8, .95)``. None, ``()``, costs nothing;
-        with any, each instance is also predicted before it is learned. See `predict_interval_one`.
+        Shares of the targets, each in (0, 1), that intervals should contain: ``(.8, .95)``. ``()`` costs nothing; with
+        any, each instance is also predicted before it is learned. See `predict_interval_one`.
 
     """
 
@@ -75,20 +75,20 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         self._engine.learn_one(x, y, w)
 
     def _check_one(self, x: Instance, y: Any = None) -> None:
-        """Raise what `learn_one` would raise for this instance; changes nothing. None: the target is not known yet."""
+        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown target."""
         self._engine.check(x, y)
 
     def predict_one(self, x: Instance) -> float:
-        """The prediction for an instance; 0.0 before any target was learned. Changes nothing."""
+        """Predict the target of an instance; 0.0 before any target was learned. Changes nothing."""
         prediction: float = self._engine.predict_one(x)
         return prediction
 
     def predict_interval_one(self, x: Instance, coverage: float = 0.9) -> Interval:
-        """Where the target of an instance lies: an interval, `low` and `high`, that holds this share of the targets.
+        """Predict an interval, `low` and `high`, that contains the target with the given coverage.
 
         The coverage is one of `coverages`. It holds along the stream and adapts to drift (adaptive conformal
-        inference); the width follows which features are present, so that it also holds while sensors are silent. The
-        interval holds the prediction, and that of a larger coverage contains it. Infinite before two targets were
+        inference); the width depends on which features are present, so that it also holds while sensors are silent. The
+        interval contains the prediction and the intervals of smaller coverages. Infinite before two targets were
         learned. Changes nothing.
 
         Examples
@@ -106,10 +106,10 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         return Interval(*self._engine.bounds_one(x)[place])
 
     def explain_one(self, x: Instance, *, by_column: bool = False) -> dict[Name, float]:
-        """Contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
+        """Return the contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
 
-        With `by_column` the string values of a column are added up under the column's name. What no feature
-        contributes, the mean of the targets first of all, is listed last, as ``"(intercept)"``.
+        With `by_column` the string values of a column are summed under the column's name. The part that no feature
+        contributes, mainly the mean of the targets, is listed last, as ``"(intercept)"``.
         """
         parts = self._engine.explain_one(x)
         if by_column:
@@ -119,7 +119,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
     ) -> dict[Name, Importance]:
-        """How much larger the absolute errors on these instances are when the cells of one column change places.
+        """Measure how much the absolute error on these instances increases when the cells of one column are permuted.
 
         By column, largest first: an `Importance` with `loss` (in the target's units), its standard `error` and
         `matters`. Pass a few hundred instances with targets that have *not* been learned, such as the next ones of the
@@ -133,32 +133,32 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order, in compiled code.
 
-        X is a Block (which carries its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The state afterwards is the same to the last bit as after `learn_one` on each.
+        X is a Block (which holds its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
+        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance.
         """
         self._engine.run(_block(X, y, w), predict=False)
 
     def predict_many(self, X: Any) -> Any:
-        """What `predict_one` gives for each instance.
+        """Return what `predict_one` returns for each instance.
 
-        A pandas or polars frame gives a Series (pandas: with the frame's index), a pyarrow table an Array, anything
-        else a list.
+        Return a Series for a pandas or polars frame (pandas: with the frame's index), an Array for a pyarrow table, and
+        a list otherwise.
         """
         predictions, _ = self._engine.run(to_block(X), learn=False)
         return frames.label_column(predictions.tolist(), X)
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
-        """Predict each instance, then learn it: the prequential loop, compiled.
+        """Predict each instance, then learn it: the prequential loop in compiled code.
 
-        Returns the predictions, in the form that `predict_many` gives.
+        Return the predictions in the form of `predict_many`.
         """
         predictions, _ = self._engine.run(_block(X, y, w))
         return frames.label_column(predictions.tolist(), X)
 
     def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
-        """What `predict_interval_one` gives for each instance.
+        """Return what `predict_interval_one` returns for each instance.
 
-        A pandas, polars or pyarrow frame gives a frame of its kind with the columns low and high, anything else a list.
+        Return a frame of the same library with the columns low and high for a frame, and a list otherwise.
         """
         place = self._coverage_index(coverage)
         _, bounds = self._engine.run(to_block(X), learn=False, bounds=True)
@@ -167,7 +167,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def run_intervals(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`run_block`, and the intervals given before learning: rows x coverages x (low, high)."""
+        """Run `run_block` and also return the intervals predicted before learning: rows x coverages x (low, high)."""
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
@@ -175,9 +175,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         return predictions, bounds
 
     def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
-        """Predict and learn a block, for evaluation: one prediction per row, NaN for a row that is not predicted.
+        """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) gives targets that arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models targets that arrive late.
         """
         check_block(block)
         predictions: np.ndarray[Any, Any]

@@ -18,10 +18,10 @@ __all__ = ["Saved", "from_bytes", "load", "pack_learners", "unpack_learners"]
 
 
 class Saved:
-    """A base class of objects that a model file can hold.
+    """Base class of objects that a model file can hold.
 
-    A subclass supplies `_content` and `_from_content`. `reading` says how the data was read that it learned from
-    (target, id, time, types, ...), if anyone noted it; files keep it.
+    A subclass supplies `_content` and `_from_content`. `reading` records how its training data was read
+    (target, id, time, types, ...), if known; files keep it.
     """
 
     reading: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Which of several learners gets an instance: a hash of its number, which no period of the stream coincides with."""
+"""Assign instances to learners by a hash of their number, so that no period of the stream aligns with the split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _64_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def share_of(number: Number, among: int) -> Number:
-    """The learner, 0 to `among` - 1, that the instance of this number goes to; one number or an array of them."""
+    """Return the learner, 0 to `among` - 1, of the instance with this number; accepts a number or an array."""
     z: Any = (number + 0x9E3779B97F4A7C15) & _64_BITS
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _64_BITS

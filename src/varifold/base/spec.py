@@ -1,8 +1,8 @@
-"""Specifications as text: ``name:key=value,...``.
+"""Parse specifications, ``name:key=value,...``.
 
 `split_name`, `split_pairs`, `parameters` and `parse_value` read the parts of every specification: learners, scenarios,
 types of columns, overrides of bench cells. `parse_model` reads a learner. The word ``paper`` before its parameters,
-``olvf:paper,C=0.1``, takes the method as its paper has it.
+``olvf:paper,C=0.1``, selects the method exactly as in its paper.
 
 Names are looked up in the registry. Only a caller who passes ``imports=True``, because the text comes from the command
 line or from code, may also name a class of any module, ``package.module:Class:key=value,...``: text that comes from a
@@ -42,7 +42,7 @@ __all__ = [
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
 MOST_NESTED = 8
-"""Learners within one another that a specification or a model file may hold."""
+"""Maximum depth of nested learners in a specification or a model file."""
 _depth: ContextVar[int] = ContextVar("depth of nested learners", default=0)
 
 
@@ -61,20 +61,20 @@ def nesting(text: str) -> Iterator[None]:
 
 
 def shortened(text: str) -> str:
-    """Quote a text for a message, cut after its beginning where it is long."""
+    """Quote a text for a message, truncated if it is long."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The name before the first colon, and the rest behind it."""
+    """Split a specification at the first colon into the name and the rest."""
     name, _, rest = text.partition(":")
     return name, rest
 
 
 def split_pairs(text: str, *, last: bool = False) -> list[tuple[str, str | None]]:
-    """(key, value) of each part between commas; the value of a part without ``=`` is None.
+    """Split text at commas into (key, value) pairs; the value of a part without ``=`` is None.
 
-    The first ``=`` of a part separates key and value, or the last one: names of columns may hold others.
+    The first ``=`` of a part separates key and value, or the last one if `last`: column names may contain ``=``.
     """
     pairs: list[tuple[str, str | None]] = []
     for part in text.split(","):
@@ -85,7 +85,7 @@ def split_pairs(text: str, *, last: bool = False) -> list[tuple[str, str | None]
 
 
 def parameters(rest: str, text: str) -> dict[str, str]:
-    """Key -> value of ``key=value,...``, split at commas outside parentheses and quotes; messages quote `text`."""
+    """Parse ``key=value,...`` to a dict, split at commas outside parentheses and quotes; messages quote `text`."""
     found: dict[str, str] = {}
     for part in _outer_parts(rest, text):
         key, equals, value = (word.strip() for word in part.partition("="))
@@ -98,7 +98,7 @@ def parameters(rest: str, text: str) -> dict[str, str]:
 
 
 def _outer_parts(rest: str, text: str) -> list[str]:
-    """Parts between commas that stand outside parentheses and quotes."""
+    """Split at commas outside parentheses and quotes."""
     parts, depth, quote, current = [], 0, "", ""
     for c in rest:
         if quote:
@@ -142,26 +142,26 @@ class ModelSpec:
         return _imported(self.name) if self.imports and self.name not in models else models[self.name]
 
     def __call__(self) -> Any:
-        """A new learner."""
+        """Make a new learner."""
         return self.cls(**{k: v.spec() if isinstance(v, Nested) else v for k, v in self.params})
 
     def takes(self, parameter: str) -> bool:
-        """Whether the learner has such a parameter."""
+        """Return whether the learner has this parameter."""
         return parameter in _accepted(self.cls)
 
     def having(self, **params: Any) -> ModelSpec:
-        """The same learner with these parameters."""
+        """Return the same specification with these parameters added or replaced."""
         return replace(self, params=tuple({**dict(self.params), **params}.items()))
 
 
 def without_paper(rest: str) -> tuple[bool, str]:
-    """Whether the parameters of a specification start with the word ``paper``, and the parameters after it."""
+    """Return whether the parameters start with the word ``paper``, and the parameters after it."""
     first, _, others = rest.partition(",")
     return (True, others) if first.strip() == "paper" else (False, rest)
 
 
 def paper_params(cls: type[Any]) -> dict[str, Any]:
-    """The parameters that make a method as its paper has it; refused where there is no paper."""
+    """Return the parameters that reproduce the method of the paper; raise ParameterError if there is no paper."""
     if not hasattr(cls, "_paper_params"):
         raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
     found: dict[str, Any] = cls._paper_params()
@@ -169,7 +169,7 @@ def paper_params(cls: type[Any]) -> dict[str, Any]:
 
 
 def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
-    """Read a specification; names, parameters and values are checked.
+    """Parse a specification and check its names, parameters and values.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
 
 
 def _split_class(text: str, imports: bool) -> tuple[str, str]:
-    """Split a specification into the name of its class, registered or to be imported, and the parameters."""
+    """Split a specification into its class (a registered name or an import path) and its parameters."""
     head, rest = split_name(text)
     if head in models:
         return head, rest
@@ -208,7 +208,7 @@ def _split_class(text: str, imports: bool) -> tuple[str, str]:
 
 
 def parse_spec(text: str, target_type: str | None = None, *, imports: bool = False) -> ModelSpec:
-    """The learner that a text names; parameters that only the regressor of that name has make it the regressor."""
+    """Parse a learner; if only the regressor of that name accepts the parameters, return the regressor."""
     try:
         return parse_model(text, imports=imports)
     except ParameterError as wrong:
@@ -222,7 +222,7 @@ def parse_spec(text: str, target_type: str | None = None, *, imports: bool = Fal
 
 
 def regressor_for(spec: ModelSpec) -> ModelSpec:
-    """The regressor of the same method, with the same parameters; `spec` itself when it is one."""
+    """Return the regressor of the same method with the same parameters; `spec` itself if it is a regressor."""
     if issubclass(spec.cls, river_base.Regressor):
         return spec
     name = f"{spec.name}regressor"
@@ -263,9 +263,9 @@ def _check(cls: type[Any], params: dict[str, Any], text: str) -> None:
 
 
 def parse_value(text: str, *, imports: bool = False) -> Any:
-    """An int, float, bool or None where it reads as one; numbers, or a learner, in parentheses; otherwise a str.
+    """Parse an int, float, bool or None; numbers, or a learner, in parentheses; anything else is a str.
 
-    In quotes it is always a str. `imports` is that of `parse_model`, for a learner in parentheses.
+    Quoted text is always a str. `imports` is passed to `parse_model` for a learner in parentheses.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -282,7 +282,7 @@ def parse_value(text: str, *, imports: bool = False) -> Any:
 
 
 def _in_parentheses(text: str, imports: bool) -> Nested | tuple[float, ...]:
-    """A learner, or numbers between commas, as in ``coverages=(0.8,0.95)``."""
+    """Parse a learner, or numbers between commas, as in ``coverages=(0.8,0.95)``."""
     name, colon, _ = text.partition(":")
     if colon or name in models:
         return Nested(parse_model(text, imports=imports))

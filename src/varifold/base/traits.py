@@ -11,7 +11,7 @@ class Traits:
     """Capabilities of a learner with its current parameters and state."""
 
     multiclass: Literal["native", "one-vs-rest", "none"]
-    """How more than two labels are learned; ``"none"`` of a regressor."""
+    """How more than two labels are learned; ``"none"`` for a regressor."""
     cost: str
     """Cost per instance in terms of the present and the known features."""
     bounded_memory: bool
@@ -20,9 +20,9 @@ class Traits:
     """Whether the learner uses the absence of a feature as information."""
     randomized: bool
     uses_values: bool = True
-    """Whether it uses the values of features, and not only their presence."""
+    """Whether the learner uses the values of features, and not only their presence."""
     merging: Literal["exact", "approximate"] | None = None
-    """How `varifold.merge` joins such learners; None: it cannot; of classifiers `varifold.Vote` asks all."""
+    """How `varifold.merge` combines such learners; None: it cannot, but `varifold.Vote` can combine classifiers."""
     notes: tuple[str, ...] = ()
     """Notes for the user on the current state, for instance that a cheaper method is in use."""
     task: Literal["classification", "regression"] = "classification"
@@ -30,7 +30,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What a learner knows about one feature."""
+    """Statistics of one feature in a learner."""
 
     first_seen: int
     last_seen: int
@@ -38,4 +38,4 @@ class Feature:
     weight: float
     """Sum over labels of the absolute weights, or the method's own measure of importance."""
     role: str = ""
-    """How the method uses the feature ('old', 'mapped', 'latent', ...); empty where all are used alike."""
+    """How the method uses the feature ('old', 'mapped', 'latent', ...); empty if all are used alike."""

@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 def exclusive(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
-    """Let only one thread at a time into the methods decorated with this; a second one gets `BusyLearnerError`."""
+    """Allow one thread at a time in the decorated methods; raise `BusyLearnerError` in a second one."""
 
     @functools.wraps(method)
     def guarded(self: K, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -52,7 +52,7 @@ def exclusive(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K,
 
 
 class KeyedLearner(Saved):
-    """The base of `PerKey` and `PerKeyRegressor`: learners by key, in memory and on disk."""
+    """Base class of `PerKey` and `PerKeyRegressor`: learners by key, in memory and on disk."""
 
     _method: ClassVar[str]
     _numeric: ClassVar[bool]
@@ -113,7 +113,7 @@ class KeyedLearner(Saved):
         return back
 
     def _make_room(self) -> None:
-        """Move learners to disk, the least recently used first, until memory has room for one more.
+        """Move the least recently used learners to disk until memory has capacity for one more.
 
         A learner that no file can hold, such as one with a label of another type, stays in memory.
         """

@@ -11,11 +11,11 @@ Key = str | int
 
 
 class SpillFile:
-    """Bytes by key in one temporary file without a name, which ends with the process.
+    """Bytes by key in one unnamed temporary file, which ends with the process.
 
     Nothing is overwritten: bytes are appended, and when most of the file is dead, the rest is copied to a new one. So
-    an error leaves everything readable, and after a fork both processes can read what was there; the first to write in
-    the child starts a file of its own. A copy or a pickle holds the bytes, not the file.
+    an error leaves everything readable, and after a fork both processes can read what was there; the first write in
+    the child starts a new file. A copy or a pickle holds the bytes, not the file.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SpillFile:
         self._live += len(data)
 
     def replace(self, key: Key, data: bytes) -> None:
-        """Store other bytes under a key that has some; when the disk is full, the old ones stay."""
+        """Replace the bytes of a key; if the disk is full, the old ones stay."""
         length = self._where[key][1]
         self.put(key, data)
         self._live -= length
@@ -80,7 +80,7 @@ class SpillFile:
         self._close = weakref.finalize(self, os.close, fd)
 
     def _compact(self) -> None:
-        """Copy what is alive to a new file of this process, then leave the old one."""
+        """Copy the live bytes to a new file of this process, then close the old one."""
         new = SpillFile(self.folder)
         for key in self._where:
             new.put(key, self.read(key))

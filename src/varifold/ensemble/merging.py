@@ -33,22 +33,23 @@ T = TypeVar("T", Estimator, TDigest)
 
 
 def merge(learners: Iterable[T]) -> T:
-    """One learner that holds what several have learned; these stay as they are.
+    """Merge learners into a new one that holds what all of them have learned; the originals do not change.
 
     The learners are of one class with the same options, and each has learned another part of the stream. Features and
-    labels are united by name. `learner.traits.merging` says what to expect:
+    labels are matched by name. `learner.traits.merging` describes the result:
 
-    - ``"exact"`` (`GaussianNB`, `NB3`): the result equals, but for rounding, a learner that learned all parts one after
+    - ``"exact"`` (`GaussianNB`, `NB3`): up to rounding, the result equals a learner that learned all parts one after
       the other. So do scales, class counts and feature counts of every method.
     - ``"approximate"`` (`AROW`, `Additive`, `PA`, `OGD`, `FOBOS`, `FTRLProximal`, `FTRLADP`, `OLSF`, `OLVF`, `OVFM`,
       `CopulaImputer`): Gaussians over weights are multiplied (their natural parameters add up), other weights are
       averaged by how often each learner saw the feature, correlations of a copula by how often it saw both, its windows
       are filled with values of all.
-    - ``None``: there is nothing to add up. `Vote` asks all of them instead, and takes every classifier.
+    - ``None``: the states cannot be combined. Use `Vote`, which averages the predictions of any classifiers.
 
-    Merge once, when all parts are learned. Learning on from a merged learner in several places and merging again, over
-    and over, makes an approximate merge worse, not better, because the past then counts once per part: on spambase in 8
-    parts, half of the values removed, AROW is right in 87.2 % when merged once, and in 82.6 % when merged ten times.
+    Merge once, when all parts are learned. Continuing from a merged learner in several places and merging again,
+    repeatedly, makes an approximate merge worse, not better, because the past then counts once per part: on spambase in
+    8 parts, half of the values removed, the accuracy of AROW is 87.2 % when merged once and 82.6 % when merged ten
+    times.
 
     Digests (`TDigest`) are merged as well.
 
@@ -76,7 +77,7 @@ def merge(learners: Iterable[T]) -> T:
 def _merged_digests(parts: Sequence[TDigest]) -> TDigest:
     found = copy.deepcopy(parts[0])
     for part in parts[1:]:
-        found.merge(copy.deepcopy(part))  # merging sorts what waits in the other one
+        found.merge(copy.deepcopy(part))  # merging sorts the buffer of the other digest
     return found
 
 
@@ -137,7 +138,7 @@ def _check_options(first: Mapping[str, Any], other: Mapping[str, Any], owner: st
 
 
 def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
-    """The state of an engine that holds what several engines hold, each of which has learned something."""
+    """Merge the states of several engines, each of which has learned something."""
     union = Union(dumps)
     engines = [
         Part(union, n, arrays, arrays["space.seen"][:, 2], int(arrays["step"][0]))
@@ -151,7 +152,7 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
         "scaler": scaler,
         "step": total([part.arrays["step"] for part in engines]),
     }
-    if all("counts" in part.arrays for part in engines):  # else there are no labels
+    if all("counts" in part.arrays for part in engines):  # otherwise there are no labels
         found["counts"] = total([part.by_class("counts") for part in engines])
         found["model.classes"] = np.array([len(union.labels)], dtype=np.int64)
     models = [_model_part(union, n, arrays, scaler, scale) for n, (_, _, arrays) in enumerate(dumps)]
@@ -160,7 +161,7 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
 
 
 def _model_part(union: Union, number: int, arrays: Arrays, scaler: Any, scale: str) -> Part:
-    """The arrays of the model alone, with the scale that its weights belong to."""
+    """Return the arrays of the model alone, with the scale that its weights belong to."""
     whole = Part(union, number, arrays, arrays["space.seen"][:, 2], int(arrays["step"][0]))
     part = whole.inner("model.", scaled=False)
     if scale != "none":
@@ -169,7 +170,7 @@ def _model_part(union: Union, number: int, arrays: Arrays, scaler: Any, scale: s
 
 
 def _merged_sights(parts: Sequence[Part]) -> Any:
-    """First seen, last seen and count, as if the parts had followed each other."""
+    """Merge first seen, last seen and count, as if the parts had followed each other."""
     merged = np.zeros((parts[0].union.size, 3), dtype=np.int64)
     before = 0
     for part in parts:

@@ -1,4 +1,4 @@
-"""One stream, several workers: each learns a share of the instances, and the learners are merged or vote."""
+"""Learn one stream with several workers: each learns a share of the instances; the learners are merged or vote."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def learn_parallel(
     backend: str | None = None,
     **reading: Any,
 ) -> Any:
-    """Learn one stream in several processes; a hash of an instance's number says which learner gets it.
+    """Learn one stream in several processes; a hash of an instance's number selects its learner.
 
-    Learners do not see each other's instances; at the end they are merged, or they vote. This pays where learning is
-    dear; a linear method learns faster than most files can be read. A learner of an eighth of a stream is behind one
-    of the whole stream by what it has not seen, and a change in the stream takes it eight times as many instances to
-    notice.
+    Learners do not see each other's instances; at the end they are merged, or they vote. This pays off if learning
+    is expensive; a linear method learns faster than most files can be read. With 8 shards, each learner sees an eighth
+    of the stream, so it is less accurate than one that sees all of it and needs eight times as many instances of the
+    stream to notice a change.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def learn_parallel(
         Paths of files, which every worker reads, or a Block or an iterable of Blocks, whose rows are sent to the
         workers.
     model
-        A learner, which is cloned, or the spelling of one, such as ``"arow:r=1"``.
+        A learner, which is cloned, or a specification, such as ``"arow:r=1"``.
     shards
-        How many learners there are.
+        Number of learners.
     join
-        ``"merge"`` (see `varifold.merge`), ``"vote"`` (`Vote`), or ``"auto"``: merge where the method can be merged.
+        ``"merge"`` (see `varifold.merge`), ``"vote"`` (`Vote`), or ``"auto"``: merge if the method can be merged.
     jobs
-        How many work at a time; -1: as many as there are cores.
+        Number of parallel workers; -1: one per core.
     backend
         A backend of joblib: ``"loky"`` (processes; the default), ``"threading"``, ``"dask"``, ``"ray"``.
     reading
@@ -79,7 +79,7 @@ def learn_parallel(
 
 
 def joined(learners: Iterable[Any], how: str = "auto") -> Any:
-    """Learners of parts of a stream as one: merged, or voting where they cannot be merged."""
+    """Combine learners of parts of a stream: merge them, or let them vote if they cannot be merged."""
     parts = list(learners)
     if how == "vote" or (how == "auto" and parts[0].traits.merging is None):
         return Vote(parts)
@@ -87,7 +87,7 @@ def joined(learners: Iterable[Any], how: str = "auto") -> Any:
 
 
 class _Task(NamedTuple):
-    """What one worker learns: its share of the rows of files, or blocks that hold only its share."""
+    """Work of one worker: its share of the rows of files, or blocks that hold only its share."""
 
     number: int
     shards: int
@@ -120,7 +120,7 @@ def _tasks(source: Any, blank: VaryingClassifier, shards: int, reading: dict[str
 
 
 def _share(block: Block, start: int, number: int, shards: int) -> Block:
-    """The rows of a block that go to a worker; `start` rows came before the block."""
+    """Select the rows of a block that go to a worker; `start` rows came before the block."""
     numbers = np.arange(start, start + len(block), dtype=np.uint64)
     return block.take(np.flatnonzero(share_of(numbers, shards) == number))
 

@@ -21,14 +21,14 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     """One classifier per value of a field; each sees only the instances of its key, without the field.
 
     A learner is made when its key is first learned. Beyond a bound the least recently used ones are kept on disk, in
-    a temporary file that ends with the process, and come back when their key does; where they are never shows in an
-    answer. `save` writes all of them to one file. When the disk is full, the call raises OSError and nothing is
-    learned or lost.
+    a temporary file that ends with the process, and are loaded when their key appears again; predictions do not depend
+    on where they are. `save` writes all of them to one file. When the disk is full, the call raises OSError and nothing
+    is learned or lost.
 
     Parameters
     ----------
     model
-        A learner that is copied for each key as it is before learning, or the spelling of one, such as ``"arow:r=1"``.
+        A learner that is cloned, without its state, for each key, or a specification, such as ``"arow:r=1"``.
     key
         The field that holds the key, a str or an int.
     most
@@ -52,26 +52,26 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     _numeric = False
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
-        """Probability by label; empty before the key was learned. Changes nothing."""
+        """Return the probability of each label; empty before the key was learned. Changes nothing."""
         learner, rest = self._for(x)
         found: dict[Any, float] = learner.predict_proba_one(rest)
         return found
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
-        """The labels that an instance may have, by the learner of its key, made with `coverages`. Changes nothing."""
+        """Predict a set of labels with the learner of the key, which needs `coverages`. Changes nothing."""
         learner, rest = self._for(x)
         found: set[Any] = learner.predict_set_one(rest, coverage)
         return found
 
     def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
-        """What `predict_set_one` gives for each instance: a frame of bools by label, or a list of sets."""
+        """Return what `predict_set_one` returns for each instance: a frame of bools by label, or a list of sets."""
         frames.check_columns(self.classes, X)
         found = [self.predict_set_one(x, coverage) for x in instances(X)]
         held = np.array([[y in some for y in self.classes] for some in found], dtype=bool)
         return frames.set_table(self.classes, held.reshape(len(found), len(self.classes)), X)
 
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[Any, float]:
-        """What each feature adds to the score that the learner of the key gives a label."""
+        """Return the contribution of each feature to a label's score in the learner of the key."""
         learner, rest = self._for(x)
         found: dict[Any, float] = learner.explain_one(rest, label)
         return found
@@ -79,9 +79,9 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Predict and learn a block, for evaluation: indices into `classes` (-1: none yet) and probabilities.
+        """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets labels arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models labels that arrive late.
         """
         codes, probabilities, _ = self._run(block, schedule, ())
         return codes, probabilities
@@ -89,7 +89,7 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     def run_sets(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`run_block`, and the sets given before learning: whether they hold each label, rows x coverages x labels."""
+        """Run `run_block` and also return the sets predicted before learning, as bools: rows x coverages x labels."""
         return self._run(block, schedule, self.coverages)
 
     def _run(
@@ -118,7 +118,7 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
 
     @property
     def classes(self) -> list[Any]:
-        """Labels of all learners, in order of first sight."""
+        """Labels of all learners, in the order in which they were first learned."""
         return list(self._labels)
 
     @property
@@ -129,12 +129,12 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
 class PerKeyRegressor(KeyedLearner, river_base.Regressor):
     """One regressor per value of a field; each sees only the instances of its key, without the field.
 
-    As `PerKey`, for numbers.
+    Like `PerKey`, for regression.
 
     Parameters
     ----------
     model
-        A regressor that is copied for each key as it is before learning, or the spelling of one, such as
+        A regressor that is cloned, without its state, for each key, or a specification, such as
         ``"arowregressor:r=1"``.
     key
         The field that holds the key, a str or an int.
@@ -157,26 +157,26 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
     _numeric = True
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
-        """Where the target of an instance lies, by the learner of its key, made with `coverages`. Changes nothing."""
+        """Predict an interval for the target with the learner of the key, which needs `coverages`. Changes nothing."""
         learner, rest = self._for(x)
         found: Interval = learner.predict_interval_one(rest, coverage)
         return found
 
     def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
-        """What `predict_interval_one` gives for each instance: a frame of low and high for a frame, else a list."""
+        """Return what `predict_interval_one` returns for each instance: a frame of low and high, or a list."""
         found = [self.predict_interval_one(x, coverage) for x in instances(X)]
         return frames.interval_table(np.array(found, dtype=np.float64).reshape(len(found), 2), X)
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
-        """What each feature adds to the prediction of the learner of the key."""
+        """Return the contribution of each feature to the prediction of the learner of the key."""
         learner, rest = self._for(x)
         found: dict[Any, float] = learner.explain_one(rest)
         return found
 
     def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
-        """Predict and learn a block, for evaluation: one prediction per row, NaN for a row that is not predicted.
+        """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) lets targets arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models targets that arrive late.
         """
         found, _ = self._run(block, schedule, ())
         return found
@@ -184,7 +184,7 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
     def run_intervals(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`run_block`, and the intervals given before learning: rows x coverages x (low, high)."""
+        """Run `run_block` and also return the intervals predicted before learning: rows x coverages x (low, high)."""
         return self._run(block, schedule, self.coverages)
 
     def _run(
@@ -203,5 +203,5 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
 
 
 def by_key(learner: Any, key: Key) -> KeyedLearner:
-    """One learner like this one per value of a field: a `PerKey`, or a `PerKeyRegressor` of a regressor."""
+    """Make one learner like this one per value of a field: a `PerKeyRegressor` for a regressor, else a `PerKey`."""
     return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key)

@@ -1,4 +1,4 @@
-"""Vote: several learners that answer together, such as those of the parts of one stream."""
+"""Vote: average the predictions of several learners, such as those of the parts of one stream."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ METHOD = "vote"
 
 
 class Vote(Saved, river_base.Classifier):
-    """Learners that answer together: the mean of their probabilities.
+    """An ensemble that averages the probabilities of its learners.
 
     For learners that learned different parts of a stream and cannot be merged (see `varifold.merge`), or of different
-    classes. A learner that has not learned any label has no say. An instance is learned by one of the learners,
-    chosen by a hash of its number, so that learning costs as much as with one, and predicting as much as with all.
+    classes. A learner that has not learned any label does not vote. One learner, chosen by a hash of the instance's
+    number, learns each instance, so that learning costs as much as with one, and predicting as much as with all.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ class Vote(Saved, river_base.Classifier):
         if isinstance(x, Mapping):
             self._refuse_clash(x)
         learner = self.learners[share_of(self._learned, len(self.learners))]
-        learner.learn_one(x, y, *(() if w == 1.0 else (w,)))  # river's classifiers may take no weight
+        learner.learn_one(x, y, *(() if w == 1.0 else (w,)))  # some classifiers of river accept no weight
         if w > 0.0:
             self._labels.setdefault(plain_label(y))
             self._learned += 1
 
     def _check_one(self, x: Mapping[Any, Any], y: Hashable = None) -> None:
-        """Raise what `learn_one` would raise for this instance; changes nothing. None: the label is not known yet."""
+        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
         if isinstance(x, Mapping):
             self._refuse_clash(x)
         learner = self.learners[share_of(self._learned, len(self.learners))]
@@ -83,7 +83,7 @@ class Vote(Saved, river_base.Classifier):
             learner._check_one(x, y)
 
     def _refuse_clash(self, x: Mapping[Any, Any]) -> None:
-        """Refuse 'f=v' as a feature where another learner knows it as the value v of f, or the other way round."""
+        """Reject 'f=v' as a feature if another learner knows it as the value v of f, and vice versa."""
         for name, value in x.items():
             is_level = isinstance(value, str)
             if not is_level and not (isinstance(name, str) and "=" in name):
@@ -100,12 +100,12 @@ class Vote(Saved, river_base.Classifier):
                     )
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
-        """The most probable label; None before any label was learned. Changes nothing."""
+        """Predict the most probable label; None before any label was learned. Changes nothing."""
         found = self.predict_proba_one(x)
         return max(found, key=found.__getitem__) if found else None
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
-        """The mean of the learners' probabilities; empty before any label was learned. Changes nothing."""
+        """Return the mean of the learners' probabilities; empty before any label was learned. Changes nothing."""
         return self._mean([learner.predict_proba_one(x) for learner in self.learners])
 
     def _mean(self, given: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
@@ -117,19 +117,19 @@ class Vote(Saved, river_base.Classifier):
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
-        """Learn instances in order; X is what `VaryingClassifier.learn_many` takes."""
+        """Learn instances in order; X is anything that `VaryingClassifier.learn_many` accepts."""
         block = to_block(X, y, w)
         weights = np.ones(len(block)) if block.weights is None else block.weights
         for x, label, weight in zip(block.rows(), block.y, weights.tolist(), strict=True):
             self.learn_one(x, label, weight)
 
     def predict_many(self, X: Any) -> Any:
-        """What `predict_one` gives for each instance, in the form that `VaryingClassifier.predict_many` gives."""
+        """Return what `predict_one` returns for each instance, in the form of `VaryingClassifier.predict_many`."""
         frames.check_labels(self._labels, X)
         return frames.label_column([max(p, key=p.__getitem__) if p else None for p in self._probabilities(X)], X)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """What `predict_proba_one` gives for each instance; a frame gives a frame with one column per label."""
+        """Return what `predict_proba_one` returns for each instance; for a frame, a frame with one column per label."""
         frames.check_columns(self._labels, X)
         found = self._probabilities(X)
         if not frames.is_frame(X):
@@ -148,7 +148,7 @@ class Vote(Saved, river_base.Classifier):
         return [self._mean(given) for given in zip(*by_learner, strict=True)]
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
-        """Predict each instance, then learn it; returns the predictions, in the form that `predict_many` gives."""
+        """Predict each instance, then learn it; return the predictions in the form of `predict_many`."""
         block = to_block(X, y, w)
         frames.check_labels([*self._labels, *block.labels.values], X)
         weights = np.ones(len(block)) if block.weights is None else block.weights
@@ -180,7 +180,7 @@ class Vote(Saved, river_base.Classifier):
         return {"learners": [getattr(learner, "_header", learner._get_params)() for learner in self.learners]}
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A vote of clones, which have learned nothing; or of the learners given."""
+        """Make a vote of the given learners, or else of clones, which have learned nothing."""
         given = (new_params or {}).get("learners")
         return type(self)([learner.clone() for learner in self.learners] if given is None else given)
 

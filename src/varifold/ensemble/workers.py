@@ -1,4 +1,4 @@
-"""Where cells run: joblib's own backends, any that was registered with it, or a Dask or Ray cluster."""
+"""Run calls in parallel: with joblib's own backends, any that is registered with it, or a Dask or Ray cluster."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _IN_FLIGHT = 2
-"""Calls handed out per worker: one it works on, one that waits."""
+"""Calls dispatched per worker: one running, one queued."""
 
 _ROUND = 8
-"""Calls per worker and round, for a backend that can only hand back a round as a whole."""
+"""Calls per worker and round, for a backend that returns results only after a complete round."""
 
 
 def each(
     function: Callable[[T], R], items: Iterable[T], jobs: int, backend: str | None, died: Callable[[T], R]
 ) -> Iterator[R]:
-    """What a function makes of each item, as soon as it is there, in any order.
+    """Apply a function to each item in parallel; yield the results as they complete, in any order.
 
     `dask` uses the scheduler that Dask is configured with (`DASK_SCHEDULER_ADDRESS`), or one of this machine with
     `jobs` workers; `ray` the cluster at `RAY_ADDRESS`, or this machine. When a process of this machine dies (killed,
-    out of memory, a crash), the items that may have been its are tried one at a time; for one that kills its process
-    again there is what `died` makes of it, and the others go on.
+    out of memory, a crash), the items that it may have been running are retried one at a time; for an item that kills
+    its process again, the result is `died(item)`, and the others continue.
     """
     joblib = _imported("joblib", "in a checkout of varifold: pip install '.[bench]'")
     broken = importlib.import_module("joblib.externals.loky.process_executor").BrokenProcessPool
@@ -72,7 +72,7 @@ def _numbered(function: Callable[[T], R], number: int, item: T) -> tuple[int, R]
 
 
 def _alone(joblib: Any, broken: type[Exception], function: Callable[[T], R], item: T, died: Callable[[T], R]) -> R:
-    """In a process with nothing else to do; one job would stay in this process, which must live."""
+    """Run one item alone in a process; n_jobs is 2 because a single job would run in, and could kill, this process."""
     try:
         found: list[R] = joblib.Parallel(n_jobs=2, backend="loky")([(function, (item,), {})])
     except broken:
