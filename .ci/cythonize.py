@@ -19,7 +19,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "src"
 
 
 def inputs(c_file: Path) -> list[Path]:
-    """Read the files that a C file was made from out of the depfile that Cython wrote next to it."""
+    """Return the input files of a C file from the depfile that Cython wrote next to it."""
     depfile = Path(f"{c_file}.dep")
     if not depfile.exists():
         return []
@@ -28,7 +28,7 @@ def inputs(c_file: Path) -> list[Path]:
 
 
 def is_current(c_file: Path) -> bool:
-    """Decide whether a C file is newer than all of its inputs, this script and the compiler."""
+    """Return whether a C file is newer than all of its inputs, this script and the compiler."""
     made_from = inputs(c_file)
     if not made_from or not c_file.exists() or not all(path.exists() for path in made_from):
         return False
@@ -41,7 +41,7 @@ def main(folder: Path, depfile: Path, arguments: list[str]) -> int:
     """Translate the modules that changed and list the inputs of all of them for ninja."""
     options, modules = CmdLine.parse_command_line([*arguments, "--depfile"])
     names = [Path(module).resolve() for module in modules]
-    os.chdir(SOURCES)  # error positions and depfiles are relative to it, so that no machine's paths enter a build
+    os.chdir(SOURCES)  # error positions and depfiles are relative to it, so that a build contains no absolute paths
     found: set[Path] = set()
     for path in names:
         c_file = folder / f"{path.stem}.c"

@@ -70,7 +70,7 @@ def cython_functions(path: Path, name: str) -> Iterator[Function]:
 
 
 def comments(path: Path) -> tuple[int, int]:
-    """Count the comment lines that say something and the lines of code of a Cython file."""
+    """Count the comment lines with text and the lines of code of a Cython file."""
     text = re.sub(r'"""[\s\S]*?"""', "", path.read_text())
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if re.search(r"(?:^|\s)# *[^-\s]", line)]
@@ -90,7 +90,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def prose(path: Path) -> str:
-    """Return what a person reads in a file: comments, strings and names, or all of a page."""
+    """Return the human-readable text of a file: comments, strings and names, or all of a page."""
     if path.suffix != ".py":
         return path.read_text()
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
@@ -149,12 +149,12 @@ def summary(tests: list[Path]) -> str:
 
 
 def committed_stubs(root: Path) -> bool:
-    """Decide whether a checkout keeps its stubs under version control."""
+    """Return whether a checkout keeps its stubs under version control."""
     return "*.pyi" not in (root / ".gitignore").read_text() if (root / ".gitignore").exists() else True
 
 
 def table(lines: Counter[tuple[str, str]], counts: Counter[str]) -> None:
-    """Print lines by folder and kind, and how many files there are."""
+    """Print lines by folder and kind, and the number of files."""
     folders = sorted({folder for folder, _ in lines})
     print(f"{'lines':14s}" + "".join(f"{kind:>12s}" for kind in KINDS) + f"{'all':>9s}")
     for folder in folders:

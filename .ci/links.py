@@ -1,4 +1,4 @@
-"""Every link inside the built documentation leads somewhere, and nothing is loaded from a network."""
+"""Check that every link inside the built documentation has a target, and that pages load nothing from a network."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADED = {("script", "src"), ("img", "src"), ("link", "href")}
-"""What a browser loads by itself; it must be a file of the site."""
+"""Tags that a browser loads automatically; each must be a file of the site."""
 
 
 class Page(HTMLParser):
-    """Anchors of a page, and what it links to."""
+    """Anchors and links of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note ids and links."""
+        """Record ids and links."""
         for name, value in attrs:
             if name in ("id", "name") and value:
                 self.anchors.add(value)
@@ -30,7 +30,7 @@ class Page(HTMLParser):
 
 
 def broken(root: Path) -> list[str]:
-    """A line per link that leads nowhere, or that would load something from a network."""
+    """Return a line for each link that has no target or would load something from a network."""
     found: dict[Path, Page] = {
         path.resolve(): Page(path) for path in root.rglob("*.html") if "_static" not in path.parts
     }

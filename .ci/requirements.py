@@ -1,4 +1,4 @@
-"""Print what pyproject.toml asks for at run time, one requirement per line: with every extra, or with those named."""
+"""Print the run-time requirements of pyproject.toml, one per line: with every extra, or only with the named ones."""
 
 import sys
 import tomllib

@@ -74,14 +74,14 @@ def homes() -> dict[str, str]:
 
 
 def c_type(base: Any) -> str:
-    """Translate a C type into what Python code sees."""
+    """Translate a C type into the type that Python code sees."""
     if isinstance(base, Nodes.MemoryViewSliceTypeNode):
         element = getattr(base.base_type_node, "base_type", base.base_type_node)
         name = element.name
         if name == "char":  # bytes and everything like them
             return "bytes | bytearray | memoryview | NDArray[np.uint8]"
         return f"NDArray[np.{DTYPES.get(name) or name.removesuffix('_t')}]"
-    if hasattr(base, "base_type"):  # const; the class is called differently in each version of Cython
+    if hasattr(base, "base_type"):  # const; the class has a different name in each version of Cython
         return c_type(base.base_type)
     name = getattr(base, "name", None)
     if name in ("double", "float"):
@@ -156,7 +156,7 @@ def expression_type(node: Any, known: dict[str, str]) -> str:
 
 
 def call_type(name: str, known: dict[str, str]) -> str:
-    """Infer what a call returns: a builtin's type, a class, or what `known` holds for "name()"."""
+    """Infer the type that a call returns: a builtin's, a class, or the entry of `known` for "name()"."""
     simple = {"len": "int", "all": "bool", "any": "bool", "sorted": "list[Any]", "repr": "str"}
     if name in simple or name in CONTAINERS:
         return simple.get(name) or CONTAINERS[name]
@@ -166,14 +166,14 @@ def call_type(name: str, known: dict[str, str]) -> str:
 
 
 def union(types: list[str]) -> str:
-    """Join types; one that is unknown makes all unknown."""
+    """Join types; if one is unknown, the result is unknown."""
     if "Any" in types:
         return "Any"
     return " | ".join(sorted(set(types), key=lambda name: (name == "None", name)))
 
 
 def ends(node: Any) -> bool:
-    """Decide whether a block always returns or raises."""
+    """Return whether a block always returns or raises."""
     last = list(statements(node))[-1]
     if isinstance(last, Nodes.IfStatNode):
         branches = [*(one.body for one in last.if_clauses), last.else_clause]
@@ -225,7 +225,7 @@ def return_type(function: Any, known: dict[str, str]) -> str:
 
 
 def is_pointer(declarator: Any) -> bool:
-    """Decide whether a declarator is a pointer, an array or a function."""
+    """Return whether a declarator is a pointer, an array or a function."""
     return not isinstance(declarator, Nodes.CNameDeclaratorNode)
 
 
@@ -289,7 +289,7 @@ def function_lines(function: Any, attributes: dict[str, str], indent: str) -> li
 
 
 def called(functions: list[Any], prefix: str) -> dict[str, str]:
-    """Map calls to annotated functions, as "name()", to what they return."""
+    """Map calls to annotated functions, as "name()", to their return types."""
     return {
         f"{prefix}{one.name}()": written(one.return_type_annotation)
         for one in functions
@@ -374,7 +374,7 @@ def imports(path: Path, text: str) -> list[str]:
 
 
 def package_stub() -> str:
-    """Return the stub of the package: every public name, imported from where it is."""
+    """Return the stub of the package: every public name, imported from the module that defines it."""
     values = {}
     for node in ast.parse((PACKAGE / "__init__.py").read_text()).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

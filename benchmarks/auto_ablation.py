@@ -33,7 +33,7 @@ ALL = "(none)"
 
 
 def correlated(labels: int) -> Callable[[int], Rows]:
-    """100 features, linear combinations of 20 factors, and a label by the largest of random scores of the factors."""
+    """Return a generator of 100 linear combinations of 20 factors; the label is the largest of random factor scores."""
 
     def make(seed: int) -> Rows:
         rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ FIRST, BINS, ROWS = 20, 10, 2000
 
 
 def rows_of(block: Any) -> Rows:
-    """The rows of a block as dicts, strings as strings."""
+    """Return the rows of a block as dicts, strings as strings."""
     names = block.vocabulary
     found = []
     for i in range(len(block)):
@@ -59,7 +59,7 @@ def streams_of(seed: int, sets: list[str]) -> Iterator[tuple[str, Rows]]:
 
 
 def judged(rows: Rows) -> tuple[float, float, float]:
-    """Error, log loss and ECE from the 20th instance on."""
+    """Return error, log loss and ECE from the 20th instance on."""
     model = AutoClassifier()
     sure, right, loss = [], [], 0.0
     for step, (x, y) in enumerate(rows):

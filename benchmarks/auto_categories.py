@@ -29,7 +29,7 @@ WIDE = ("city", "name")
 def cities(
     seed: int, n: int, levels: int = 600, effect: float = 1.0, zipf: float = 0.0, labels: int = 2, turn: float = 0.0
 ) -> Rows:
-    """Eight numbers and a city; `effect`: deviation of the cities' scores; `turn`: a slope that has the city's sign."""
+    """Generate eight numbers and a city; `effect` is the deviation of city scores, `turn` a slope signed by city."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, 8))
     share = 1.0 / np.arange(1, levels + 1) ** zipf
@@ -46,7 +46,7 @@ def cities(
 
 
 def curved(seed: int, n: int, effect: float = 0.0) -> Rows:
-    """Four correlated numbers with bent effects, three columns of six levels, 600 cities, 900 names: 1,518 levels."""
+    """Generate four correlated numbers with curved effects and wide string columns, 1,518 levels in total."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 4))
     numbers = hidden @ rng.normal(size=(4, 4))
@@ -64,7 +64,7 @@ def curved(seed: int, n: int, effect: float = 0.0) -> Rows:
 
 
 def words(seed: int, n: int) -> Rows:
-    """Twenty words of a vocabulary that grows to 6,000; three in ten are of the label's own topic."""
+    """Generate twenty words of a vocabulary that grows to 6,000; three in ten belong to the label's topic."""
     rng = np.random.default_rng(seed)
     rows: Rows = []
     for t in range(n):
@@ -94,12 +94,12 @@ STREAMS: dict[str, Callable[[int, int], Rows]] = {
 
 
 def narrow(rows: Rows) -> Rows:
-    """Without the wide columns."""
+    """Return the rows without the wide columns."""
     return [({name: v for name, v in x.items() if name not in WIDE}, y) for x, y in rows]
 
 
 def judged(model: Any, rows: Rows) -> tuple[float, float, float]:
-    """Error, log loss, and area under the ROC curve (NaN with more than two labels)."""
+    """Return error, log loss, and area under the ROC curve (NaN with more than two labels)."""
     wrong, loss, chance, labels = 0, 0.0, [], sorted({y for _, y in rows})
     for x, y in rows:
         answer = model.predict_proba_one(x) or dict.fromkeys(labels, 1.0 / len(labels))

@@ -23,7 +23,7 @@ SIZES = (10, 100, 1000, 5000)
 
 
 def shifted(features: int, classes: int, rows: int) -> Any:
-    """A block of random numbers; feature c is shifted in class c."""
+    """Generate a block of random numbers; feature c is shifted in class c."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, classes, rows)
     values = rng.normal(size=(rows, features))
@@ -32,7 +32,7 @@ def shifted(features: int, classes: int, rows: int) -> Any:
 
 
 def fastest(work: Callable[[], Any], rounds: int) -> float:
-    """Seconds of CPU."""
+    """Return the CPU seconds of the fastest round."""
     found = []
     for _ in range(rounds):
         start = time.process_time()
@@ -46,7 +46,7 @@ def run(budget: str, block: Any) -> None:
 
 
 def print_times(rounds: int) -> None:
-    """Time by stream and budget."""
+    """Print the time by stream and budget."""
     spambase = streams.prepare(varifold.datasets.load("spambase").block, "vfs:0.5", seed=0).block[:2500]
     blocks = {
         "spambase, half of the values": spambase,
@@ -60,7 +60,7 @@ def print_times(rounds: int) -> None:
 
 
 def print_state(features: int) -> None:
-    """Size of the file, and time to write it, as instances come."""
+    """Print the size of the file, and the time to write it, as the number of instances grows."""
     rng = np.random.default_rng(0)
     model = varifold.AutoClassifier()
     print(f"\n{f'instances of {features} features':32} {'file, KB':>10} {'dump, ms':>10} {'to_bytes':>10}")

@@ -40,7 +40,7 @@ FOREST: dict[str, Callable[[], Any]] = {"river ARF": lambda: forest.ARFClassifie
 
 
 def wrong(model: Any, values: Values, columns: list[Any], labels: list[Any]) -> Any:
-    """Which answers were wrong, each predicted before it was learned."""
+    """Return which predictions were wrong, each made before its instance was learned."""
     rows = [{n: v for n, v in zip(columns, row, strict=True) if v == v} for row in values.tolist()]
     if isinstance(model, varifold.AutoClassifier):
         answers = model.predict_learn_many(rows, labels)
@@ -53,7 +53,7 @@ def wrong(model: Any, values: Values, columns: list[Any], labels: list[Any]) -> 
 
 
 def without_recall() -> varifold.AutoClassifier:
-    """The default learner without the experts that see absence and recall what was read before."""
+    """Make the default learner without the stack and the recall experts, which use absence and earlier values."""
     model = varifold.AutoClassifier()
     model._names = [name for name in model.report().experts if not name.startswith("recall") and name != "stack"]
     model._engine = model._make_engine()
@@ -88,7 +88,7 @@ def on_plant(seeds: range, peers: dict[str, Callable[[], Any]]) -> None:
 
 
 def set_with_outages(name: str, seed: int, rows: int) -> tuple[Values, list[Any], Any]:
-    """(values, labels, whether a group is silent)."""
+    """Return (values, labels, whether a group is silent)."""
     rng = np.random.default_rng(seed)
     block = datasets.load(name).block
     block = block.take(rng.permutation(len(block))[:rows])

@@ -31,15 +31,15 @@ ROWS, LONG, REFIT = 4000, 60_000, 500
 SWITCHES = (1237, 2291, 3163)
 """Where concepts change, no multiple of any interval of a learner."""
 BLUR = 150
-"""A gradual change takes about six times this many instances."""
+"""A gradual change lasts about six times this many instances."""
 RETURN = 773
-"""Length of a concept that comes back."""
+"""Length of a concept that returns."""
 
 # ---------------------------------------------------------------- streams
 
 
 def by_concepts(concepts: list[Iterator[tuple[dict[str, Any], Any]]], kind: str, n: int, seed: int) -> Rows:
-    """Rows of one concept after another: sudden, gradual (both are mixed for a while) or recurring (the first two)."""
+    """Generate a sequence of concepts: sudden, gradual (both mixed for a while) or recurring (the first two)."""
     rng = random.Random(seed)
     rows: Rows = []
     for t in range(n):
@@ -54,7 +54,7 @@ def by_concepts(concepts: list[Iterator[tuple[dict[str, Any], Any]]], kind: str,
 
 
 def generator(name: str, concept: int, seed: int) -> Iterator[tuple[dict[str, Any], Any]]:
-    """One of river's generators with one of its concepts."""
+    """Return one of river's generators with one of its concepts."""
     from river.datasets import synth
 
     made: dict[str, Callable[[], Any]] = {
@@ -114,14 +114,14 @@ def agrawal(function: int) -> Callable[[int], Rows]:
 
 
 def exclusive_or(seed: int) -> Rows:
-    """Two among ten numbers."""
+    """Generate the exclusive or of two among ten numbers."""
     rng = random.Random(seed)
     rows = [{f"f{i}": rng.gauss(0.0, 1.0) for i in range(10)} for _ in range(ROWS)]
     return [(x, (x["f0"] > 0) != (x["f1"] > 0)) for x in rows]
 
 
 def category_pairs(seed: int) -> Rows:
-    """Label by two of five columns with six levels; one label in twenty is wrong."""
+    """Generate labels that depend on two of five columns with six levels; 5 % of the labels are wrong."""
     rng = random.Random(seed)
     answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
     rows = [{f"c{i}": rng.choice("uvwxyz") for i in range(5)} for _ in range(ROWS)]
@@ -129,7 +129,7 @@ def category_pairs(seed: int) -> Rows:
 
 
 def label_flip(seed: int) -> Rows:
-    """A line through two of four numbers whose labels are exchanged every 1,000 rows; one label in twenty is wrong."""
+    """Generate a linear rule on two of four numbers; labels swap every 1,000 rows, and 5 % of them are wrong."""
     rng = random.Random(seed)
     rows: Rows = []
     for t in range(ROWS):
@@ -140,7 +140,7 @@ def label_flip(seed: int) -> Rows:
 
 
 def river_set(name: str) -> Callable[[int], Rows]:
-    """One of the sets that come with river, shuffled."""
+    """Return a function that shuffles one of river's data sets."""
 
     def make(seed: int) -> Rows:
         from river import datasets
@@ -153,7 +153,7 @@ def river_set(name: str) -> Callable[[int], Rows]:
 
 
 def sklearn_set(name: str) -> Callable[[int], Rows]:
-    """One of the sets that come with scikit-learn, shuffled."""
+    """Return a function that shuffles one of scikit-learn's data sets."""
 
     def make(seed: int) -> Rows:
         from sklearn import datasets
@@ -200,7 +200,7 @@ STREAMS = {name: make for group in GROUPS.values() for name, make in group.items
 
 
 class Boosted:
-    """LightGBM, fitted again every 500 rows on the last `most` rows; before that the most frequent label."""
+    """LightGBM, refitted every 500 rows on the last `most` rows; before that the most frequent label."""
 
     def __init__(self, most: int) -> None:
         self.columns: dict[str, int] = {}
@@ -236,7 +236,7 @@ class Boosted:
             self.fitted = LGBMClassifier(verbose=-1, n_jobs=1).fit(np.array(self.rows), np.array(self.y))
 
     def run(self, rows: Rows) -> list[bool]:
-        """Whether each answer is wrong; the model only changes every 500 rows, so answers are asked for in batches."""
+        """Return whether each prediction is wrong; predict in batches, since the model only changes every 500 rows."""
         wrong: list[bool] = []
         for start in range(0, len(rows), REFIT):
             part = rows[start : start + REFIT]
@@ -296,7 +296,7 @@ LEARNERS = {**PEERS, **OWN}
 
 
 def measure(learner: Any, rows: Rows) -> dict[str, float]:
-    """Error, error of the last quarter, and CPU microseconds per instance."""
+    """Return the error, the error of the last quarter, and CPU microseconds per instance."""
     start = time.process_time()
     wrong = learner.run(rows) if isinstance(learner, Boosted) else prequential(learner, rows)
     spent = time.process_time() - start
@@ -331,7 +331,7 @@ def run_cell(stream: str, seed: int, name: str, old: str) -> dict[str, Any]:
 
 
 def worker() -> None:
-    """Measure this environment's AutoClassifier on the rows that come in by standard input."""
+    """Measure this environment's AutoClassifier on the rows from standard input."""
     print(json.dumps(measure(auto(), pickle.loads(sys.stdin.buffer.read()))))
 
 

@@ -35,7 +35,7 @@ TABLES = "olvf-2,olvf-5,ovfm-2,orf3v-2,ovfiv-2,ovfiv-3,cwfe-2"
 
 
 def printed(table: Table) -> dict[tuple[str, str], dict[str, float]]:
-    """Error by method, for each (setting, data set); accuracies are turned into errors."""
+    """Return the error by method for each (setting, data set); accuracies are converted to errors."""
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for p in table.published:
         if p.mean is not None and p.metric != "f1":
@@ -60,7 +60,7 @@ def stream(setting: Setting, data: Data, seed: int, rows: int) -> Any:
 
 @dataclass
 class Runs:
-    """What our learners made of a stream: errors by seed, `auto` on all seeds, the others on the first ones."""
+    """Errors of our learners on a stream by seed: `auto` on all seeds, the others on the first ones."""
 
     auto: np.ndarray[Any, Any]
     single: dict[str, np.ndarray[Any, Any]]
@@ -71,7 +71,7 @@ class Runs:
         return float(self.auto.mean())
 
     def alike(self) -> dict[str, float]:
-        """Mean error by learner over the seeds that all of them ran."""
+        """Return the mean error by learner over the seeds that all of them ran."""
         shared = min([len(self.auto), *(len(e) for e in self.single.values())])
         return {name: float(e[:shared].mean()) for name, e in {"auto": self.auto, **self.single}.items()}
 
@@ -81,7 +81,7 @@ class Runs:
 
 @dataclass
 class Cell:
-    """A cell of a paper's table, and what we made of it."""
+    """A cell of a paper's table, and our results for it."""
 
     table: str
     setting: Setting
@@ -124,7 +124,7 @@ def run(setting: Setting, data: Data, single: list[str], args: argparse.Namespac
 
 
 def offline(prepared: Any) -> tuple[float, str]:
-    """The least error of three learners, five-fold, on the rows that count."""
+    """Return the least five-fold error of three learners on the rows that count."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import RidgeClassifierCV
     from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -147,7 +147,7 @@ def offline(prepared: Any) -> tuple[float, str]:
 
 
 def reason(cell: Cell, reached: float) -> str:
-    """Why a cell is not won, from the figures alone."""
+    """Return the reason why a cell is not won, from the figures alone."""
     short = cell.runs.mean - cell.best
     spread = float(cell.runs.auto.std(ddof=1) / np.sqrt(len(cell.runs.auto))) if len(cell.runs.auto) > 1 else 0.0
     single, which = cell.runs.best_single()
@@ -161,7 +161,7 @@ def reason(cell: Cell, reached: float) -> str:
 
 
 def ranks(cells: list[Cell]) -> list[tuple[float, str, int]]:
-    """Average rank by method over the cells that have it; printed methods in capitals as the papers write them."""
+    """Return the average rank by method over the cells that have it; printed methods in capitals, as in the papers."""
     found: dict[str, list[float]] = defaultdict(list)
     for cell in cells:
         errors = {f"{name} (printed)": e for name, e in cell.methods.items()} | cell.runs.alike()

@@ -62,9 +62,9 @@ def error(learner: varifold.VaryingClassifier, block: varifold.Block) -> float:
 
 
 def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, told: dict[tuple[str, str], float]) -> None:
-    """A line a cell; a data set, not its block, is prepared: `mixed` converts only the columns that its authors do.
+    """Print a line per cell; prepare the data set, not its block, since `mixed` converts only its authors' columns.
 
-    The gain is what OVFM errs less than its raw half, with the standard error of the mean.
+    The gain is the raw half's error minus OVFM's, with the standard error of the mean.
     """
     print(
         f"{'set':14}{'scenario':17}" + "".join(f"{m:>16}" for m in METHODS) + f"{'gain':>16}{'published':>11}{'off':>8}"
@@ -94,10 +94,10 @@ def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, told:
 
 
 def masked(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(table, hidden cells, whether a column is ordinal) of a data set whose columns are numbers, half of them hidden.
+    """Return (table, hidden cells, whether a column is ordinal) of a data set of numbers, half of them hidden.
 
-    A row keeps one ordinal value at least, and columns that hardly vary (Boolean ones of wdbc) are left out: gcimpute
-    takes neither.
+    A row keeps one ordinal value at least, and columns that hardly vary (Boolean ones of wdbc) are left out, since
+    gcimpute accepts neither.
     """
     block = streams.prepare(datasets.load(name), "mixed" if name == "wdbc" else "none", seed=seed).block
     names = sorted({key for row in block.rows() for key in row}, key=str)
@@ -112,7 +112,7 @@ def masked(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def score(table: np.ndarray, hidden: np.ndarray, filled: np.ndarray, ordinal: np.ndarray) -> tuple[float, float]:
-    """NRMSE of the continuous columns (deviation 1), accuracy of the others; the first 200 rows do not count."""
+    """Return NRMSE of the continuous columns (deviation 1), accuracy of the others; the first 200 rows do not count."""
     late = hidden & ~np.isnan(table)
     late[:200] = False
     scale = np.nanstd(table, axis=0)
@@ -135,7 +135,7 @@ def online_fill(table: np.ndarray, hidden: np.ndarray, **parameters: object) -> 
 
 
 def common_fill(table: np.ndarray, hidden: np.ndarray, ordinal: np.ndarray) -> np.ndarray:
-    """The mean so far, or the most frequent level so far."""
+    """Fill hidden cells with the mean so far, or the most frequent level so far."""
     filled = np.where(hidden, np.nan, table)
     for j in range(table.shape[1]):
         seen: list[float] = []
@@ -148,7 +148,7 @@ def common_fill(table: np.ndarray, hidden: np.ndarray, ordinal: np.ndarray) -> n
 
 
 def ask(peers: list[str], what: str, folder: str) -> dict[str, dict[str, Any]]:
-    """What the peers say of the tables in a folder, by peer and data set."""
+    """Return the peers' results for the tables in a folder, by peer and data set."""
     script = Path(__file__).parent / "speed" / "copula_peers.py"
     told = {}
     for peer, _, python in (spec.partition("=") for spec in peers):
@@ -180,7 +180,7 @@ def imputation(args: argparse.Namespace) -> None:
 
 
 def speed(args: argparse.Namespace) -> None:
-    """Processor time an instance, half of the values absent; ours the best of the repeats."""
+    """Time an instance with half of the values absent; for ours, the best of the repeats."""
     own = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in ("german", "spambase"):
@@ -205,7 +205,7 @@ def _seconds(learner: varifold.VaryingClassifier, block: varifold.Block) -> floa
 
 
 def recovery(args: argparse.Namespace) -> None:
-    """A correlation that is known: 18 features, all continuous or in three thirds Boolean, ordinal and continuous."""
+    """Recover a known correlation: 18 features, all continuous, or a third each Boolean, ordinal and continuous."""
     points = [250, 500, 1000, 2000, 4000, 8000, 16000]
     found = {kind: np.array([recovered(kind, points, seed) for seed in range(args.repeats)]) for kind in KINDS}
     for kind, errors in found.items():

@@ -36,7 +36,7 @@ SETS = {
 }
 # The label of the published F-measures follows from them: accuracy and F together give the share of true positives,
 # and on australian and credit-a that is more than the minority class has; on kr-vs-kp the majority class would need
-# fewer than no false positives. Splice is not decided by that (1 is the label +1 of the file).
+# a negative number of false positives. For splice this decides nothing (1 is the label +1 of the file).
 POSITIVE = {
     "Australian": 0,
     "Credit-a": "-",
@@ -67,7 +67,7 @@ PROTOCOLS = {
 
 
 def made(method, prepared, overlap, protocol):
-    """A learner of a method for a stream, by a protocol."""
+    """Make the learner of a method for a stream under a protocol."""
     kind, setting = METHODS[method]
     setting = dict(setting)
     if protocol != "found":
@@ -81,14 +81,14 @@ def made(method, prepared, overlap, protocol):
 
 
 def answers(model, block):
-    """What is true and what the model said, as labels."""
+    """Return the true and the predicted labels."""
     codes, _ = model.run_block(block)
     said = np.array([*model.classes, None], dtype=object)[codes]
     return np.array(block.labels.values, dtype=object)[block.codes], said
 
 
 def right(model, block):
-    """Whether each answer was."""
+    """Return whether each prediction is right."""
     truth, said = answers(model, block)
     return truth == said
 
@@ -111,7 +111,7 @@ def published():
 
 
 def measured(protocol, seeds, methods):
-    """(metric, method) -> data set -> mean over the seeds."""
+    """Return the mean over the seeds by (metric, method) and data set."""
     table = defaultdict(dict)
     for title, name in SETS.items():
         data = datasets.load(name)
@@ -130,7 +130,7 @@ def measured(protocol, seeds, methods):
 
 
 def left_out(X, y):
-    """Accuracy of a ridge on all rows but the one asked (labels -1 and 1), by the best of four ridges."""
+    """Return the leave-one-out accuracy (labels -1 and 1) of the best of four ridge regressions."""
     spread = X.std(axis=0)
     X = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)])
     best = 0.0
@@ -142,7 +142,7 @@ def left_out(X, y):
 
 
 def offline(seeds):
-    """By data set a bound for whoever is linear in the new space: with all rows after the switch, and with all rows."""
+    """Bound the accuracy of linear models in the new space by data set: on rows after the switch, and on all rows."""
     table = {"after the switch": {}, "all rows": {}}
     for title, name in SETS.items():
         late, every = [], []
@@ -179,7 +179,7 @@ def table2(arguments):
 
 
 def verdict(ours, printed, ceiling):
-    """What is asked of Table 2, and whether it holds."""
+    """Print the requirements for Table 2, and whether they hold."""
     for method in ("CWFE-c", "CWFE-s"):
         gap = {t: ours["accuracy", method][t] - printed["accuracy", method][t] for t in SETS}
         low = {t: f"{d:+.3f}" for t, d in gap.items() if d < -0.05}
@@ -214,7 +214,7 @@ QUIET = ["vfs:0.25", "outage", "outage:share=0.6", "outage+vfs:0.1", "none"]
 
 
 def detection(arguments):
-    """Streams with a switch: found within twice the overlap? Streams without: none found?"""
+    """Count switches detected within twice the overlap, and false detections on streams without a switch."""
     print("stream                        runs  in time  others  delay  told - found: mean  largest on a set")
     for overlap in (5, 10, 20, 50):
         scenario = f"evolvable:overlap={overlap}+vfs:0.1"
@@ -251,7 +251,7 @@ def detection(arguments):
 
 
 def scaled_table(data, seed):
-    """Complete rows of a set in the order of a seed, strings as codes, columns scaled to [0, 1]; and their labels."""
+    """Return complete rows of a set in a seeded order, strings as codes, columns scaled to [0, 1]; and their labels."""
     block = streams.prepare(data, "none", seed=seed).block
     table = Columns(block).dense()
     whole = ~np.isnan(table).any(axis=1)
@@ -262,7 +262,7 @@ def scaled_table(data, seed):
 
 
 def chained(data, seed, spaces=4, overlap=10):
-    """A block whose space is replaced again and again, each a Gaussian mixture of the same columns; and its bounds."""
+    """Generate a block whose space is replaced repeatedly by a Gaussian mixture of the same columns; and its bounds."""
     table, labels = scaled_table(data, seed)
     rng = np.random.default_rng(seed)
     n, d = table.shape
@@ -277,7 +277,7 @@ def chained(data, seed, spaces=4, overlap=10):
 
 
 def switches(arguments):
-    """Error after each of three switches; the last minus the first, run by run."""
+    """Print the error after each of three switches, and the last minus the first, run by run."""
     print("error after switch       1      2      3   third - first, mean +- SE   all three found")
     every = defaultdict(list)
     for name in WATCHED:
@@ -308,7 +308,7 @@ def after(name, rows):
 
 
 def cost(arguments):
-    """Processor time of a prequential round after the switch at d1 = 60, d2 = 42, the best of several runs."""
+    """Time a prequential round after the switch at d1 = 60, d2 = 42; best of several runs."""
     prepared = streams.prepare(datasets.load("splice"), "evolvable:overlap=10", seed=0)
     start = prepared.scored_from
     before = prepared.block.take(np.arange(start))
@@ -330,7 +330,7 @@ PICTURED = {"credit-a-complete": "credit-a", "kr-vs-kp": "kr-vs-kp"}
 
 
 def picture(arguments):
-    """Error around the switch, phases found by the learners, drawn to the file that --out names."""
+    """Draw the error around the switch, with phases detected by the learners, to the file of --out."""
     from varifold.report.evolving import Switch, plot_switches
 
     panels = []

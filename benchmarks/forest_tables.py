@@ -67,14 +67,14 @@ def header(*cells: str) -> None:
 
 
 def cells(names: list[str]) -> Iterator[tuple[str, str, str, float]]:
-    """(stream, scenario, data set, published CER)"""
+    """Yield (stream, scenario, data set, published CER)."""
     for i, (short, scenario) in enumerate(SCENARIOS.items()):
         for name in names:
             yield short, scenario, name, PUBLISHED[name][i]
 
 
 def table2(args: argparse.Namespace) -> None:
-    """Ours on whole sets; with --river, a second table of ours and its learners on the same streams of fewer rows."""
+    """Print our CER on whole sets; with --river, also ours and river's learners on the same streams of fewer rows."""
     header("stream", "data set", "majority", "published", *OURS)
     met = dict.fromkeys(OURS, 0)
     for short, scenario, name, published in cells(args.datasets):
@@ -93,7 +93,7 @@ def table2(args: argparse.Namespace) -> None:
 
 
 def beside_river(args: argparse.Namespace) -> None:
-    """River's forest takes milliseconds an instance: `--cut` rows a set at most, `--budget` rows over all shuffles."""
+    """Compare with river on fewer rows, since its forest needs milliseconds per instance (`--cut`, `--budget`)."""
     learners = {"ORF3V": ORF3V, "pairs=20": OURS["pairs=20"], **PEERS}
     print(f"\nThe same streams for all: at most {args.cut:,} rows of a set, drawn at random, shuffles as told.\n")
     header("stream", "data set", "rows", "shuffles", *learners)
@@ -135,7 +135,7 @@ NEIGHBOURS: dict[str, dict[str, Any]] = {
 
 
 def settings(args: argparse.Namespace) -> None:
-    """The default beside its neighbours: mean CER over Table 2's streams, and in how many of them each is lower."""
+    """Compare the default with neighbouring settings: mean CER over Table 2's streams, and how often each is lower."""
     header("setting", "mean CER", "streams below the default by .002", "above", "at most published + .02")
     first: Any = None
     for name, parameters in NEIGHBOURS.items():
@@ -150,7 +150,7 @@ def settings(args: argparse.Namespace) -> None:
 
 
 def first_words(block: Block, words: int) -> Block:
-    """The words that occur in most reviews, and no others."""
+    """Keep only the words that occur in most reviews."""
     names = [block.vocabulary.name_of(i) for i in range(1, block.vocabulary.size)]
     cells = sparse.csr_matrix((block.values, block.indices - 1, block.indptr), shape=(len(block), len(names)))
     kept = np.argsort(-np.bincount(cells.indices, minlength=len(names)), kind="stable")[:words]
@@ -176,7 +176,7 @@ def imdb(args: argparse.Namespace) -> None:
 
 
 def timed(make: Callable[[], Any], rows: list[tuple[dict[str, float], int]]) -> float:
-    """Microseconds of processor time to predict and learn one dict; best of three."""
+    """Return microseconds of processor time to predict and learn one dict; best of three."""
     best = np.inf
     for _ in range(3):
         learner = make()
@@ -189,7 +189,7 @@ def timed(make: Callable[[], Any], rows: list[tuple[dict[str, float], int]]) -> 
 
 
 def speed(args: argparse.Namespace) -> None:
-    """28 of 57 features (spambase), dict by dict; then blocks of ten features, all present."""
+    """Time 28 of 57 features (spambase), dict by dict; then blocks of ten features, all present."""
     stream = prepare(datasets.load("spambase"), "vfs:0.5", seed=0).block
     rows = list(zip(stream.rows(), stream.y, strict=True))[: args.rows]
     header("learner", "us an instance, dicts", "times ORF3V's")
@@ -214,7 +214,7 @@ def speed(args: argparse.Namespace) -> None:
 
 
 def openmoa(args: argparse.Namespace) -> None:
-    """Its ORF3V beside ours in one process, predict and learn, half of the features removed."""
+    """Compare OpenMOA's ORF3V with ours in one process, predict and learn, half of the features removed."""
     from openmoa.classifier import ORF3VClassifier
     from openmoa.instance import LabeledInstance
     from openmoa.stream import Schema
@@ -252,7 +252,7 @@ def openmoa(args: argparse.Namespace) -> None:
 
 
 def lives(total: int, features: int, chunk: int, seed: int = 0) -> Iterator[Block]:
-    """Features with exponential life spans of a hundredth of the stream; about ten of the living in every instance."""
+    """Yield blocks of features with exponential life spans (1 % of the stream), about ten present per instance."""
     rng = np.random.default_rng(seed)
     birth = np.sort(rng.uniform(-0.05 * total, total, features))
     death = birth + rng.exponential(0.01 * total, features)
@@ -275,7 +275,7 @@ def lives(total: int, features: int, chunk: int, seed: int = 0) -> Iterator[Bloc
 
 
 def resident() -> float:
-    """Resident size in MB."""
+    """Return the resident size in MB."""
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * 4096 / 1e6
 
@@ -332,7 +332,7 @@ PARTS: list[Callable[[Any], Any]] = [
 
 
 def additive(n: int, seed: int, removed: float) -> tuple[Block, Any]:
-    """Ten non-linear parts, standardised, with amplitudes .75^k in random order; the truth is their variance."""
+    """Generate ten non-linear standardised terms, amplitudes .75^k in random order; the truth is their variance."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 10))
     amplitude = 0.75 ** rng.permutation(10)
@@ -343,7 +343,7 @@ def additive(n: int, seed: int, removed: float) -> tuple[Block, Any]:
 
 
 def interactions(args: argparse.Namespace) -> None:
-    """The exclusive or of two signs among other features: error over the second half of the stream."""
+    """Measure the error on the exclusive or of two signs among other features, over the second half of the stream."""
     header("features", "removed", "least possible", "ORF3V", *(f"pairs={k}" for k in (5, 10, 20)))
     for features in (2, 5, 10, 20):
         for removed in (0.0, 0.25):

@@ -49,7 +49,7 @@ def interval_score(low: Floats, high: Floats, y: Floats, coverage: float) -> Flo
 
 
 def running_quantile(y: Floats, predicted: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Intervals of the quantile of all absolute residuals so far, with the conformal correction for their number."""
+    """Return intervals from the quantile of all absolute residuals so far, with the conformal correction."""
     half = np.full(len(y), np.inf)
     held: list[float] = []
     for step, error in enumerate(np.abs(y - predicted).tolist()):
@@ -61,7 +61,7 @@ def running_quantile(y: Floats, predicted: Floats, coverage: float) -> tuple[Flo
 
 
 def windows(covered: Bools) -> tuple[float, float]:
-    """Smallest and largest coverage of any WINDOW consecutive rows, or of all when there are fewer."""
+    """Return the smallest and largest coverage of any WINDOW consecutive rows, or of all if there are fewer."""
     size = min(WINDOW, len(covered))
     sums = np.concatenate([[0.0], np.cumsum(covered)])
     rates = (sums[size:] - sums[:-size]) / size
@@ -69,7 +69,7 @@ def windows(covered: Bools) -> tuple[float, float]:
 
 
 def within(covered: Bools, data: str, scenario: str) -> dict[str, list[float]]:
-    """Coverages of windows: anywhere, inside the outage, after drifts."""
+    """Return the coverages of windows: anywhere, inside the outage, after drifts."""
     n = len(covered)
     found = {"any": list(windows(covered))}
     if scenario == "outage":
@@ -129,7 +129,7 @@ def extremes(cells: list[dict[str, Any]], name: str) -> tuple[float, float] | No
 
 
 def marks(cells: list[dict[str, Any]]) -> str:
-    """What leaves the bounds, for a coverage of .9."""
+    """Return marks for the bounds that are violated, for a coverage of .9."""
     found = ""
     if not all(0.88 <= cell["coverage"] <= 0.92 for cell in cells):
         found += "C"

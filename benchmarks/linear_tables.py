@@ -53,7 +53,7 @@ BALANCED = {"diabetes", "german", "ionosphere", "wbc", "wpbc"}
 
 
 def error_rate(learner: varifold.VaryingClassifier, block: Block) -> float:
-    """Prequential error; the first answer, when no label is known, is an error."""
+    """Return the prequential error; the first prediction, before any label is known, is an error."""
     codes, _ = learner.run_block(block)
     own = {label: i for i, label in enumerate(learner.classes)}
     truth = np.array([own[label] for label in block.labels.values] or [0])[block.codes]
@@ -61,13 +61,13 @@ def error_rate(learner: varifold.VaryingClassifier, block: Block) -> float:
 
 
 def majority(block: Block) -> float:
-    """Error of the label learned most often so far, as `varifold run` reports it."""
+    """Return the error of predicting the most frequent label so far, as `varifold run` reports it."""
     seen = np.cumsum(block.codes[:, None] == np.arange(block.codes.max() + 1), axis=0)
     return float(1 - (seen[:-1].argmax(axis=1) == block.codes[1:]).sum() / len(block))
 
 
 def published(folder: str | None, names: list[str]) -> dict[tuple[str, str, str], str]:
-    """(setting, data set, method) -> "mean ± sd" as a rate."""
+    """Return "mean ± sd" as a rate by (setting, data set, method)."""
     found: dict[tuple[str, str, str], str] = {}
     for name in names if folder else []:
         with (Path(folder or "") / name).open() as file:
@@ -125,7 +125,7 @@ SEARCHED: dict[str, list[dict[str, object]]] = {
 
 
 def cells_of(folder: str) -> list[tuple[str, str, str, str, float, float]]:
-    """(table, scenario, data set, method, mean, sd) of the published cells that `misses` looks at."""
+    """Return (table, scenario, data set, method, mean, sd) of the published cells that `misses` compares."""
     found = []
     for name in ("olvf_table2.csv", "olvf_table5.csv", "ovfm_table2.csv"):
         with (Path(folder) / name).open() as file:
@@ -231,7 +231,7 @@ def stream_of(n: int, d: int, present: int, seed: int = 0) -> Block:
 
 
 def least(run: object, repeats: int) -> float:
-    """The shortest of several runs, in seconds of processor time."""
+    """Return the shortest of several runs, in seconds of processor time."""
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()

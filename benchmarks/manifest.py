@@ -1,10 +1,9 @@
-"""Every registered data set as it loads, beside the manifest of the data directory and docs/data-sets.md.
+"""Compare every registered data set as loaded with the manifest of the data directory and docs/data-sets.md.
 
     VARIFOLD_DATA=DIR python -m benchmarks.manifest
 
-Prints rows x features of the manifest (matched by file), what `datasets.load` gives, the labels, the absent cells, and
-whether docs/data-sets.md says the same; ends with 1 when it does not, or when a difference from the manifest has no
-explanation there.
+Prints rows x features of the manifest (matched by file) and of `datasets.load`, the labels, the absent cells, and
+whether docs/data-sets.md agrees. Exits with 1 if it does not, or if it does not explain a difference from the manifest.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "data-sets.md"
 
 
 def manifest() -> dict[str, Any]:
-    """Path of a file -> the manifest's entry for it."""
+    """Return the manifest's entry of each file by path."""
     text = (Path(os.environ["VARIFOLD_DATA"]) / "MANIFEST.toml").read_text(encoding="utf-8")
     return {f["path"]: {**d, **f} for d in tomllib.loads(text)["dataset"] for f in d["file"]}
 
 
 def size(known: dict[str, Any]) -> str:
-    """Rows x features; an entry of several sets has them in its text, by the name of the file."""
+    """Format rows x features; an entry of several sets has them in its text, by file name."""
     if "rows" in known:
         return f"{known['rows']:,} x {known['features']:,}"
     found = re.search(rf"\b{Path(known['path']).stem} (\d+)x(\d+)", known["mismatch"])
@@ -40,14 +39,14 @@ def size(known: dict[str, Any]) -> str:
 
 
 def explained() -> dict[str, list[str]]:
-    """Name -> cells of its row in the page."""
+    """Return the cells of each row of the page, by name."""
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: row for row in cells}
 
 
 def loaded(entry: Entry) -> list[str]:
-    """Rows x features, labels and absent cells of what is loaded."""
+    """Return rows x features, labels and absent cells of the loaded data set."""
     block = datasets.load(entry.name).block
     width = Columns(block).width
     counts = np.bincount(block.codes, minlength=len(block.labels)).tolist()
@@ -59,7 +58,7 @@ def loaded(entry: Entry) -> list[str]:
 
 
 def main() -> int:
-    """Print the table and say whether the page is true."""
+    """Print the table and report whether the page is correct."""
     files, page = manifest(), explained()
     wrong = 0
     print("| name | manifest | loaded | labels | absent | explained | page |\n|---|---|---|---|---|---|---|")

@@ -46,7 +46,7 @@ def trained(model: str, blocks: list[Block]) -> list[Any]:
 
 
 def in_rounds(model: str, block: Block, shards: int, rounds: int) -> Any:
-    """The merged learner after each round is what every shard goes on from, so that the past counts once per shard."""
+    """Merge after each round; every shard continues from the merged learner, so that the past counts once per shard."""
     whole = varifold.models[model]()
     for part in np.array_split(np.arange(len(block)), rounds):
         learners = [copy.deepcopy(whole) for _ in range(shards)]
@@ -62,7 +62,7 @@ def right(learner: Any, block: Block) -> float:
 
 
 def apart(one: Any, other: Any, block: Block) -> float:
-    """The largest difference between probabilities of two learners."""
+    """Return the largest difference between probabilities of two learners."""
     pairs = zip(one.predict_proba_many(block), other.predict_proba_many(block), strict=True)
     return max(abs(p - b[label]) for a, b in pairs for label, p in a.items())
 

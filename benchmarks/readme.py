@@ -1,9 +1,9 @@
-"""The figures of README.md: what people would use instead, on the demo's plant and three real sets.
+"""Measure the figures of README.md: the usual alternatives, on the demo's plant and three real sets.
 
     python -m benchmarks.readme            # measure, write benchmarks/readme.json, README.md and the picture
 
 Every learner sees the same dicts in the same order, predicts, then learns. Error in %, CPU time in microseconds per
-instance. LightGBM is fitted again every 500 rows. A test compares README.md with benchmarks/readme.json.
+instance. LightGBM is refitted every 500 rows. A test compares README.md with benchmarks/readme.json.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def run() -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """The table in Markdown; the lowest error of a stream is bold."""
+    """Format the table in Markdown; the lowest error of a stream is bold."""
     lines = ["| error in %, µs per instance | " + " | ".join(STREAMS) + " |", "| --- |" + " ---: |" * len(STREAMS)]
     lowest = {s: min(found["cells"][f"{s} | {n}"]["error"] for n in LEARNERS) for s in STREAMS}
     for name in LEARNERS:
@@ -91,7 +91,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def page(text: str, found: dict[str, Any]) -> str:
-    """README.md with its figures replaced."""
+    """Return README.md with its figures replaced."""
     made = f"{START}\n{table(found)}\n\nMeasured at commit {found['commit']}, Python {found['python']}.\n{END}"
     return re.sub(re.escape(START) + ".*?" + re.escape(END), lambda _: made, text, flags=re.S)
 

@@ -54,7 +54,7 @@ def diabetes(seed: int) -> Rows:
 
 
 def plant(seed: int) -> Rows:
-    """The mean of all sensors, scaled, and noise: what a laboratory would measure."""
+    """Generate a plant whose target is the scaled mean of all sensors plus noise, like a laboratory measurement."""
     from varifold.cli.sensors import plant as make
 
     made = make(n=3000, seed=seed)
@@ -85,7 +85,7 @@ def stream(name: str, scenario: str, seed: int, rows: int) -> Rows:
 
 
 class Boosted:
-    """LightGBM, fitted again every 500 rows; the mean before that."""
+    """LightGBM, refitted every 500 rows; the mean before that."""
 
     def __init__(self) -> None:
         self.columns: dict[str, int] = {}
@@ -133,7 +133,7 @@ PEERS = ("LR", "KNN", "HTR", "AMRules", "ARF", "LightGBM")
 
 
 def error(learner: Any, rows: Rows) -> float:
-    """Mean absolute error; NaN where the learner cannot take the stream."""
+    """Return the mean absolute error; NaN if the learner does not accept the stream."""
     total = 0.0
     for step, (x, y) in enumerate(rows):
         try:
@@ -146,7 +146,7 @@ def error(learner: Any, rows: Rows) -> float:
 
 
 def cell(name: str, data: str, scenario: str, seed: int, rows: int, held: dict[str, float]) -> float:
-    """The error of a learner on one stream, measured unless it is held."""
+    """Return the error of a learner on one stream; measure it unless it is cached."""
     key = f"{name} | {data} {scenario} | seed {seed} | {rows} rows"
     if key not in held:
         held[key] = error(LEARNERS[name](), stream(data, scenario, seed, rows))

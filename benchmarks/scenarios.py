@@ -1,10 +1,10 @@
-"""What simulating a scenario costs beside learning the stream it makes.
+"""Compare the cost of simulating a scenario with the cost of learning the resulting stream.
 
     python -m benchmarks.scenarios [NAME ...]
 
 For each registered set (default: spambase and imdb-7500, a bag of words) and each scenario: processor time for
-permutation and mask, in ns a stored cell and as a share of what OLVF, the cheapest learner, then takes: to learn the
-stream only, and to predict, score and learn it. Best of several runs each.
+permutation and mask, in ns per stored cell and relative to the time of OLVF, the cheapest learner: to learn the stream
+only, and to predict, score and learn it. Best of several runs each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPECS = (
 
 
 def best(task: Callable[[], object], times: int) -> float:
-    """Least processor time of several runs."""
+    """Return the least processor time of several runs."""
     taken = []
     for _ in range(times):
         start = time.process_time()

@@ -30,7 +30,7 @@ SCHEMA = "device string, id long, seq long, num map<string,double>, cat map<stri
 
 
 def rows_of(key: int, n: int, features: int) -> list[dict[str, Any]]:
-    """The rows of one key in their order; a late label is a row without features."""
+    """Generate the rows of one key in order; a late label is a row without features."""
     rng = random.Random(key)
     slopes = [rng.gauss(0, 1) for _ in range(features)]
     placed: list[tuple[float, dict[str, Any]]] = []
@@ -49,7 +49,7 @@ def rows_of(key: int, n: int, features: int) -> list[dict[str, Any]]:
 
 
 def write_stream(folder: Path, args: argparse.Namespace) -> None:
-    """Each file holds the next rows of every key."""
+    """Write the stream as files, each with the next rows of every key."""
     folder.mkdir(parents=True)
     files = [(folder / f"{number:05d}.json").open("w") for number in range(args.files)]
     for key in range(args.keys):
@@ -58,11 +58,11 @@ def write_stream(folder: Path, args: argparse.Namespace) -> None:
             files[place * args.files // len(rows)].write(json.dumps(row) + "\n")
     for number, file in enumerate(files):
         file.close()
-        os.utime(folder / f"{number:05d}.json", (1e9 + number, 1e9 + number))  # Spark takes the oldest first
+        os.utime(folder / f"{number:05d}.json", (1e9 + number, 1e9 + number))  # Spark reads the oldest first
 
 
 def plain(args: argparse.Namespace) -> tuple[dict[tuple[str, int], tuple[Any, dict[Any, float], int]], float, int]:
-    """Answers by key and id of one process, its seconds in the learners and its rows."""
+    """Run one process; return predictions by key and id, its seconds in the learners, and its number of rows."""
     found = {}
     spent, count = 0.0, 0
     blank = varifold.base.spec.parse_model(args.model)()
@@ -98,7 +98,7 @@ def session(cores: int) -> Any:
 
 
 def drive(args: argparse.Namespace) -> None:
-    """The driver: the stream to its end, and a line per micro-batch."""
+    """Run the driver until the stream ends, and print a line per micro-batch."""
     from varifold.spark import learn_stream
 
     folder = Path(args.folder)
@@ -130,7 +130,7 @@ def drive(args: argparse.Namespace) -> None:
 
 
 def cpu_seconds() -> float:
-    """Processor time of the driver, the JVM and the Python workers together."""
+    """Return the processor time of the driver, the JVM and the Python workers together."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -159,7 +159,7 @@ def summary(progress: Any) -> dict[str, Any]:
 
 
 def kill_and_go_on(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Drivers one after the other, all but the last killed; returns what the micro-batches said."""
+    """Run drivers one after the other and kill all but the last; return the reports of the micro-batches."""
     said: list[dict[str, Any]] = []
     batches = -(-args.files // args.batch)
     for life in range(args.kills + 1):
@@ -183,7 +183,7 @@ def kill_and_go_on(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """How many answers are missing, twice, or other than those of one process; prints all counts."""
+    """Count predictions that are missing, duplicate or differ from those of one process; print all counts."""
     spark = session(args.cores)
     expected, seconds, rows = plain(args)
     print(f"plain Python: {rows:,} rows, {seconds / rows * 1e6:.1f} us of processor time per row in the learners")
@@ -206,7 +206,7 @@ def compare(args: argparse.Namespace) -> int:
 
 
 def learners_differ(args: argparse.Namespace, spark: Any) -> int:
-    """Learners of the checkpoint against those of one process, by their bytes; a few keys."""
+    """Count learners of the checkpoint whose bytes differ from those of one process, for a few keys."""
     from varifold.spark import models_of
 
     exported = dict(models_of(Path(args.folder) / "checkpoint", spark))
@@ -226,9 +226,9 @@ def learners_differ(args: argparse.Namespace, spark: Any) -> int:
 
 
 def throughput(said: list[dict[str, Any]]) -> str:
-    """Rows per second, and per second of processor time, without the first two micro-batches of each driver.
+    """Format rows per second and processor time per row, without the first two micro-batches of each driver.
 
-    These load learners and compile code. On a machine that others use, processor time is what compares.
+    These load learners and compile code. On a shared machine only processor times are comparable.
     """
     rows, ms, cpu = 0, 0, 0.0
     for before, now in itertools.pairwise(said):

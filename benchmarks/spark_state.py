@@ -27,7 +27,7 @@ from varifold.spark.keyed import Keyed
 
 
 def learned(model: str, key: int, n: int, features: int) -> Keyed:
-    """One key of a stream after its first n instances, every label at hand."""
+    """Return one key of a stream after its first n instances, with every label available."""
     keyed = Keyed(varifold.models[model](), 1_000)
     rows = [row for row in stream.rows_of(key, n, features) if "num" in row]
     for row in rows:
@@ -37,7 +37,7 @@ def learned(model: str, key: int, n: int, features: int) -> Keyed:
 
 
 def cpu_ms(call: object, repeats: int = 20) -> float:
-    """Processor time of a call in milliseconds."""
+    """Return the processor time of a call in milliseconds."""
     started = time.process_time()
     for _ in range(repeats):
         call()  # type: ignore[operator]
@@ -45,7 +45,7 @@ def cpu_ms(call: object, repeats: int = 20) -> float:
 
 
 def snapshot_row(model: str, args: argparse.Namespace) -> str:
-    """Bytes after each number of instances, and the time to write and to read the last of them."""
+    """Format the bytes after each number of instances, and the time to write and to read the last snapshot."""
     sizes = []
     for n in args.after:
         keys = [learned(model, key, n, args.features) for key in range(args.keys)]
@@ -57,7 +57,7 @@ def snapshot_row(model: str, args: argparse.Namespace) -> str:
 
 
 def rocksdb_row(model: str, args: argparse.Namespace) -> str:
-    """Memory of RocksDB after the first and the last ten micro-batches, the most of it, and the files at the end."""
+    """Format RocksDB's memory after the first and last ten micro-batches, its maximum, and the final file size."""
     with tempfile.TemporaryDirectory() as folder:
         run = argparse.Namespace(
             keys=args.keys, rows=args.rows, features=args.features, files=args.batches, batch=1, kills=0, model=model,

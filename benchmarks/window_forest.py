@@ -35,14 +35,14 @@ def agrawal(n: int, seed: int) -> Rows:
 
 
 def exclusive_or(n: int, seed: int) -> Rows:
-    """Two among ten numbers."""
+    """Generate the exclusive or of two among ten numbers."""
     rng = random.Random(seed)
     rows = [{f"f{i}": rng.gauss(0.0, 1.0) for i in range(10)} for _ in range(n)]
     return [(x, (x["f0"] > 0) != (x["f1"] > 0)) for x in rows]
 
 
 def category_pairs(n: int, seed: int) -> Rows:
-    """Label by two of five columns with six levels; one label in twenty is wrong."""
+    """Generate labels that depend on two of five columns with six levels; 5 % of the labels are wrong."""
     rng = random.Random(seed)
     answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
     rows = [{f"c{i}": rng.choice("uvwxyz") for i in range(5)} for _ in range(n)]
@@ -56,13 +56,13 @@ def segments(n: int, seed: int) -> Rows:
 
 
 def flips(n: int, seed: int) -> Rows:
-    """Sine with another rule after each quarter."""
+    """Generate river's Sine stream with another rule in each quarter."""
     parts = [synth.Sine(classification_function=k, seed=seed + k).take(n // 4) for k in range(4)]
     return [row for part in parts for row in part]
 
 
 def half_absent(n: int, seed: int) -> Rows:
-    """The image segments with every value absent half of the time."""
+    """Return the image segments with every value absent half of the time."""
     rng = random.Random(seed)
     return [({k: v for k, v in x.items() if rng.random() < 0.5}, y) for x, y in segments(n, seed)]
 
@@ -80,7 +80,7 @@ STREAMS: dict[str, tuple[Callable[[int, int], Rows], int]] = {
 
 
 class Boosted:
-    """Gradient boosted trees, fitted again every 500 rows on all rows so far; before that the most frequent label."""
+    """Gradient boosted trees, refitted every 500 rows on all rows so far; before that the most frequent label."""
 
     def __init__(self) -> None:
         self.columns: dict[str, int] = {}
@@ -129,7 +129,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 
 
 def run(learner: Any, rows: Rows) -> tuple[float, float, float]:
-    """Error, error of the last quarter, CPU seconds an instance."""
+    """Return the error, the error of the last quarter, and CPU seconds per instance."""
     wrong = np.zeros(len(rows), dtype=bool)
     start = time.process_time()
     for t, (x, y) in enumerate(rows):

@@ -20,7 +20,7 @@ EMPTY = 0.3
 
 
 def generate(path: Path, rows: int, columns: int) -> None:
-    """Normal cells with six decimals, 30% of them empty; the label is the sign of a linear score."""
+    """Write normal cells with six decimals, 30% of them empty; the label is the sign of a linear score."""
     draw = np.random.default_rng(0)
     weight = draw.normal(size=columns)
     with path.open("w") as file:
@@ -110,7 +110,7 @@ CONTENDERS = {
 
 
 def measure(name: str, path: str) -> None:
-    """Run one contender here and print what it took."""
+    """Run one contender in this process and print its times and peak memory."""
     start, used = time.perf_counter(), time.process_time()
     rows = CONTENDERS[name](path)
     taken = {"rows": rows, "cpu": time.process_time() - used, "wall": time.perf_counter() - start, "peak": peak()}
@@ -118,7 +118,7 @@ def measure(name: str, path: str) -> None:
 
 
 def peak() -> float:
-    """Most memory held by this process, in MB; the kernel's own figure, as ru_maxrss also counts the parent's."""
+    """Return the peak memory of this process in MB, from the kernel, since ru_maxrss also counts the parent's."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024

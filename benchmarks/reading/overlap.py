@@ -37,7 +37,7 @@ class Held(Stream):
 
 
 def from_memory(path: str) -> Callable[[], object]:
-    """Everything that the command does after reading."""
+    """Return a function that does everything the command does after reading."""
     held = Held(list(streams.read(path, target="y").batches()))
     return lambda: prequential(OLVF(), held)
 
@@ -52,7 +52,7 @@ PARTS: dict[str, Callable[[str], Callable[[], object]]] = {
 
 
 def measure(name: str, path: str) -> None:
-    """Run one part here and print what it took."""
+    """Run one part in this process and print its times."""
     work = PARTS[name](path)
     wall, all_threads, main_thread = time.perf_counter(), time.process_time(), time.thread_time()
     work()

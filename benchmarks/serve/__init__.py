@@ -1,1 +1,1 @@
-"""The server: its speed (`make load`), churning features (`make soak`), hostile requests (`make http-fuzz`)."""
+"""Measure the server: speed (`make load`), churning features (`make soak`), hostile requests (`make http-fuzz`)."""

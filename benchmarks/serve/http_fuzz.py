@@ -46,7 +46,7 @@ REFUSED = {400, 401, 403, 404, 405, 409, 410, 413, 422}
 
 
 def _json(rng: random.Random, depth: int = 0) -> str:
-    """JSON of all kinds, now and then broken."""
+    """Generate JSON of all kinds, occasionally broken."""
     kind = rng.randrange(10 if depth < 6 else 6)
     if kind < 2:
         return rng.choice(NUMBERS)
@@ -64,7 +64,7 @@ def _json(rng: random.Random, depth: int = 0) -> str:
 
 
 def _body(rng: random.Random) -> bytes:
-    """A body that must be refused: never a valid instance, label or model."""
+    """Generate a body that must be rejected: never a valid instance, label or model."""
     kind = rng.randrange(9)
     if kind == 0:
         return rng.randbytes(rng.choice([0, 1, 50, 5000]))
@@ -99,7 +99,7 @@ def _headers(rng: random.Random) -> dict[str, str]:
 
 
 class Fuzz:
-    """Counts the answers; anything that is no refusal of ours is kept."""
+    """Counts the responses and keeps those that are not proper rejections."""
 
     def __init__(self, url: str) -> None:
         self.place = url.removeprefix("http://")
@@ -130,12 +130,12 @@ class Fuzz:
 
     @staticmethod
     def _harmless(path: str, status: int) -> bool:
-        """A batch answers each bad row; an explanation without an instance is of the last one."""
+        """Return whether a 200 is correct: a batch reports each bad row, an explanation may use the last instance."""
         return status == 200 and path in ("/models/m/batch", "/models/m/explain")
 
 
 def run(requests: int, seed: int) -> Counter[int]:
-    """Send them; raises unless every answer was a refusal and the state is as it was."""
+    """Send the requests; raise unless every one was rejected and the state is unchanged."""
     rng = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="varifold-fuzz-"))
     (folder / "tokens").write_text("write " + "w" * 24 + "\n")

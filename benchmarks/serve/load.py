@@ -40,7 +40,7 @@ def _bodies(folder: Path, n: int = 2_000) -> tuple[Path, list[bytes]]:
 
 
 def learns(server: Process, script: Path, connections: int, seconds: int) -> str:
-    """Requests per second, latencies and CPU per request, by wrk."""
+    """Measure requests per second, latencies and CPU per request with wrk."""
     before, cpu = _seq(server), server.cpu()
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), server.url]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -60,7 +60,7 @@ def _seq(server: Process) -> int:
 
 
 def rows(server: Process, lines: list[bytes], n: int) -> str:
-    """NDJSON rows per second."""
+    """Measure NDJSON rows per second."""
     content = b"\n".join(lines[i % len(lines)] for i in range(20_000))
     cpu, started = server.cpu(), time.perf_counter()
     with server.client() as client:
@@ -71,7 +71,7 @@ def rows(server: Process, lines: list[bytes], n: int) -> str:
 
 
 def messages(server: Process, lines: list[bytes], n: int) -> str:
-    """Web-socket messages per second on one connection, many under way."""
+    """Measure web-socket messages per second on one connection, with many in flight."""
 
     async def main() -> float:
         started = time.perf_counter()
@@ -94,7 +94,7 @@ def messages(server: Process, lines: list[bytes], n: int) -> str:
 
 
 def pauses(lines: list[bytes], method: str, fsync: str, snapshots: int) -> str:
-    """How long snapshots hold up the writer, in a server that makes one every 1,000 changes."""
+    """Measure how long snapshots block the writer, in a server that makes one every 1,000 changes."""
     content = b"\n".join(lines[i % len(lines)] for i in range(1_000))
     with Process("--fsync", fsync, "--snapshot-every", "1000") as server:
         with server.client() as client:

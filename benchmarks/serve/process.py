@@ -1,4 +1,4 @@
-"""A server process for measurements: started on a free port, with its memory and CPU time."""
+"""Start a server process on a free port, and measure its memory and CPU time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import httpx
 
 
 class Process:
-    """`varifold serve` in a temporary folder; ends with the block."""
+    """`varifold serve` in a temporary folder; stops at the end of the with block."""
 
     def __init__(self, *options: str, folder: Path | None = None) -> None:
         self.folder = folder or Path(tempfile.mkdtemp(prefix="varifold-serve-"))
@@ -59,12 +59,12 @@ class Process:
         return httpx.Client(base_url=self.url, timeout=60.0)
 
     def rss(self) -> float:
-        """Resident memory in MB."""
+        """Return the resident memory in MB."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) / 1024
 
     def cpu(self) -> float:
-        """CPU seconds used so far."""
+        """Return the CPU seconds used so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

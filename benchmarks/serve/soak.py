@@ -17,7 +17,7 @@ from benchmarks.serve.process import Process
 
 
 def churning(i: int, rng: random.Random) -> dict[str, Any]:
-    """Twenty features that stay, ten of a slowly moving window of names that never come back."""
+    """Generate twenty permanent features and ten from a slowly moving window of names that never return."""
     x = {f"stays-{j}": rng.gauss(0, 1) for j in range(20)}
     label = "up" if sum(x.values()) > 0 else "down"
     x |= {f"comes-{i // 7 + j}": rng.gauss(0, 1) for j in range(10)}
@@ -25,7 +25,7 @@ def churning(i: int, rng: random.Random) -> dict[str, Any]:
 
 
 def one_minute(client: httpx.Client, start: int, rng: random.Random, seconds: float) -> tuple[int, list[float]]:
-    """Learn, keep and label for a while; the latencies."""
+    """Learn, keep and label for a while; return the next index and the latencies."""
     end, times, i = time.monotonic() + seconds, [], start
     while time.monotonic() < end:
         body = churning(i, rng)

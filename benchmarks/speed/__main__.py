@@ -28,8 +28,8 @@ import varifold
 from benchmarks.speed import evolving, linear
 from varifold import streams
 
-DENSE = 10_000_000  # cells up to which scikit-learn is given an array, which suits it better than a sparse matrix
-ONE_BY_ONE = 1000  # scikit-learn takes single rows so slowly that a part of the stream must do
+DENSE = 10_000_000  # up to this many cells scikit-learn gets an array, which suits it better than a sparse matrix
+ONE_BY_ONE = 1000  # scikit-learn is so slow on single rows that it only gets a part of the stream
 
 DICTS, BLOCK, VOWPAL = "varifold OLVF, dicts", "varifold OLVF, block", "vowpalwabbit, cache file"
 LOGISTIC, SCALED = "river LogisticRegression", "river StandardScaler | LogisticRegression"
@@ -83,7 +83,7 @@ def address(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def contenders(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """(name, instances, one whole pass)."""
+    """Yield (name, instances, function that runs one whole pass)."""
     from river import linear_model, preprocessing
     from scipy import sparse
     from sklearn.linear_model import SGDClassifier
@@ -139,7 +139,7 @@ def contenders(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[]
 
 
 def vowpal(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """vowpalwabbit over its cache file, in process."""
+    """Yield vowpalwabbit over its cache file, in process."""
     import vowpalwabbit
 
     text, cache = folder / "data.vw", folder / "data.cache"
@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def _by_turns(contenders: dict[str, tuple[int, Callable[[], Any]]]) -> dict[str, tuple[float, float]]:
-    """Microseconds an instance, elapsed and of processor time, the best pass of each."""
+    """Return microseconds per instance, elapsed and of processor time, of the best pass of each."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for turn in range(15):
         for name, (_, run) in contenders.items():

@@ -26,7 +26,7 @@ from varifold.base.learner import is_regressor
 PRESENT = 28
 MANY, WIDE = 10_000, 100
 BUDGET = 1.5
-"""Seconds that one figure may take."""
+"""Most seconds for one figure."""
 LOOP = """
 #include <stdint.h>
 void scores(int64_t n, int64_t k, const double *w, const double *x, double *out)
@@ -40,7 +40,7 @@ void scores(int64_t n, int64_t k, const double *w, const double *x, double *out)
 
 
 def stream(labels: int, rows: int, features: int) -> Any:
-    """Instances whose first rows have every label once."""
+    """Generate instances whose first rows have every label once."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, features))
     y = np.argmax(X @ rng.normal(size=(features, labels)), axis=1)
@@ -55,7 +55,7 @@ def seconds(model: Any, block: Any) -> float:
 
 
 def cost(make: Any, labels: int) -> float:
-    """Microseconds per instance once all labels are known; NaN where that would take too long."""
+    """Return microseconds per instance once all labels are known; NaN if that would exceed the time limit."""
     rows = max(20, 2000 // labels)
     block = stream(labels, labels + rows, PRESENT)
     model = make()
@@ -81,7 +81,7 @@ def table(names: list[str], counts: list[int]) -> None:
 
 
 def plain_loop(folder: Path) -> float:
-    """Seconds that the scores of MANY labels from WIDE features take in C."""
+    """Return the seconds that C needs for the scores of MANY labels from WIDE features."""
     source, library = folder / "loop.c", folder / "loop.so"
     source.write_text(LOOP)
     subprocess.run(["cc", "-O3", "-shared", "-fPIC", "-o", library, source], check=True)
@@ -97,7 +97,7 @@ def plain_loop(folder: Path) -> float:
 
 
 def many(names: list[str]) -> None:
-    """MANY labels: predicting alone, and predicting and learning, over the loop in C."""
+    """Print the times with MANY labels relative to the loop in C: predict only, and predict and learn."""
     with tempfile.TemporaryDirectory() as folder:
         unit = plain_loop(Path(folder))
     print(f"\n{MANY:,} labels, {WIDE} features present; a loop in C over the products takes {1e3 * unit:.2f} ms")

@@ -1,12 +1,12 @@
-"""The copula's peers on the tables that ``copula_tables.py`` wrote: what an instance costs them, and what they fill in.
+"""Run the copula's peers on the tables that ``copula_tables.py`` wrote: time per instance, and imputed values.
 
     python benchmarks/speed/copula_peers.py speed openmoa|gcimpute DIR
     python benchmarks/speed/copula_peers.py fill gcimpute DIR
 
-``copula_tables.py speed`` and ``imputation`` call it with ``--peer NAME=PYTHON``, a Python that has the peer; varifold
-is not needed. Window 200, batch 20, one pass: openmoa's OVFM predicts and trains on each row, gcimpute's online mode
-fits and fills the rows. Processor time, as JSON. The first thousand rows of ``speed-*.npz`` are timed, those of
-``fill-*.npz`` filled, by gcimpute with its constant and with its decaying step.
+``copula_tables.py speed`` and ``imputation`` call it with ``--peer NAME=PYTHON``, an interpreter that has the peer;
+varifold is not needed. Window 200, batch 20, one pass: openmoa's OVFM predicts and trains on each row, gcimpute's
+online mode fits and fills the rows. Processor time, as JSON. The first thousand rows of ``speed-*.npz`` are timed,
+those of ``fill-*.npz`` filled, by gcimpute with its constant and with its decaying step.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> None:
             x, y = held["x"][:1000], held["y"][:1000]
             try:
                 found[name] = 1e3 * {"openmoa": openmoa, "gcimpute": gcimpute}[peer](x, y) / len(y)
-            except ValueError:  # gcimpute: a window that holds a single value (spambase)
+            except ValueError:  # gcimpute fails on a window that holds a single value (spambase)
                 found[name] = None
         else:
             ways = {way: filled(held["x"], step) for way, step in STEPS.items()}

@@ -1,4 +1,4 @@
-"""The evolving family on a stream whose features are replaced: 60 old ones, 42 new ones that are linear in them."""
+"""Time the evolving family on a stream whose 60 old features are replaced by 42 new linear functions of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def replaced() -> Any:
 
 
 def contenders(block: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(name, one whole pass)."""
+    """Yield (name, function that runs one whole pass)."""
     for name, make in {
         "varifold FESL, block": varifold.FESL,
         "varifold PAFE, block": varifold.PAFE,
@@ -45,7 +45,7 @@ def contenders(block: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def show(only: str = "") -> None:
-    """Print the best of three passes of each, those whose name holds `only`."""
+    """Print the best of three passes of each contender whose name contains `only`."""
     block = replaced()
     print(f"\nfeatures replaced half way: {len(block)} instances, {OLD} old features, then {NEW} new ones", flush=True)
     for name, run in contenders(block):

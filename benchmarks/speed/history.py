@@ -34,7 +34,7 @@ PICTURE = FOLDER / "history.png"
 SLOWER = 1.10
 PASSES = 15
 LONGEST = 4.0
-"""Seconds of passes after which a contender has had enough of them."""
+"""Seconds of passes after which a contender is not run again."""
 METHODS = ("arow", "ftrlproximal", "olids", "gaussiannb", "ovfiv", "ocds", "additive")
 Run = Callable[[], Any]
 
@@ -54,7 +54,7 @@ class Entry:
 
 
 def read_record(path: Path) -> list[Entry]:
-    """The lines so far, oldest first; none before the first run."""
+    """Return the lines so far, oldest first; none before the first run."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -62,7 +62,7 @@ def read_record(path: Path) -> list[Entry]:
 
 
 def append(path: Path, entries: list[Entry]) -> None:
-    """Add lines, after a header where the file is new."""
+    """Append lines, after a header if the file is new."""
     new = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -72,14 +72,14 @@ def append(path: Path, entries: list[Entry]) -> None:
 
 
 def slowdowns(earlier: list[Entry], now: list[Entry]) -> list[tuple[Entry, Entry]]:
-    """(last, now) of each measure that is more than 10 % slower than the last time on the same machine."""
+    """Return (last, now) of each measure that is more than 10 % slower than the last time on the same machine."""
     last = {(entry.machine, entry.measure): entry for entry in earlier}
     pairs = [(last[entry.machine, entry.measure], entry) for entry in now if (entry.machine, entry.measure) in last]
     return [(old, new) for old, new in pairs if new.ratio > SLOWER * old.ratio]
 
 
 def machine() -> str:
-    """Processor and number of cores."""
+    """Return the processor and number of cores."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -89,7 +89,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The commit at hand, with a + where files differ from it."""
+    """Return the current commit, with a + if files differ from it."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=FOLDER, check=True, capture_output=True, text=True).stdout.strip()
@@ -99,7 +99,7 @@ def commit() -> str:
 
 
 def draw(entries: list[Entry], path: Path) -> None:
-    """One line per measure along the runs, over the first ratio of its machine; one panel per machine."""
+    """Draw a line per measure over the runs, relative to its machine's first ratio; one panel per machine."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -139,7 +139,7 @@ def one_by_one(make: Run, rows: list[Any]) -> Run:
 
 
 def loop_in_c(library: Any, block: Any) -> Run:
-    """The same work as OLVF's, written by hand in C."""
+    """Return a run of the same work as OLVF's, written by hand in C."""
     import ctypes
 
     from benchmarks.speed.__main__ import address
@@ -151,7 +151,7 @@ def loop_in_c(library: Any, block: Any) -> Run:
 
 
 def contenders(folder: Path) -> tuple[dict[str, Run], list[tuple[str, str, str]]]:
-    """(what is run by name, (measure, numerator, denominator))."""
+    """Return the runs by name, and the ratios as (measure, numerator, denominator)."""
     from river import linear_model
 
     import varifold
@@ -176,7 +176,7 @@ def contenders(folder: Path) -> tuple[dict[str, Run], list[tuple[str, str, str]]
 
 
 def _add_methods(block: Any, unit: str, runs: dict[str, Run], ratios: list[tuple[str, str, str]]) -> None:
-    """Slower methods beside OLVF."""
+    """Add slower methods, compared with OLVF."""
     import varifold
 
     for name in METHODS:
@@ -189,7 +189,7 @@ def _add_methods(block: Any, unit: str, runs: dict[str, Run], ratios: list[tuple
 
 
 def _add_text(folder: Path, runs: dict[str, Run], ratios: list[tuple[str, str, str]]) -> None:
-    """Reading CSV beside the standard library's reader, JSON lines beside its loads()."""
+    """Add reading CSV compared with the standard library's reader, and JSON lines compared with its loads()."""
     import varifold
     from benchmarks.reading.__main__ import generate
     from varifold import streams
@@ -217,7 +217,7 @@ def _add_text(folder: Path, runs: dict[str, Run], ratios: list[tuple[str, str, s
 
 
 def best_times(runs: dict[str, Run]) -> dict[str, float]:
-    """Processor seconds, the best pass of each; the passes take turns."""
+    """Return the processor seconds of the best pass of each; the passes alternate."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(PASSES):
         for name, run in runs.items():
@@ -229,7 +229,7 @@ def best_times(runs: dict[str, Run]) -> dict[str, float]:
 
 
 def measured() -> list[Entry]:
-    """The ratios of this commit on this machine."""
+    """Measure the ratios of this commit on this machine."""
     with tempfile.TemporaryDirectory() as folder:
         runs, ratios = contenders(Path(folder))
         best = best_times(runs)

@@ -1,10 +1,10 @@
-"""Every linear method and OVFIV at both doors, beside OLVF and river's LogisticRegression.
+"""Time every linear method and OVFIV through both APIs, compared with OLVF and river's LogisticRegression.
 
     python -m benchmarks.speed.linear      (also a part of python -m benchmarks.speed)
 
-`spambase` with half of its values removed (made data when VARIFOLD_DATA is not set), predict, learn. Processor time,
-the least of several passes from an empty model; the passes of all methods take turns, so that a busy machine is unfair
-to none.
+`spambase` with half of its values removed (generated data if VARIFOLD_DATA is not set); predict, then learn. Processor
+time of the fastest of several passes from an empty model. The passes of all methods alternate, so that load on the
+machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ METHODS = [
     *["olvf", "arow", "pa", "ogd", "olsf", "fobos", "ftrlproximal", "ftrladp", "olids", "nb3", "gaussiannb"],
     *["ocds", "ovfiv"],
 ]
-ROWS = 1500  # of the dict door
+ROWS = 1500  # of the dict API
 PASSES = 25
 
 
@@ -34,7 +34,7 @@ def seconds(run: Callable[[], Any]) -> float:
 
 
 def show(block: Block, only: str = "") -> None:
-    """The table; of the methods whose name holds `only`, and OLVF."""
+    """Print the table for OLVF and the methods whose name contains `only`."""
     rows = list(zip(block.rows(indicators=True), block.y, strict=True))[:ROWS]
     makers: dict[str, Callable[[], Any]] = {
         name: varifold.models[name] for name in METHODS if name == "olvf" or only.lower() in name

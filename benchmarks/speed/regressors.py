@@ -1,10 +1,10 @@
-"""Every regressor at both doors, beside river's LinearRegression behind a StandardScaler.
+"""Time every regressor through both APIs, compared with river's LinearRegression behind a StandardScaler.
 
     python -m benchmarks.speed.regressors
 
-28 of 57 features present in each instance of made data, predict, learn. Processor time, the least of several passes
-from an empty model (of the slow ones, of three); the passes of all methods take turns, so that a busy machine is unfair
-to none. Below, what the project asks of `AROWRegressor`.
+Generated data with 28 of 57 features present in each instance; predict, then learn. Processor time of the fastest of
+several passes from an empty model (three for slow methods). The passes of all methods alternate, so that load on the
+machine affects all of them alike. The last line is the project's requirement for `AROWRegressor`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from varifold.base.learner import is_regressor
 
 ROWS, NAMES = 1500, 57
 PASSES, FEW = 15, 3
-SLOW = 1e-4  # seconds per instance from which FEW passes must do
+SLOW = 1e-4  # seconds per instance above which only FEW passes are run
 RIVER = "river StandardScaler | LinearRegression"
 
 
 def made(rows: int) -> tuple[list[dict[str, float]], list[float]]:
-    """Instances in which every feature is present half of the time, and a linear function of them."""
+    """Generate instances with every feature present half of the time, and a linear function of them as targets."""
     rng = np.random.default_rng(1)
     values, there = rng.normal(size=(rows, NAMES)), rng.random((rows, NAMES)) < 0.5
     targets = values @ rng.normal(size=NAMES) + rng.normal(size=rows)
@@ -43,7 +43,7 @@ def singly(make: Callable[[], Any], rows: list[Any], targets: list[float]) -> No
 
 
 def show() -> None:
-    """The table."""
+    """Print the table."""
     rows, targets = made(ROWS)
     block = varifold.to_block(rows, targets, numeric=True)
     makers: dict[str, Callable[[], Any]] = {n: cls for n, cls in varifold.models.items() if is_regressor(cls)}

@@ -25,7 +25,7 @@ FORMS: dict[str, tuple[dict[str, Any], float]] = {"dense": ({}, 1.25), "sparse, 
 
 
 def instances(known: int, rng: np.random.Generator) -> list[dict[str, float]]:
-    """4,000 instances over names of their own making, as a reader would bring them."""
+    """Generate 4,000 instances with newly built name strings, as a reader would produce them."""
     made = []
     for _ in range(4_000):
         chosen = rng.choice(known, PRESENT, replace=False) if known <= SMALL else np.unique(rng.integers(0, known, 104))
@@ -34,7 +34,7 @@ def instances(known: int, rng: np.random.Generator) -> list[dict[str, float]]:
 
 
 def settled(params: dict[str, Any], known: int, rng: np.random.Generator) -> tuple[Any, dict[str, float]]:
-    """A learner that knows all the names, and a dict that holds them."""
+    """Return a learner that knows all the names, and a dict that holds them."""
     model, table = varifold.OLVF(**params), {}
     order = rng.permutation(known)
     for start in range(0, known, PRESENT):
@@ -45,7 +45,7 @@ def settled(params: dict[str, Any], known: int, rng: np.random.Generator) -> tup
 
 
 def passes(model: Any, table: dict[str, float], rows: list[dict[str, float]]) -> tuple[float, float]:
-    """Microseconds an instance of the learner and of the bare loop."""
+    """Return microseconds per instance of the learner and of the bare loop."""
     ours = bare = float("inf")
     for _ in range(5):
         start = time.perf_counter()
@@ -84,7 +84,7 @@ def growth(large: int) -> None:
 
 
 def imports() -> None:
-    """Best of five fresh processes each."""
+    """Print import times, each the best of five new processes."""
 
     def seconds(module: str) -> float:
         code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"

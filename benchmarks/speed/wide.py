@@ -22,7 +22,7 @@ ALIVE, HERE, REPLACED = 60, 30, 0.2
 
 
 def churning(rows: int, seed: int = 0) -> Block:
-    """The label is the sign of a sum with a weight of its own for every feature that ever existed."""
+    """Generate churning features; the label is the sign of a sum with a separate weight for every feature."""
     draw = np.random.default_rng(seed)
     alive, weight = list(range(ALIVE)), draw.normal(size=rows + ALIVE)
     latest = ALIVE
@@ -39,7 +39,7 @@ def churning(rows: int, seed: int = 0) -> Block:
 
 
 def present(rows: int, here: int, known: int, seed: int = 0) -> Block:
-    """`here` of `known` features in every instance."""
+    """Generate instances with `here` of `known` features present."""
     draw = np.random.default_rng(seed)
     weight = draw.normal(size=known)
     instances, labels = [], []
@@ -52,14 +52,14 @@ def present(rows: int, here: int, known: int, seed: int = 0) -> Block:
 
 
 def taken(model: Any, block: Block) -> float:
-    """Microseconds an instance of learning a block."""
+    """Return microseconds per instance of learning a block."""
     start = time.process_time()
     model.learn_many(block)
     return 1e6 * (time.process_time() - start) / len(block)
 
 
 def error(model: Any, block: Block) -> float:
-    """Share of wrong answers, predicting each twentieth of the block before it is learned."""
+    """Return the share of wrong predictions; predict each twentieth of the block before learning it."""
     wrong, step = 0, max(1, len(block) // 20)
     for a in range(0, len(block), step):
         part = block[a : a + step]

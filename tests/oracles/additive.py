@@ -13,7 +13,7 @@ def mix(z):
 
 
 class Feature:
-    """The sample of a feature's values (the first 128, then a reservoir) and its octiles."""
+    """Sample of a feature's values (the first 128, then a reservoir) and its octiles."""
 
     def __init__(self, slot):
         self.slot, self.seen, self.sample, self.edges = slot, 0, [], None
@@ -36,7 +36,7 @@ class Feature:
 
 
 class Additive:
-    """Binary, labels -1 and +1; instances are {slot: (raw, scaled)}."""
+    """Binary learner with labels -1 and +1; instances are {slot: (raw, scaled)}."""
 
     def __init__(self, r=30.0, memory=0.0):
         self.r, self.ceiling = r, memory / r if memory else np.inf

@@ -1,4 +1,4 @@
-"""Additive regression from its definition: AROW for numbers on an explicit vector of bin indicators and values."""
+"""Additive regression from its definition: AROW regression on an explicit vector of bin indicators and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pairs = dict[Any, tuple[float, float]]
 
 
 class AdditiveSurroundings(RegressionSurroundings):
-    """Shows the rule the values as given beside the scaled ones."""
+    """Passes the raw values to the rule in addition to the scaled ones."""
 
     def presented(self, found: Any, w: float, commit: bool) -> Any:
         scaled = super().presented(found, w, commit)

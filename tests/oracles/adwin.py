@@ -13,7 +13,7 @@ class Adwin:
         return [x for bucket in self.buckets for x in bucket]
 
     def merge(self):
-        """From the small buckets on: of more than `most` of a size, the two oldest become one."""
+        """Merge the two oldest buckets of a size if there are more than `most`; then go on to twice that size."""
         size = 1
         while True:
             same = [i for i, bucket in enumerate(self.buckets) if len(bucket) == size]
@@ -24,7 +24,7 @@ class Adwin:
             size *= 2
 
     def split(self):
-        """Buckets of the older part, where the means differ most beyond the bound; 0 if they do nowhere."""
+        """Return how many buckets the older part has at the cut that exceeds the bound most; 0 if there is none."""
         window = self.numbers()
         mean = sum(window) / len(window)
         variance = sum((x - mean) ** 2 for x in window) / len(window)
@@ -43,7 +43,7 @@ class Adwin:
         return found
 
     def update(self, x):
-        """Whether the window was cut."""
+        """Add a number and return whether the window was cut."""
         self.buckets.append([x])
         self.merge()
         self.updates += 1

@@ -1,4 +1,4 @@
-"""AROW for regression straight from its equations: the weights of `PlainAROW`, moved by errors and not hinge losses."""
+"""AROW for regression from its equations: the weights of `PlainAROW`, updated by errors instead of hinge losses."""
 
 from __future__ import annotations
 

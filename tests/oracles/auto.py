@@ -9,7 +9,7 @@ def softmax(z):
 
 
 class Combination:
-    """For labels that are all known; `starts` holds temperature, stack weight and its variance by expert."""
+    """Combination for labels that are all known; `starts` has temperature, stack weight and its variance by expert."""
 
     def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, final=0.1):
         self.k = k = len(starts)
@@ -28,7 +28,7 @@ class Combination:
         self.right_lead = self.loss_lead = self.behind = 0.0
 
     def predict(self, probabilities):
-        """Return the output for these probabilities by expert and label; NaN for an expert that takes no part."""
+        """Return the output for these probabilities by expert and label; NaN for an expert that does not contribute."""
         self.absent = np.r_[np.isnan(probabilities[:, 0]), False]
         logits = np.log(np.maximum(np.where(np.isnan(probabilities), 1.0, probabilities), 1e-12))
         self.logits = np.clip(logits - logits.mean(axis=1, keepdims=True), -8, 8)

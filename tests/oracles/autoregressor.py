@@ -40,7 +40,7 @@ class PlainTracking:
 
 
 def moved(targets: list[float], *more: float) -> list[float]:
-    """Return these targets and more; outliers are moved to four times the third quartile of the distances."""
+    """Return `targets` and `more`, with outliers moved to four times the third quartile of the distances."""
     together = [*targets, *more]
     if len(targets) < 8:
         return together
@@ -52,7 +52,7 @@ def moved(targets: list[float], *more: float) -> list[float]:
 
 
 class PlainAutoRegressor:
-    """For numeric features that are scaled by `scaled(x, w, commit)`."""
+    """AutoRegressor for numeric features that are scaled by `scaled(x, w, commit)`."""
 
     def __init__(self, loss: str, scaler: Any) -> None:
         self.loss = loss

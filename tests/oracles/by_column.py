@@ -1,7 +1,7 @@
-"""Walks for oracles whose rows map a column's key to its value.
+"""Compare learners with oracles whose rows map a column's key to its value.
 
 A number of the column with slot c has the key 2 c, a string the key 2 c + 1 and the slot of its level as value (0 once
-that level was evicted). Slots are the engine's, so that draws fall on the same entries.
+that level was evicted). Slots are the engine's, so that random draws select the same entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Labelled = list[tuple[dict[str, Any], Any, float]]
 
 
 def stream(n: int, seed: int = 0, labels: str = "ab") -> Labelled:
-    """Numbers, a string column, one with numbers and strings, absence that tells, late features, late labels."""
+    """Generate numbers, string and mixed columns, informative absence, late features and late labels."""
     rng = random.Random(seed)
     found: Labelled = []
     for t in range(n):
@@ -41,7 +41,7 @@ def stream(n: int, seed: int = 0, labels: str = "ab") -> Labelled:
 
 
 def row_of(x: dict[str, Any], slot_of: Callable[[str], int]) -> Row:
-    """An instance as a row; what has no slot is left out."""
+    """Convert an instance to a row; features without a slot are left out."""
     row: Row = {}
     for name, value in x.items():
         if isinstance(value, str):
@@ -69,18 +69,18 @@ def follow(model: Any, oracle: Any, rows: Labelled, tolerance: float = 1e-9) -> 
         for key, level, column in evicted.values():
             oracle.forget(key, level)
             if not any(other == column or other.startswith(f"{column}=") for other in places):
-                oracle.forget(key | 1, None)  # the column is no more
+                oracle.forget(key | 1, None)  # the column no longer exists
         places |= {name: place_of(model, name) for name in features.keys() - places.keys()}
         oracle.learn(row_of({n: v for n, v in x.items() if name_of(n, v) in places}, slot_of), y, w)
 
 
 def name_of(name: str, value: Any) -> str:
-    """Return the feature that a value is of: itself, or the level of a string."""
+    """Return the name of a value's feature: the column, or the level of a string."""
     return f"{name}={value}" if isinstance(value, str) else name
 
 
 def place_of(model: Any, name: Any) -> tuple[int, int | None, str]:
-    """Key of a feature in the oracle's rows, the slot of a level, the name of its column."""
+    """Return the key of a feature in the oracle's rows, the slot of a level, and the name of its column."""
     slot = model._engine.space.id_of(name)
     column, equals, _ = name.partition("=")
     return (2 * model._engine.space.id_of(column) + 1, slot, column) if equals else (2 * slot, None, name)

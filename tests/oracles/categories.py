@@ -6,7 +6,7 @@ WIDE = 32
 
 
 class Levels:
-    """Class counts by level of one column, with the labels known from the start; two of them."""
+    """Class counts by level of one column, for two labels that are known from the start."""
 
     def __init__(self, labels, smoothing=10.0):
         self.labels, self.smoothing = labels, smoothing
@@ -24,7 +24,7 @@ class Levels:
         return n >= 5 and WIDE * n >= sum(self.column())
 
     def lifts(self, level):
-        """By label; None for a level never learned."""
+        """Return the lifts by label; None for a level never learned."""
         if level not in self.counts:
             return None
         column, own, k = self.column(), self.counts[level], len(self.labels)

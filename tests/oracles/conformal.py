@@ -1,6 +1,6 @@
 """Adaptive conformal inference in plain NumPy, from the equations in `_engine/evidence` and `_engine/conformal`.
 
-Features are names, not slots; nothing is kept sorted and nothing incrementally.
+Features are names, not slots; nothing is kept sorted or computed incrementally.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXPERTS = [
 
 
 class Evidence:
-    """The expected log size of a residual (`numbers`), or the expected score of the true label."""
+    """Model of the expected log size of a residual (`numbers`), or of the expected score of the true label."""
 
     def __init__(self, numbers: bool) -> None:
         self.numbers = numbers
@@ -39,14 +39,14 @@ class Evidence:
         return len(self.instances) - self.before if self.started else 0
 
     def centred(self, names: set[Any]) -> dict[Any, float]:
-        """Presence less its mean, of every name held before."""
+        """Return presence minus its mean for every known name."""
         return {
             name: (name in names) - sum(name in past for past in self.instances) / len(self.instances)
             for name in self.names
         }
 
     def centre(self) -> float:
-        """What presence would add if it were not centred."""
+        """Return the contribution of presence if it were not centred."""
         if not self.instances:
             return 0.0
         n = len(self.instances)
@@ -56,7 +56,7 @@ class Evidence:
         return sum(held) / n + self.amount_weight * math.log(sum(map(len, self.instances)) / n + 1)
 
     def foresee(self, names: set[Any], level: float) -> float:
-        """What is expected of an instance."""
+        """Compute the expected value for an instance."""
         self.x, self.amount, self.level, self.present = {}, 0.0, level, names
         if self.instances:
             self.x = self.centred(names)
@@ -99,7 +99,7 @@ class Evidence:
         self.base += self.centre() - before
 
     def follow(self, error: float) -> float:
-        """Presence follows errors that stay large, as far as it is unusual; the rate of the base."""
+        """Update presence weights by a persistent large error if presence is unusual; return the rate of the base."""
         if not self.numbers or (abs(error) < 2 and self.slow * math.copysign(1, error) <= 0.4):
             return 0.002
         far, spread = self.amount_variance * self.amount**2, 0.01
@@ -115,7 +115,7 @@ class Evidence:
         return 0.02 * spread / (far + spread)
 
     def judge(self, size: float) -> None:
-        """Exponential weights with fixed share."""
+        """Update the exponential weights with fixed share."""
         if self.numbers:
             ratio = np.minimum(size / np.exp(self.base + self.offsets), 1000)
             tailed = np.where(ratio <= 5, ratio, 5 + 2 * np.log(np.maximum(ratio, 5) / 5))
@@ -129,7 +129,7 @@ class Evidence:
         self.weights = 0.999 * raised + 0.001 / len(raised)
 
     def step(self, error: float) -> None:
-        """Diagonal AROW for numbers, on presence and the amount."""
+        """Update presence and amount weights by a diagonal AROW step for regression."""
         total = 100 + self.amount_variance * self.amount**2
         total += sum(self.names[name][1] * v**2 for name, v in self.x.items())
         for name, v in self.x.items():
@@ -176,7 +176,7 @@ class Conformal:
         return self.bounds
 
     def highest(self, names: set[Any]) -> list[float]:
-        """The largest score of a label of each set."""
+        """Return the largest score of a label in each set."""
         expected = self.evidence.foresee(names, 0.0)
         if not self.scores:
             found = [math.inf] * len(self.miss)
@@ -201,7 +201,7 @@ class Conformal:
         self.evidence.learn(names, size)
 
     def adapt(self, number: int, truth: float, prediction: float) -> None:
-        """The levels of a coverage after a truth; of a set the first one alone."""
+        """Update the levels of a coverage after a target; for a set only the first one."""
         step = (0.005 if self.numbers else 0.01) + 0.5 / (100 + self.evidence.learned)
         miss, aim, (low, high) = self.miss[number], self.aims[number], self.bounds[number]
         missed = [truth < low, truth > high] if self.numbers else [truth > high]

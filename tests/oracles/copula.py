@@ -5,7 +5,7 @@ from scipy.special import ndtr, ndtri
 
 
 class PlainMarginal:
-    """The last W values of a feature."""
+    """Window of the last W values of a feature."""
 
     def __init__(self, W, levels, zeros=0):
         self.W, self.levels, self.values = W, levels, [0.0] * min(zeros, W)
@@ -17,7 +17,7 @@ class PlainMarginal:
         self.values = self.joined(x)
 
     def place(self, x):
-        """(z, None) of a continuous value, (z, (a, b)) of an ordinal one."""
+        """Return (z, None) of a continuous value, (z, (a, b)) of an ordinal one."""
         window = np.array(self.joined(x))
         n, L, Q = len(window), (window < x).sum(), (window == x).sum()
         if len({*self.values, x}) > self.levels:
@@ -28,7 +28,7 @@ class PlainMarginal:
 
 
 def truncated(a, b, mu, s):
-    """Mean and variance of N(mu, s^2) in (a, b]; None when there is next to no mass."""
+    """Return mean and variance of N(mu, s^2) in (a, b]; None if there is almost no mass."""
     alpha, beta = (a - mu) / s, (b - mu) / s
     Z = ndtr(beta) - ndtr(alpha) if alpha < 0 else ndtr(-alpha) - ndtr(-beta)
     if Z < 1e-6:
@@ -40,7 +40,7 @@ def truncated(a, b, mu, s):
 
 
 class PlainCopula:
-    """x maps names to values; ``groups`` maps a column to its indicator names."""
+    """Gaussian copula; x maps names to values, ``groups`` maps a column to its indicator names."""
 
     def __init__(self, W=200, b=20, levels=14, sweeps=2, c=5.0, gamma_min=0.05, max_dense=512):
         self.W, self.b, self.levels, self.sweeps, self.c, self.gamma_min = W, b, levels, sweeps, c, gamma_min
@@ -50,16 +50,16 @@ class PlainCopula:
         self.columns, self.reference, self.seen = {}, {}, {}
 
     def activity(self, name):
-        """Observations of a feature, each faded by its age; ten windows of learns fade one to 1/e."""
+        """Return the observations of a feature, discounted by age: to 1/e after ten windows."""
         return sum(np.exp((at - self.t) / (10 * self.W)) for at in self.observed[name])
 
     def rate(self, name):
-        """Part of the instances of late that held the feature."""
+        """Return the discounted share of instances that had the feature."""
         learned = sum(np.exp((at - self.t) / (10 * self.W)) for at in range(1, self.t + 1))
         return self.activity(name) / learned if name in self.observed else 0.0
 
     def swap(self, name):
-        """Let the least active feature (the latest of equals) go if the one given is well ahead of it."""
+        """Remove and return the least active feature (the latest of equals) if the new one is clearly more active."""
         weakest = min(reversed(self.names), key=self.activity)
         if self.activity(name) <= 1.5 * self.activity(weakest) + self.W / 10:
             return None
@@ -72,7 +72,7 @@ class PlainCopula:
         return weakest
 
     def meet(self, x):
-        """New features join, in the order given; when all places are taken one of them may take another's."""
+        """Add new features in the given order; at capacity, one may replace another."""
         self.t, self.left = self.t + 1, []
         for name in x:
             self.observed.setdefault(name, []).append(self.t)
@@ -102,7 +102,7 @@ class PlainCopula:
             self.sigma = sigma
 
     def spread_out(self, x):
-        """Known features given, with the observed zeros of the columns given."""
+        """Return the known features of x, with the observed zeros of its columns."""
         out = {}
         for name, value in x.items():
             column = name.split("=")[0] if "=" in str(name) else None
@@ -113,7 +113,7 @@ class PlainCopula:
         return out
 
     def e_step(self, x):
-        """Scores by name of all features, the variances, and the conditional covariance."""
+        """Return scores by name of all features, the variances, and the conditional covariance."""
         x = self.spread_out(x)
         d = len(self.names)
         there = [j for j in range(d) if self.names[j] in x]
@@ -142,7 +142,7 @@ class PlainCopula:
         return (*self.complete({self.names[j]: (z[j], v[j]) for j in there}), x)
 
     def complete(self, seen):
-        """Scores and their covariance, of all features, from the scores and variances of those observed."""
+        """Return the scores of all features and their covariance, from scores and variances of the observed ones."""
         d = len(self.names)
         there = [j for j in range(d) if self.names[j] in seen]
         gone = [j for j in range(d) if self.names[j] not in seen]
@@ -165,7 +165,7 @@ class PlainCopula:
         return dict(zip(self.names, z.tolist(), strict=True))
 
     def learn(self, x, w=1.0):
-        """Scores under the correlation before the row; then the M-step when the batch is full."""
+        """Return the scores under the correlation before the row; run the M-step if the batch is full."""
         self.meet(x)
         z, C, given = self.e_step(x)
         for name, value in given.items():

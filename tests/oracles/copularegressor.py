@@ -13,7 +13,7 @@ TARGET = "the target"
 
 
 class PlainCopulaRegressor:
-    """Instances map feature names (`column=level` for strings, in the order of their slots) to numbers."""
+    """Regressor whose instances map names (`column=level` for strings, in the order of their slots) to numbers."""
 
     def __init__(self, **settings: Any) -> None:
         self.copula = PlainCopula(**settings)
@@ -22,13 +22,13 @@ class PlainCopulaRegressor:
         self.copula.learn({TARGET: y, **x}, w)
 
     def score(self, x: dict[str, float]) -> tuple[float, float]:
-        """Conditional mean and deviation of the target's score."""
+        """Return the conditional mean and deviation of the target's score."""
         z, C, _ = self.copula.e_step(x)
         j = self.copula.names.index(TARGET)
         return float(z[j]), float(np.sqrt(max(C[j, j], 1e-9)))
 
     def chances(self, z: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
-        """Values of the target's window and their probabilities under a score of N(z, sd^2)."""
+        """Return the values of the target's window and their probabilities under a score of N(z, sd^2)."""
         marginal = self.copula.marginals[TARGET]
         values = np.sort(marginal.values)
         n = len(values)
@@ -37,13 +37,13 @@ class PlainCopulaRegressor:
         return values, np.diff(np.concatenate([[0.0], ndtr(ends), [1.0]]))
 
     def distribution(self, x: dict[str, float]) -> tuple[float, float]:
-        """Mean and deviation of the target."""
+        """Return the mean and deviation of the target."""
         values, chances = self.chances(*self.score(x))
         mean = chances @ values
         return float(mean), float(np.sqrt(chances @ (values - mean) ** 2))
 
     def parts(self, x: dict[str, float]) -> dict[str, float]:
-        """What each column adds, by the terms of the conditional mean; the rest stands under ''."""
+        """Return each column's contribution, by the terms of the conditional mean; the rest has the key ''."""
         copula = self.copula
         z, sd = self.score(x)
         scores, _, given = copula.e_step(x)

@@ -1,4 +1,4 @@
-"""The dynamic forest in plain Python: stumps as objects, rows as in `by_column`, every sum made again."""
+"""The dynamic forest in plain Python: stumps as objects, rows as in `by_column`, every sum recomputed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def by_label(rows: list[Kept]) -> dict[Any, float]:
 
 
 def purity(rows: list[Kept]) -> float:
-    """The weight of the rows less their Gini impurity times that weight."""
+    """Return the weight of the rows minus their Gini impurity times that weight."""
     return sum(w * w for w in by_label(rows).values()) / sum(w for *_, w in rows)
 
 
 class PlainStump:
     def __init__(self, key: int, rows: list[Kept]) -> None:
-        """The best split of the key on the rows that have it."""
+        """Find the best split of the key on the rows that have it."""
         self.key, self.weight, self.gain = key, 1.0, 0.0
         rows = [row for row in rows if key in row[0]]
         values = sorted({x[key] for x, *_ in rows})
@@ -82,10 +82,10 @@ class PlainDynFo:
         self.rows: list[Kept] = []
         self.wrong: list[bool] = []
         self.stumps: list[PlainStump] = []
-        self.found: dict[int, PlainStump] = {}  # by key: the stump on the rows kept, made once per instance
+        self.found: dict[int, PlainStump] = {}  # stump by key on the stored rows, built once per instance
         self.steps = self.taken = self.dropped = self.added = self.again = 0
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     def scores(self, x: Row) -> list[float] | None:
         if not x:
@@ -127,7 +127,7 @@ class PlainDynFo:
             self.added += not starting
 
     def learned(self, alive: list[int], luck: int) -> PlainStump:
-        """The best of the stumps on the keys drawn; `alive` is shuffled on the way."""
+        """Return the best stump on the drawn keys; this shuffles `alive`."""
         drawn = []
         for i in range(min(max(1, math.floor(self.delta * len(alive) + TIE)), self.draws)):
             luck = mix(luck)

@@ -1,4 +1,4 @@
-"""FESL, PAFE, CWFE and their parts with a known switch, written straight from the equations: every row kept, pinv."""
+"""FESL, PAFE, CWFE and their parts with a known switch, directly from the equations: every row kept, pinv."""
 
 import copy
 import math
@@ -9,7 +9,7 @@ ONE = "the intercept"
 
 
 class Linear:
-    """A weight a name; the update is a subclass's."""
+    """Linear model with one weight per name; subclasses define the update."""
 
     def __init__(self):
         self.w = {}
@@ -49,7 +49,7 @@ class PA(Linear):
 
 
 class AROW(Linear):
-    """Mean in `w`, covariance as a matrix over the names met."""
+    """AROW with the mean in `w` and the covariance as a matrix over the names seen."""
 
     def __init__(self, r=3.0, full=True):
         super().__init__()
@@ -78,7 +78,7 @@ class AROW(Linear):
 
 
 class Map:
-    """x_old = base + (x_new - mean) M from rows of both, each with a weight."""
+    """Map x_old = base + (x_new - mean) M, fitted on weighted rows with both spaces."""
 
     def __init__(self, rows, centred, spread, ridge):
         self.inputs = list(dict.fromkeys(name for new, _, _ in rows for name in new))
@@ -103,7 +103,7 @@ class Map:
 
     @staticmethod
     def filled(rows, names, w, centred, backwards):
-        """A table of the rows; an absent cell is its column's mean so far, before the column came its first value."""
+        """Return a table of the rows; an absent cell is its column's mean so far, or its first value before any."""
         table = np.zeros((len(rows), len(names)))
         for j, name in enumerate(names):
             first = next(i for i, row in enumerate(rows) if name in row)
@@ -160,7 +160,7 @@ class Evolving:
                 models[0].negate()
             models.append(self.make())
 
-    # ------------------------------------------------------------------ what a model sees
+    # ------------------------------------------------------------------ inputs of a model
 
     def seen_by_old(self, x, raw):
         seen = {name: value for name, value in x.items() if name in self.settled}
@@ -215,7 +215,7 @@ class Evolving:
         return float(np.mean([np.logaddexp(0.0, -m) / math.log(2.0) for m in margins]))
 
     def learn(self, x, raw, y, w):
-        """x scaled, with the intercept; raw as given, without it."""
+        """Learn x, which is scaled and has the intercept; raw is unscaled, without it."""
         for name in raw:
             if name not in self.settled and name not in self.joined:
                 (self.joined if self.T1 - self.B <= self.step < self.T1 else self.settled).add(name)
@@ -261,7 +261,7 @@ class Evolving:
 
 
 class SquareOGD(Linear):
-    """Gradient descent on (y - f)^2, no further than to where the error vanishes."""
+    """Gradient descent on (y - f)^2, with steps limited to where the error vanishes."""
 
     def __init__(self, c=1.0):
         super().__init__()
@@ -275,7 +275,7 @@ class SquareOGD(Linear):
 
 
 class EvolvingRegression(Evolving):
-    """FESL for numbers: the models learn deviations from the mean of the targets so far."""
+    """FESL for regression: the models learn deviations from the mean of the targets so far."""
 
     def __init__(self, *args, **settings):
         super().__init__(*args, **settings)

@@ -1,4 +1,4 @@
-"""The feature-adaptive ensemble from lists of instances: every count and every accuracy is made again each time."""
+"""The feature-adaptive ensemble from lists of instances: every count and every accuracy is recomputed each time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Seen = tuple[set[Any], Any, float]
 
 
 def answer_of(chances: dict[Any, float]) -> Any:
-    """The first label that no other exceeds by more than rounding."""
+    """Return the first label that no other exceeds by more than rounding."""
     return next(label for label, chance in chances.items() if chance > max(chances.values()) - 1e-9)
 
 
@@ -54,7 +54,7 @@ class PlainFAE:
         if y not in self.labels:
             self.labels.append(y)
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     def weights(self) -> list[float]:
         ripe = [len(member.seen) >= self.m and member.marks == 0 for member in self.members]
@@ -94,7 +94,7 @@ class PlainFAE:
             self.members[-1].seen.append((set(names), y, w))
 
     def weight(self, name: Any) -> float:
-        """Chi-square of a feature's presence and the label."""
+        """Return the chi-square statistic of a feature's presence and the label."""
         total, found = sum(w for *_, w in self.seen), 0.0
         here = sum(w for there, _, w in self.seen if name in there)
         for label in self.labels:

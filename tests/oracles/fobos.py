@@ -1,4 +1,4 @@
-"""FOBOS with every coordinate drawn in every round."""
+"""FOBOS with every coordinate shrunk in every round."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""FTRL-ADP with every known coordinate touched every round."""
+"""FTRL-ADP with every known coordinate updated in every round."""
 
 import math
 from collections import defaultdict

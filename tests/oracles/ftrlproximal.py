@@ -1,4 +1,4 @@
-"""FTRL-Proximal as printed: sums of gradients and of squared gradients, the weight worked out when needed."""
+"""FTRL-Proximal as printed: sums of gradients and of squared gradients; weights are computed when needed."""
 
 import math
 from collections import defaultdict

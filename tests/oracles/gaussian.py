@@ -1,4 +1,4 @@
-"""A Gaussian a class under absent features, in NumPy, on scaled values of features numbered from 0."""
+"""One Gaussian per class with absent features, in NumPy, on scaled values of features numbered from 0."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Naive Bayes from lists of the values seen: weighted means, variances and shares, worked out anew every time."""
+"""Naive Bayes from lists of the values seen: weighted means, variances and shares, recomputed every time."""
 
 import math
 

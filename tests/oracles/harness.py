@@ -1,9 +1,9 @@
-"""The one harness of the oracles: what surrounds a rule, in plain Python, and a walk that compares it with a learner.
+"""Compare learners with oracles: the common steps around a rule, in plain Python, and a step-by-step comparison.
 
 A *rule* of two classes has ``score(x)``, ``learn(x, y, w, fresh)`` and ``negate()``; x maps names to scaled values with
-the intercept under `ONE`, y is -1 or +1, `fresh` holds the names that are new. A rule that is to be followed through
-evictions also has ``forget(name)`` and ``weight(name)``, and may take `order`, which ranks all known names by slot so
-that ties can be broken as the library breaks them. `OneVsRest` makes a *twin* for any number of labels of it:
+the intercept under `ONE`, y is -1 or +1, `fresh` holds the names that are new. A rule that is compared through
+evictions also has ``forget(name)`` and ``weight(name)``, and may accept `order`, which ranks all known names by slot so
+that ties are broken as in the library. `OneVsRest` makes a *twin* for any number of labels from a rule:
 ``meet(y)``, ``scores(x)``, ``learn(x, y, w, fresh)``. Any other object with these three is a twin as well; its
 ``pass_time()``, if it has one, is called before each instance is learned, an empty one too.
 """
@@ -25,14 +25,14 @@ ONE = "the intercept"
 
 
 class Scaler:
-    """Each value joins its feature's values, all of which are kept, before it is scaled by them."""
+    """Scaler that keeps all values of a feature and adds each value before scaling it."""
 
     def __init__(self, kind: str, clip: float = 3.0) -> None:
         self.kind, self.clip = kind, clip
         self.past: dict[Any, list[tuple[float, float]]] = {}
 
     def scaled(self, x: dict[Any, float], w: float, commit: bool) -> dict[Any, float]:
-        """The instance scaled; an indicator `column=level` stays as it is."""
+        """Return the scaled instance; an indicator `column=level` stays as it is."""
         if self.kind == "none":
             return dict(x)
         out = {}
@@ -95,7 +95,7 @@ class OneVsRest:
 
     @property
     def evicts(self) -> bool:
-        """Whether its rules can be followed through evictions."""
+        """Whether its rules can be compared through evictions."""
         return all(hasattr(self.problems[0], name) for name in ("forget", "weight"))
 
     def forget(self, name: Any) -> None:
@@ -107,7 +107,7 @@ class OneVsRest:
 
 
 class Slots:
-    """Which number a name gets: new names in sorted order, numbers given up are used again, last given up first."""
+    """Assigns slots to names: new names in sorted order; freed slots are reused, the last freed first."""
 
     def __init__(self) -> None:
         self.free: list[int] = []
@@ -152,7 +152,7 @@ class Surroundings:
         self.started = self.labelled = False
 
     def names(self, x: dict[Any, Any]) -> dict[Any, tuple[float, Any]]:
-        """Feature -> (value, column or None), absent ones left out."""
+        """Return (value, column or None) by feature, without absent ones."""
         found: dict[Any, tuple[float, Any]] = {}
         for name, value in x.items():
             if isinstance(value, str):
@@ -165,12 +165,12 @@ class Surroundings:
         return {**self.intercept, **self.scaler.scaled({n: value for n, (value, _) in found.items()}, w, commit)}
 
     def margins(self, x: dict[Any, Any]) -> dict[Any, float] | None:
-        """Score by label; None where the class frequencies answer."""
+        """Return the score by label; None if the learner predicts by class frequencies."""
         given = self.names(x)
         found = {n: v for n, v in given.items() if n in self.last}
         if not found or not self.labelled:
             return None
-        # a twin that reasons about columns is told of those whose value was never seen: they are present
+        # pass columns with an unseen value to a twin that uses columns: they are present
         unseen = {name: column for name, (_, column) in given.items() if name not in found}
         self.twin.noted = {name if column is None else column for name, column in unseen.items()}
         scores = self.twin.scores(self.presented(found, 1.0, False))
@@ -201,7 +201,7 @@ class Surroundings:
             self.twin.learn(scaled, y, w, fresh)
 
     def admit(self, found: dict[Any, tuple[float, Any]]) -> dict[Any, tuple[float, Any]]:
-        """Give new names numbers, within the bound; what does not fit is left out of the instance."""
+        """Add new names within the bound; names that do not fit are removed from the instance."""
         new = sorted((n for n in found if n not in self.last), key=lambda n: (isinstance(n, str), n))
         old = [n for n in found if n in self.last]
         if self.bound is not None and len(self.last) + len(new) > self.bound:
@@ -227,7 +227,7 @@ class Surroundings:
 
 
 def stream(n=180, d=12, labels=2, weights=False, seed=0, late=3):
-    """(x, y, w): half of the values absent, features that come late, one constant, and empty instances."""
+    """Yield (x, y, w) with half of the values absent, late features, a constant one, and empty instances."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=(labels, d))
     for step in range(n):
@@ -245,7 +245,7 @@ def stream(n=180, d=12, labels=2, weights=False, seed=0, late=3):
 
 
 def mixed_stream(n: int, *, labels: int, weights: bool, strings: bool, seed: int, names: int = 10) -> list[Any]:
-    """(x, y, w) with absent, late and constant features, empty instances, and weights of 0 among others.
+    """Generate (x, y, w) with absent, late and constant features, empty instances, and some weights of 0.
 
     Late features come one by one: two that are seen for the second time in one instance are both ±1 deviation away
     from their means, and which of them a truncation keeps would be decided by rounding.
@@ -272,9 +272,9 @@ def mixed_stream(n: int, *, labels: int, weights: bool, strings: bool, seed: int
 
 
 def follow(learner: Any, twin: Any, rows: Iterable[Any], tolerance: float = 1e-9) -> Surroundings:
-    """Walk the rows (x, y, w) with both and compare every margin before it is learned.
+    """Learn the rows (x, y, w) with both and compare every margin before it is learned.
 
-    The weight of every feature is compared after each step where the rules tell it. `twin` may be a function that
+    The weight of every feature is compared after each step if the rules have it. `twin` may be a function that
     makes a rule of two classes.
     """
     twin = twin if hasattr(twin, "scores") else OneVsRest(twin)
@@ -303,7 +303,7 @@ def follow(learner: Any, twin: Any, rows: Iterable[Any], tolerance: float = 1e-9
 
 
 class RegressionSurroundings(Surroundings):
-    """What surrounds a rule of regression: all targets are kept, and their mean answers where no feature is known.
+    """Common steps around a regression rule; keeps all targets and predicts their mean if no feature is known.
 
     The rule has ``score(x)``, the deviation from the mean; ``learn(x, y, w, fresh, mean, deviation)``, where mean and
     deviation are those of all targets so far, y included; ``forget(name)`` and ``weight(name)``, which is not negative.
@@ -314,7 +314,7 @@ class RegressionSurroundings(Surroundings):
         self.targets: list[tuple[float, float]] = []
 
     def moments(self) -> tuple[float, float]:
-        """Mean and deviation of the targets learned."""
+        """Return the mean and deviation of the learned targets."""
         y, w = np.array(self.targets).T
         mean = float(np.average(y, weights=w))
         return mean, math.sqrt(np.average((y - mean) ** 2, weights=w))
@@ -343,7 +343,7 @@ class RegressionSurroundings(Surroundings):
 
 
 def numbered(rows: Iterable[Any]) -> list[Any]:
-    """Rows (x, label, w) with numbers that depend on label and values in place of the labels."""
+    """Replace the labels of rows (x, label, w) by numbers that depend on label and values."""
     found = []
     for x, label, w in rows:
         values = [v for v in x.values() if isinstance(v, float)]
@@ -354,7 +354,7 @@ def numbered(rows: Iterable[Any]) -> list[Any]:
 def follow_numbers(
     learner: Any, rule: Any, rows: Iterable[Any], tolerance: float = 1e-9, around: Any = RegressionSurroundings
 ) -> Any:
-    """Walk the rows (x, y, w) with both and compare every prediction, before it is learned, and every weight."""
+    """Learn the rows (x, y, w) with both; compare every prediction before it is learned, and every weight."""
     plain = around(rule, learner)
     varied = 0
     for step, (x, y, w) in enumerate(rows):
@@ -385,7 +385,7 @@ SETTINGS = [
 
 
 def walk(make_learner: Callable[..., Any], make_rule: Callable[[], Any], setting: dict[str, Any], **more: Any) -> Any:
-    """`follow` in one of SETTINGS; returns the learner."""
+    """Run `follow` in one of SETTINGS and return the learner."""
     learner = make_learner(scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     follow(learner, OneVsRest(make_rule), stream(labels=setting["labels"], weights=setting["weights"], **more))
     return learner

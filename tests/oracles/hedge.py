@@ -1,4 +1,4 @@
-"""Exponential weights written down plainly: numbers to the power of losses, no logarithms kept."""
+"""Exponential weights written plainly: numbers to the power of losses, without logarithms."""
 
 import numpy as np
 

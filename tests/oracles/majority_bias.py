@@ -4,7 +4,7 @@ import math
 
 
 class MajorityBias:
-    """What class shares add to the scores, while the commonest class is right more often than the margins."""
+    """Bias from class shares, added to the scores while the majority class is right more often than the margins."""
 
     def __init__(self):
         self.lead, self.counts, self.sizes = 0.0, {}, []
@@ -17,7 +17,7 @@ class MajorityBias:
         return 2 * unit * (2 * share - 1) / (1 + math.exp(self.lead))
 
     def learn(self, scores, y, w):
-        """`scores` by label, in the order in which the labels came, before the instance is learned."""
+        """Learn a label; `scores` are those before the instance is learned, in order of the labels' appearance."""
         for label in scores:
             self.counts.setdefault(label, 0.0)
         own, common = (max(of, key=of.get) for of in (scores, self.counts))

@@ -1,4 +1,4 @@
-"""OCDS with the graph as a dict of dicts, everything simultaneous, every known feature touched."""
+"""OCDS with the graph as a dict of dicts, all updates simultaneous, and every known feature updated."""
 
 import math
 from collections import defaultdict
@@ -8,7 +8,7 @@ from scipy.special import expit
 
 
 class PlainOCDS:
-    """`known` holds the features met (the intercept too), in order; problems of one learner share it."""
+    """`known` holds the features seen (including the intercept), in order; problems of one learner share it."""
 
     def __init__(self, alpha, beta1, beta2, gamma, T, max_dense, intercept, known):
         self.alpha, self.beta1, self.beta2, self.gamma, self.T = alpha, beta1, beta2, gamma, T
@@ -22,7 +22,7 @@ class PlainOCDS:
             self.w[name] *= -1
 
     def link(self, i, j):
-        """G_ij; beyond max_dense features have a link to themselves only."""
+        """Return G_ij; features beyond max_dense are only linked to themselves."""
         return self.G[i, j] + (1.0 if i == j else 0.0)
 
     def dense(self):

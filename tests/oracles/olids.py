@@ -7,7 +7,7 @@ import numpy as np
 
 
 def variance(past):
-    if len({value for value, _ in past}) < 2:  # exactly: averages of equal values may be off by a rounding
+    if len({value for value, _ in past}) < 2:  # compare exactly: averages of equal values may have a rounding error
         return 0.0
     v, w = np.array(past).T
     return float(np.average((v - np.average(v, weights=w)) ** 2, weights=w))
@@ -37,7 +37,7 @@ class PlainOLIDS:
         self.n = {1.0: self.n[-1.0], -1.0: self.n[1.0]}
 
     def values_of(self, name, x=None, w=0.0):
-        """The values of a feature, with those of x: of an indicator, one for each row that held its column."""
+        """Return the values of a feature including those in x; for an indicator, one per row with its column."""
         rows = [*self.rows, *([(x, w)] if x is not None else [])]
         if "=" not in name:
             return [(row[name], weight) for row, weight in rows if name in row]

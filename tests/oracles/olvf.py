@@ -1,4 +1,4 @@
-"""OLVF straight from its equations: two dicts of weights, sums taken over all of them every time."""
+"""OLVF directly from its equations: two dicts of weights, summed over all of them every time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PlainOLVF:
         self.C, self.C_bar, self.lam, self.B, self.variant = C, C_bar, lam, B, variant
         self.w: dict[Any, float] = {}
         self.w_bar: dict[Any, float] = {}
-        self.gap = math.inf  # of the last cut: between the smallest weight kept and the largest given up, relative
+        self.gap = math.inf  # relative gap of the last truncation: smallest weight kept, largest removed
 
     def score(self, x: dict[Any, float]) -> float:
         return sum(self.w.get(i, 0.0) * v for i, v in x.items())
@@ -57,7 +57,7 @@ class PlainOLVF:
         if q > self.lam:
             self.w = {i: w * self.lam / q for i, w in self.w.items()}
         keep = max(1, math.floor(self.B * len(order)))
-        # the intercept is never given up; among equals those with a space weight stay, then the lower slot
+        # the intercept is never removed; among equals those with a space weight stay, then the lower slot
         ranked = sorted((i for i in self.w if i != ONE), key=lambda i: (-abs(self.w[i]), self.w_bar[i] == 0, order[i]))
         self.gap = math.inf
         if len(ranked) > keep and self.w[ranked[keep - 1]] != 0.0:

@@ -1,4 +1,4 @@
-"""ORF3V by its equations: every known feature looked at in every round, nothing amortised."""
+"""ORF3V by its equations: every known feature processed in every round, nothing amortised."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def argmax(values: list[float]) -> int:
 
 
 class Feature:
-    """One forest: a number's, or a string column's."""
+    """One forest, of a numeric or a string column."""
 
     def __init__(self, slot: int, t: int) -> None:
         self.slot, self.first, self.weight = slot, t, 1.0
@@ -69,10 +69,10 @@ class ORF3VOracle:
         self.pruned = 0
         self.grids = PairsOracle(pairs, alpha)
 
-    # what a forest says
+    # predicting
 
     def shares(self, name, value) -> tuple[list[float], list[float]] | None:
-        """P_i and the class prior it was built with; None when the feature does not vote."""
+        """Return P_i and the class prior it was built with; None if the feature does not vote."""
         f = self.features.get(name)
         if f is None:
             return None
@@ -88,7 +88,7 @@ class ORF3VOracle:
         return [sum(s[c] for s in sides) / len(sides) for c in range(len(f.priors))], f.priors
 
     def ballots(self, x) -> dict:
-        """By feature: (weight, vote by class, class favoured)."""
+        """Return (weight, vote by class, favoured class) by feature."""
         out = {}
         for name, value in x.items():
             found = self.shares(name, value)
@@ -114,7 +114,7 @@ class ORF3VOracle:
         return [math.log(self.mass[c] / total) + self.b * evidence[c] + votes[c] for c in k]
 
     def numbers(self, x) -> dict[int, float]:
-        """By slot, of features known."""
+        """Return the numbers of known features by slot."""
         return {self.slots[n]: float(v) for n, v in x.items() if n in self.slots and not isinstance(v, str)}
 
     def proba(self, x) -> list[float]:
@@ -154,7 +154,7 @@ class ORF3VOracle:
             self.try_pair(x)
 
     def try_pair(self, x) -> None:
-        """Two features of the instance, any or of three each those whose votes told most, go on trial."""
+        """Start a trial of two of the instance's features: random, or each the most informative of three."""
         names = {self.slots[n if not isinstance(v, str) else f"{n}={v}"]: n for n, v in x.items()}
         entries = [0, *sorted(names)]
         if None not in self.grids.trials or len(entries) < 2:
@@ -166,7 +166,7 @@ class ORF3VOracle:
         if a == b or not settled or any(pair.slots == (a, b) for pair in pairs):
             return
         edges = []
-        for slot in (a, b):  # a question merges what waits in a digest: none is asked of the second in vain
+        for slot in (a, b):  # a query merges a digest's buffer, so do not query the second one unnecessarily
             edges.append(quartiles(self.digests(slot)))
             if edges[-1] is None:
                 return
@@ -187,7 +187,7 @@ class ORF3VOracle:
         return best
 
     def name_slots(self, x) -> None:
-        """Slots as the space hands them out: new names sorted, a column just before its first level."""
+        """Assign slots like the feature space: new names sorted, a column just before its first level."""
         new = sorted(
             ((f"{n}={v}", n) if isinstance(v, str) else (n, None) for n, v in x.items()),
             key=lambda e: (isinstance(e[0], str), e[0]),
@@ -202,7 +202,7 @@ class ORF3VOracle:
                 self.numeric.add(full)
 
     def forget_names(self, gone) -> None:
-        """Names of vanished features go in slot order, a string column with its last level; slots are used again."""
+        """Remove names of vanished features in slot order, a string column with its last level; slots are reused."""
         values = [n for n in gone if n in self.numeric] + [v for n in gone for v in self.columns.get(n, ())]
         for full in sorted(values, key=self.slots.__getitem__):
             column = next((c for c, levels in self.columns.items() if full in levels), None)
@@ -237,7 +237,7 @@ class ORF3VOracle:
             f.told.append((a, lift))
 
     def information(self, f) -> float:
-        """Bits a vote, the rate alpha fading the older ones."""
+        """Return the bits per vote, older ones discounted at rate alpha."""
         top, bottom = self.told(f)
         return top / bottom / math.log(2) if bottom else 0.0
 
@@ -248,7 +248,7 @@ class ORF3VOracle:
         return top, bottom
 
     def adjust(self, values, evidence, y, w) -> None:
-        """A Newton step of -log p(y) in b, and in the factors of pairs, the curvatures being added up."""
+        """Do a Newton step on -log p(y) in b and in the factors of pairs, with accumulated curvatures."""
         known = [c for c in range(len(self.labels)) if self.mass[c] > 0]
         votes = self.grids.votes(values, self.mass)
         scores = {c: math.log(self.mass[c] / sum(self.mass)) + self.b * evidence[c] + votes[c] for c in known}
@@ -325,14 +325,14 @@ class ORF3VOracle:
         return hi
 
     def split(self, f, edge) -> tuple[list[float], list[float]]:
-        """Eq. 3 and 4 by class: expected weight below and above."""
+        """Return eq. 3 and 4 by class: the expected weight below and above."""
         k = range(len(self.labels))
         below = [f.digests[c].below(edge) if c in f.digests else 0.0 for c in k]
         above = [max(f.digests[c].total - below[c], 0.0) if c in f.digests else 0.0 for c in k]
         return below, above
 
     def impurity(self, f, edge) -> float:
-        """Eq. 2."""
+        """Compute eq. 2."""
         purity, n = 0.0, 0.0
         for side in self.split(f, edge):
             if sum(side) > 0:
@@ -341,7 +341,7 @@ class ORF3VOracle:
         return 1 - purity / n
 
     def side_distributions(self, f, edge) -> list[list[float]]:
-        """Eq. 6, smoothed by the prior."""
+        """Compute eq. 6, smoothed by the prior."""
         a, prior = self.smoothing, self.prior()
         return [
             [(v + a * p) / (sum(side) + a) for v, p in zip(side, prior, strict=True)] for side in self.split(f, edge)

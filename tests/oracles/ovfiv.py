@@ -12,7 +12,7 @@ BIAS = "the bias"
 
 
 class Variation(PlainFTRLProximal):
-    """Square loss on indicators; a two-class problem of labels ±1."""
+    """Square loss on indicators; a two-class problem with labels ±1."""
 
     def __init__(self, lam, alpha=0.1, beta=1.0, L2=0.0, bias=True):
         super().__init__(alpha, beta, lam, L2, intercept=BIAS)
@@ -61,7 +61,7 @@ class PlainOVFIV:
         return {y: v / sum(p.values()) for y, v in p.items()}, {y: v / sum(m.values()) for y, v in m.items()}
 
     def raw_scores(self, x):
-        """Both learners' scores, which the paper mixes; 0 of a learner that sees nothing."""
+        """Return both learners' scores, which the paper mixes; 0 for a learner without input."""
         p = self.base.scores(x) if set(x) - {ONE} else dict.fromkeys(self.base.labels, 0.0)
         return p, self.variation.scores(self.indicators(x))
 

@@ -14,7 +14,7 @@ ONE = "the intercept"
 
 
 class PlainOVFM:
-    """One problem: the copula is fed by the caller, who passes both views."""
+    """One problem; the caller updates the copula and passes both views."""
 
     def __init__(self, latent_only=False, eta=None, horizon=None, radius=None, base="arow", presence=True, keep=1.0):
         self.latent_only, self.eta, self.horizon, self.radius = latent_only, eta, horizon, radius
@@ -30,7 +30,7 @@ class PlainOVFM:
         return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
     def views(self, x, z, here):
-        """(learner, what it sees), in the order of the weights; `here` is presence less its rate."""
+        """Return pairs (learner, input), in the order of the weights; `here` is presence minus its rate."""
         pairs = [(self.raw, x), (self.latent, z)]
         return pairs if self.there is None else [*pairs, (self.there, here)]
 
@@ -44,7 +44,7 @@ class PlainOVFM:
         return weights / weights.sum()
 
     def opinions(self, *seen):
-        """Scores of the experts: the learners, then the first two with what presence says on top."""
+        """Return the scores of the experts: the learners, then the first two plus the score of presence."""
         own = [learner.score(s) for learner, s in self.views(*seen)]
         return np.array(own if len(own) == 2 else [*own, own[0] + own[2], own[1] + own[2]])
 
@@ -66,7 +66,7 @@ class PlainOVFM:
                 self.truncate(learner)
 
     def truncate(self, learner):
-        """All but the largest weights, a share of the known features, become zero."""
+        """Set all but the largest weights (a share of the known features) to zero."""
         held = learner.w if self.base == "sgd" else learner.names if self.arow else learner.v
         size = {n: abs(learner.w[n] if self.base == "sgd" else learner.weight(n)) for n in held if n != ONE}
         count = math.ceil(self.keep * len(self.known) - 1e-9)
@@ -123,7 +123,7 @@ class PlainOVFMStream:
         return {ONE: 1.0, **x} if self.intercept else dict(x)
 
     def here(self, x):
-        """Presence less its rate: of every feature under the copula, of the others where they are."""
+        """Return presence minus its rate: of every feature in the copula, and of the others if present."""
         names = [*self.copula.names, *(name for name in x if name not in self.copula.names)]
         return self.with_one({name: float(name in x) - self.copula.rate(name) for name in names})
 

@@ -27,7 +27,7 @@ class PlainPA:
 
 
 class PlainOLSF(PlainPA):
-    """`known` is the set of features met; problems of one learner share it."""
+    """`known` is the set of features seen; problems of one learner share it."""
 
     def __init__(self, mode, C, lam, B, intercept, known):
         super().__init__(mode, C)

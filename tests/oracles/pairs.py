@@ -27,7 +27,7 @@ class PairOracle:
         )  # fmt: skip
 
     def lifts(self, cell: tuple[int, int], mass: list[float]) -> list[float]:
-        """log P(c | cell) / Q(c); 0 for a label not yet learned."""
+        """Return log P(c | cell) / Q(c); 0 for a label not yet learned."""
         i, j = cell
         known = [c for c, m in enumerate(mass) if m > 0]
         n = [sum(self.count(c, *at) for c in known) for at in ((None, None), (i, None), (None, j), (i, j))]
@@ -40,7 +40,7 @@ class PairOracle:
         return [math.log(p[c] / q[c]) if c in p else 0.0 for c in range(len(mass))]
 
     def regrid(self, digests) -> None:
-        """After 1, 2, 4, ... trials' sights the edges move to the quartiles of now; bins are shared out by overlap."""
+        """Move the edges to the current quartiles, after 1, 2, 4, ... trial lengths; redistribute bins by overlap."""
         shares, edges = [], []
         for old, held in zip(self.edges, digests, strict=True):
             new = quartiles(held)
@@ -86,7 +86,7 @@ class PairsOracle:
         return out
 
     def judge(self, values, mass, probabilities, y, w, tempered) -> None:
-        """`probabilities` are the answer with all votes."""
+        """Update trials and votes by one label; `probabilities` is the prediction with all votes."""
         for places, sign in ((self.voting, -1), (self.trials, 1)):
             for _, pair, cell in self.met(places, values):
                 lift = pair.lifts(cell, mass)
@@ -127,7 +127,7 @@ class PairsOracle:
 
 
 def spread(i, old, new, before, after) -> list[float]:
-    """How much of old bin i lies in each new one, by the share of values up to the edges."""
+    """Return the share of old bin i in each new bin, by the share of values up to the edges."""
     width = before[i + 1] - before[i]
     if width > 0:
         ends = itertools.pairwise(after)
@@ -137,7 +137,7 @@ def spread(i, old, new, before, after) -> list[float]:
 
 
 def quartiles(digests) -> list[float] | None:
-    """Edges of the bins from all centroids; none when all values are equal."""
+    """Return the edges of the bins from all centroids; None if all values are equal."""
     for digest in digests:
         digest.flush()
     points = sorted((at, w) for digest in digests for at, w, _ in digest.centroids)

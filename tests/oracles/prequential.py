@@ -1,4 +1,4 @@
-"""Prequential evaluation said in plain Python, an instance at a time."""
+"""Prequential evaluation in plain Python, one instance at a time."""
 
 import math
 from collections import Counter
@@ -7,11 +7,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 
 def evaluate(learner, pairs, delays=None, scored_from=0, positive=None):
-    """Metrics of learner (dict interface) on (x, y) pairs; y None is unlabelled, delays one a pair (None: never)."""
+    """Evaluate a learner (dict API) on (x, y) pairs; y None is unlabelled, one delay per pair (None: never)."""
     delays = [0] * len(pairs) if delays is None else delays
     due = sorted((t + d, t) for t, d in enumerate(delays) if d is not None and pairs[t][1] is not None)
     learned = Counter()
-    order = []  # labels in order of first sight
+    order = []  # labels in order of first occurrence
     rows = []
     for t, (x, y) in enumerate(pairs):
         if y is not None and y not in order:
@@ -67,7 +67,7 @@ def metrics(rows, labels, positive):
 
 
 def areas(rated, labels, positive):
-    """Areas of the positive label, or their means over the labels, each against the rest."""
+    """Return the areas of the positive label, or their one-versus-rest means over the labels."""
     shown = (
         [positive] if positive is not None else [c for c in labels if 0 < sum(y == c for y, *_ in rated) < len(rated)]
     )

@@ -83,11 +83,11 @@ class Recall:
             self.levels[name] = moved(self.levels[name], x[name])
 
     def pass_time(self) -> None:
-        """One more instance is about to be learned."""
+        """Increase the ages before one more instance is learned."""
         self.age = {name: age + 1 for name, age in self.age.items()}
 
     def step(self, held: dict[Any, list[float]], phi: dict[Any, float], y: float, r: float) -> None:
-        """The diagonal step of AROW."""
+        """Do the diagonal step of AROW."""
         loss = 1.0 - y * sum(held.get(k, (0.0,))[0] * v for k, v in phi.items())
         if loss <= 0:
             return
@@ -108,7 +108,7 @@ class Recall:
 
 
 def column(name: Any) -> Any:
-    """The column of a feature."""
+    """Return the column of a feature."""
     return name.split("=")[0] if isinstance(name, str) else name
 
 
@@ -117,6 +117,6 @@ def numeric(name: Any) -> bool:
 
 
 def moved(levels: tuple[float, float], x: float) -> tuple[float, float]:
-    """Both running means with one more value."""
+    """Return both running means after one more value."""
     level, slow = levels
     return level + 0.6 * (x - level), slow + 0.15 * (x - slow)

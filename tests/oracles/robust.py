@@ -8,7 +8,7 @@ CLIP, BOUND, LEVEL = 3.0, 3.0, 0.9
 
 
 class RobustScaler:
-    """Statistics of one feature; `scale` lets a value join them and returns it scaled."""
+    """Statistics of one feature; `scale` adds a value to them and returns it scaled."""
 
     def __init__(self) -> None:
         self.weight = self.mean = self.m2 = 0.0

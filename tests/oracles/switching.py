@@ -1,4 +1,4 @@
-"""Streams whose feature space is replaced, and the walk of a learner beside its plain twin."""
+"""Generate streams whose feature space is replaced, and compare a learner with its plain twin on them."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tests.oracles.harness import Scaler
 
 
 def replaced(before=120, overlap=8, after=120, d1=7, d2=5, labels=2, weights=False, flicker=0.0, stay=0, seed=0):
-    """(x, y, w): d1 old features, new ones that are a Gaussian mixture of them; `stay` of the old ones never leave."""
+    """Yield (x, y, w): d1 old features, then a Gaussian mixture of them as new ones; `stay` old ones never leave."""
     rng = np.random.default_rng(seed)
     truth, mix = rng.normal(size=(labels, d1)), rng.normal(size=(d1, d2))
     shift = np.linspace(-1, 2, d1)
@@ -27,7 +27,7 @@ def replaced(before=120, overlap=8, after=120, d1=7, d2=5, labels=2, weights=Fal
 
 
 def follow(learner, twin, instances, rtol=1e-8, atol=1e-8):
-    """Learn with both, comparing every margin before it is learned; how many were compared after the switch."""
+    """Learn with both and compare every margin before it is learned; return the number compared after the switch."""
     scaler = Scaler(learner.scale, learner.clip)
     intercept = {ONE: 1.0} if learner.fit_intercept else {}
     known, after = set(), 0
@@ -54,7 +54,7 @@ def follow(learner, twin, instances, rtol=1e-8, atol=1e-8):
 
 
 def follow_numbers(learner, twin, instances, rtol=1e-9, atol=1e-9):
-    """`follow` for a regressor: every prediction and explanation before it is learned."""
+    """Run `follow` for a regressor: compare every prediction and explanation before it is learned."""
     scaler = Scaler(learner.scale, learner.clip)
     intercept = {ONE: 1.0} if learner.fit_intercept else {}
     known, after = set(), 0

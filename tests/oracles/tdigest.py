@@ -1,4 +1,4 @@
-"""The merging t-digest as lists: centroids [value, weight, point?], merged when 32 values wait or a question comes."""
+"""The merging t-digest as lists: centroids [value, weight, point?], merged when 32 values wait or at a query."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DigestOracle:
         self.centroids = merged if len(merged) <= self.compression + 32 else self.compressed(merged)
 
     def compressed(self, centroids: list[list]) -> list[list]:
-        """Neighbours merge as long as their centroid spans at most one unit of k1(q) = δ/(2π) asin(2q - 1)."""
+        """Merge neighbours while their centroid spans at most one unit of k1(q) = δ/(2π) asin(2q - 1)."""
         out = [list(centroids[0])]
         before = 0.0
         for x, w, point in centroids[1:]:
@@ -52,7 +52,7 @@ class DigestOracle:
         return out
 
     def below(self, x: float) -> float:
-        """Weight below x: a point lies where it is, a mixed centroid half to either side up to the next mixed one."""
+        """Return the weight below x; half of a mixed centroid's weight is on either side, up to the next mixed one."""
         self.flush()
         if not self.centroids or x <= self.lo:
             return 0.0
@@ -66,7 +66,7 @@ class DigestOracle:
         return weight
 
     def at(self, weight: float) -> float:
-        """The smallest value with this weight at or below it, by bisection on `below`."""
+        """Return the smallest value with this weight at or below it, by bisection on `below`."""
         self.flush()
         low, high = self.lo, self.hi
         if self.below(high) <= weight:

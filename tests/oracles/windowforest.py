@@ -1,7 +1,7 @@
-"""The forest over a window of instances, in plain Python: trees of objects, rows as dicts, every sum made again.
+"""The forest over a window of instances, in plain Python: trees of objects, rows as dicts, every sum recomputed.
 
 Rows map keys to values: 2 c for a number of the column with slot c, 2 c + 1 for a string, whose value is the slot of
-its level (0 once that level was evicted). Slots are the engine's, so that draws fall on the same entries.
+its level (0 once that level was evicted). Slots are the engine's, so that random draws select the same entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIE = 1e-9
 
 
 def add(values: Iterable[float], start: float = 0.0) -> float:
-    """A plain sum from left to right; sum() of newer Pythons is more exact than that."""
+    """Sum plainly from left to right; sum() of newer Pythons is more exact."""
     for value in values:
         start += value
     return start
@@ -46,7 +46,7 @@ class Node:
 
 
 def side(x: Row, split: tuple[int, float, int, bool] | None) -> int:
-    """LEFT or RIGHT; without a split (its column was evicted) everybody is absent."""
+    """Return LEFT or RIGHT; without a split (its column was evicted) every row counts as absent."""
     assert split is not None
     key, value, absent, presence = split
     text = key % 2 == 1
@@ -73,10 +73,10 @@ class WindowForestOracle:
         self.pending: list[tuple[Node, list[tuple[Row, int, float]], int]] = []
         self.usual, self.excess = 0.0, [0.0]
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     def paths(self, x: Row) -> list[list[tuple[int | None, float, list[float]]]]:
-        """For each tree the nodes on the way down: key of the split above, and probabilities by class."""
+        """Return for each tree the nodes on the path: key of the split above, and probabilities by class."""
         found = []
         for node in self.forest:
             chance, key, path = [1 / len(self.labels)] * len(self.labels), None, []
@@ -99,7 +99,7 @@ class WindowForestOracle:
         return [math.log(p) for p in self.probabilities(x)]
 
     def explained(self, x: Row, c: int) -> dict[int, float]:
-        """What the splits on each column (by its slot) add to the score; what is left stands under 0."""
+        """Return the contribution of each column's splits (by slot) to the score; the rest has the key 0."""
         paths = self.paths(x)
         parts: dict[int, float] = {}
         for path in paths:
@@ -114,7 +114,7 @@ class WindowForestOracle:
     # ---------------------------------------------------------------- learning
 
     def code(self, label: Any) -> Any:
-        """The label's number, a new one if it is new."""
+        """Return the label's number; add a new label."""
         if label not in self.labels:
             self.labels.append(label)
             for node in self.nodes():
@@ -122,13 +122,13 @@ class WindowForestOracle:
         return self.labels.index(label)
 
     def judge(self, x: Row, y: Any) -> None:
-        """Watch the error of the answer, if there is one."""
+        """Record the error of the prediction, if there is one."""
         if self.forest and len(self.labels) > 1:
             p = self.scores(x)
             self.watch(p.index(max(p)) != y)
 
     def count(self, node: Node, x: Row, y: Any, w: float) -> None:
-        """Let a row join the nodes on its way down."""
+        """Add a row to the nodes on its path."""
         self.join(node, y, w)
         while node.children:
             node = node.children[side(x, node.split)]
@@ -158,7 +158,7 @@ class WindowForestOracle:
         return self.usual * (1 - self.usual)
 
     def watch(self, loss: float) -> None:
-        """CUSUM of the losses."""
+        """Update the CUSUM of the losses."""
         self.judged += 1
         self.excess.append(self.excess[-1] + loss - self.usual - SLACK)
         if self.excess[-1] <= 0:
@@ -173,7 +173,7 @@ class WindowForestOracle:
             self.falls += 1
 
     def forget(self, key: int, level: int | None) -> None:
-        """Take a key out of rows and splits, or one level of a text column."""
+        """Remove a key from rows and splits, or one level of a string column."""
         for x, _, _ in self.rows:
             if level is None:
                 x.pop(key, None)
@@ -195,7 +195,7 @@ class WindowForestOracle:
         return [node for root in roots for node in root.everyone()]
 
     def begin(self) -> None:
-        """A new tree over the last rows; `pending` are its nodes that have not been looked at, the next one last."""
+        """Start a tree over the last rows; `pending` holds its unprocessed nodes, the next one last."""
         self.draws, self.since, self.credit = 0, 0, 0
         self.begun += 1
         self.importance = {slot: part * (1 - 1 / self.trees) for slot, part in self.importance.items()}
@@ -206,7 +206,7 @@ class WindowForestOracle:
         self.pending = [(self.growing, rows, 0)]
 
     def work(self, rows: int) -> None:
-        """Look at nodes until as many rows were looked at as may be; a tree that is grown replaces the oldest."""
+        """Process nodes within the budget of rows; a finished tree replaces the oldest."""
         self.credit += rows
         while self.pending and self.credit > 0:
             node, here, depth = self.pending.pop()
@@ -231,15 +231,15 @@ class WindowForestOracle:
         return Node([0.0] * len(self.labels))
 
     def differ(self, rows: list[tuple[Row, Any, float]], counts: list[float]) -> bool:
-        """Whether there is more than one label."""
+        """Return whether there is more than one label."""
         return sum(n > 0 for n in counts) > 1
 
     def tie(self, rows: list[tuple[Row, Any, float]], total: list[float]) -> float:
-        """What a gain must exceed another by to be larger, over TIE."""
+        """Return the unit of TIE, the margin by which one gain must exceed another."""
         return add(total)
 
     def worth(self, gain: float) -> float:
-        """Importance of a gain."""
+        """Return the importance of a gain."""
         return gain / self.weight
 
     def grow(self, node: Node, rows: list[tuple[Row, int, float]], depth: int) -> None:
@@ -285,7 +285,7 @@ class WindowForestOracle:
         return (best[0] * max(1.0, n / SAMPLE), best[1]) if best[1] else None
 
     def splits(self, rows, key) -> list[tuple[int, float, int, bool]]:
-        """The splits tried on a column, in order."""
+        """Return the splits tried on a column, in order."""
         drawn = [rows[self.pick(len(rows))][0] for _ in range(self.cuts)]
         values = sorted({x[key] for x in drawn if key in x and not (key % 2 and x[key] == 0)})
         if key % 2 == 0:
@@ -302,7 +302,7 @@ class WindowForestOracle:
         return enough <= right <= len(rows) - enough
 
     def gain(self, rows, split, total) -> float:
-        """Decrease of Gini impurity, times the weight."""
+        """Return the decrease of Gini impurity, times the weight."""
         right = self.counted([row for row in rows if side(row[0], split) == RIGHT])
         parts = [t - r for t, r in zip(total, right, strict=True)], right
         return sum(sum(n * n for n in part) / sum(part) for part in parts) - sum(n * n for n in total) / sum(total)

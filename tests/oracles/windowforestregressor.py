@@ -1,4 +1,4 @@
-"""The forest over a window for numbers, in plain Python: that of labels with means at the nodes and squared errors."""
+"""The window forest for regression, in plain Python: the classifier's with means at the nodes and squared errors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Rows = list[tuple[Row, float, float]]
 
 
 def squares(rows: Rows) -> float:
-    """Weighted sum of squared deviations of the targets from their mean."""
+    """Return the weighted sum of squared deviations of the targets from their mean."""
     y, w = np.array([(y, w) for _, y, w in rows]).T
     return float(np.sum(w * (y - np.average(y, weights=w)) ** 2))
 
 
 class WindowForestRegressorOracle(WindowForestOracle):
-    """Nodes hold the targets that came by, and their weights."""
+    """Window forest whose nodes hold the targets that reached them, and their weights."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -31,10 +31,10 @@ class WindowForestRegressorOracle(WindowForestOracle):
         y, w = np.array(self.targets).T
         return float(np.average(y, weights=w))
 
-    # ---------------------------------------------------------------- answering
+    # ---------------------------------------------------------------- predicting
 
     def said(self, x: Row) -> list[list[tuple[int | None, float]]]:
-        """For each tree the nodes on the way down: key of the split above, and what the node says."""
+        """Return for each tree the nodes on the path: key of the split above, and the node's prediction."""
         found = []
         for node in self.forest:
             said, key, path = self.mean(), None, []
@@ -58,7 +58,7 @@ class WindowForestRegressorOracle(WindowForestOracle):
         return [self.predict(x)]
 
     def parts(self, x: Row) -> dict[int, float]:
-        """What the splits on each column (by its slot) add; the rest of the prediction stands under 0."""
+        """Return the contribution of each column's splits (by slot); the rest of the prediction has the key 0."""
         paths = self.said(x)
         found: dict[int, float] = {}
         for path in paths:
@@ -118,7 +118,7 @@ class WindowForestRegressorOracle(WindowForestOracle):
         return gain / self.at_root
 
     def gain(self, rows: Rows, split: Any, total: Any) -> float:
-        """Decrease of the squared error."""
+        """Return the decrease of the squared error."""
         right = [row for row in rows if side(row[0], split) == RIGHT]
         left = [row for row in rows if side(row[0], split) != RIGHT]
         return squares(rows) - squares(left) - squares(right)

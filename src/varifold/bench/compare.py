@@ -1,4 +1,4 @@
-"""A table filled from the store: printed numbers, ours next to them, and what is missing."""
+"""Fill a table from the store: printed numbers, our numbers next to them, and what is missing."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Filled:
         return (min(counts), max(counts)) if counts else (0, 0)
 
     def done(self) -> tuple[int, int]:
-        """Return the count of the numbers so far, and of all numbers of the table."""
+        """Return how many numbers of the table exist so far, and how many it has in total."""
         return sum(bool(n) for n in self.numbers.values()), len(self.numbers)
 
     def gaps(self) -> Counter[str]:

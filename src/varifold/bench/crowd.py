@@ -34,8 +34,8 @@ class Readings:
 def crowd(rows: int = ROWS, seed: int = 0) -> Readings:
     """Generate readings of sensors in some cities over 790 days with more and less restricted public life.
 
-    As the paper tells of its stream: every row is one city at one time, sensors join over the years and fall silent
-    for days or for good, and the label is how strict a government's answer was (eight kinds of answer, cases 3 and 5
+    As the paper describes its stream: every row is one city at one time, sensors join over the years and fall silent
+    for days or for good, and the label is how strict a government's rules were (eight kinds of rules, cases 3 and 5
     with two levels, the others with four). Crowds follow the hour, the weekday and the rules; some sensors follow the
     crowds. Sizes are smaller (12,000 x 224 here, 152,798 x 954 there), and the levels of error are not comparable.
     """

@@ -1,4 +1,4 @@
-"""Ensembles for a switch of the feature space whose new model learns the second space from the start."""
+"""Define ensembles for a switch of the feature space whose new model learns the second space from the start."""
 
 from __future__ import annotations
 

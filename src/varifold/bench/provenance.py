@@ -71,7 +71,7 @@ def cell_code(model: str) -> str:
 
 
 def current_for(imported: Collection[str] = ()) -> Callable[[str, str], bool]:
-    """Return a function of (model, version) that tells whether an outcome was made with the current code.
+    """Return a function of (model, version) that returns whether an outcome comes from the current code.
 
     The modules of a learner from outside count where it is among those that may be `imported`: the models that the
     command line or code names. A store may name any other; of these only the version of our code is compared.

@@ -1,4 +1,4 @@
-"""ResultStore outcomes in one SQLite file: one process writes, each outcome is committed when it arrives."""
+"""Store outcomes in one SQLite file: one process writes, and each outcome is committed when it arrives."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ResultStore:
         self._db.close()
 
     def put(self, cell: Cell, outcome: Outcome, environment: dict[str, Any], code: str | None = None) -> None:
-        """ResultStore an outcome; it replaces a failure of the same cell.
+        """Store an outcome; it replaces a failure of the same cell.
 
         `code` is the version of the code if the learner's own source counts as well (see `provenance.cell_code`).
         """
@@ -97,12 +97,12 @@ class ResultStore:
         )
 
     def put_failure(self, cell: Cell, reason: str, code: str) -> None:
-        """ResultStore the reason why a cell failed."""
+        """Store the reason why a cell failed."""
         marks = ", ".join("?" * (len(_KEY) + 2))
         self._write([(f"INSERT OR REPLACE INTO failure VALUES ({marks})", (*astuple(cell), code, reason))])
 
     def put_study(self, name: str, definition: dict[str, Any]) -> None:
-        """ResultStore the definition of a user's study, for later reports."""
+        """Store the definition of a user's study, for later reports."""
         text = json.dumps(definition, sort_keys=True)
         self._write([("INSERT OR REPLACE INTO study VALUES (?, ?)", (name, text))])
 

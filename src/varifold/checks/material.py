@@ -1,4 +1,4 @@
-"""Shared by the checks: generated streams, and ways to inspect a learner without changing it."""
+"""Generate streams for the checks, and inspect a learner without changing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = ("red", "green", "blue")
 
 
 def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), numeric: bool = False) -> list[Pair]:
-    """Labelled instances whose features appear late, vanish and return; some are strings unless `numeric`."""
+    """Generate labelled instances whose features appear late, vanish and return; some are strings unless `numeric`."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for t in range(n):
@@ -38,7 +38,7 @@ def stream(n: int = 120, seed: int = 1, labels: Sequence[Any] = ("no", "yes"), n
 
 
 def stream_of(learner: Any, n: int = 120, **how: Any) -> list[Pair]:
-    """`stream` for the task of a learner: a regressor gets numbers that depend on the label and the values."""
+    """Generate `stream` for the learner's task; a regressor's targets depend on the label and the values."""
     pairs = stream(n, **how)
     if not is_regressor(learner):
         return pairs
@@ -52,7 +52,7 @@ def target(learner: Any, k: int) -> Any:
 
 
 def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), share: float = 0.55) -> list[Pair]:
-    """Two or more well separated classes over four features, each present four times out of five."""
+    """Generate two or more well separated classes over four features, each present in 80 % of the instances."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for _ in range(n):
@@ -63,7 +63,7 @@ def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), s
 
 
 def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
-    """Two classes that differ only in which of eight features are present; every value is noise."""
+    """Generate two classes that differ only in which of eight features are present; every value is noise."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for _ in range(n):
@@ -74,7 +74,7 @@ def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
 
 
 def string_stream(n: int, seed: int = 3) -> list[Pair]:
-    """Two classes over six string columns of three values each, each column present most of the time."""
+    """Generate two classes over six string columns of three values each, with each column present most of the time."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for _ in range(n):
@@ -165,7 +165,7 @@ def assert_sound(learner: Any, x: dict[Any, Any], labels: Iterable[Any]) -> None
 def assert_explains_known(model: Any, x: dict[Any, Any], others: Sequence[str]) -> None:
     """Assert that an explanation names only features of the instance or of the model, and the given others."""
     named = {name for name in model.explain_one(x) if name not in others}
-    known = {*x, *model.features}  # a learner may use what it infers about an absent feature
+    known = {*x, *model.features}  # a learner may use the inferred value of an absent feature
     if getattr(getattr(model, "traits", None), "uses_absence", False):
         named = {name for name in named if not str(name).endswith((" (absent)", " (present)"))}
     assert named <= known, f"features {named - known} are explained though not known"

@@ -291,7 +291,7 @@ def parameter_grid(other: Filled) -> Grid:
 def study_grid(filled: Filled, setting: Setting) -> Grid:
     """Make a grid of the learners of a user's study, one per row: metrics, intervals or sets, weights and time.
 
-    The best of a column is marked, unless a paired t-test over the streams cannot tell it from the next best.
+    The best of a column is marked, unless a paired t-test over the streams finds no difference from the next best.
     """
     data = filled.table.data[0]
     metrics = filled.table.metrics
@@ -328,7 +328,7 @@ def _covered(numbers: Iterable[Number]) -> dict[str, str]:
 
 
 def _clear_best(numbers: list[Number], metric: str) -> Number | None:
-    """Return the best; None if it ties with another one."""
+    """Return the best entry; None if it ties with another one."""
     ranked = sorted(numbers, key=lambda number: _rated(number, metric))
     if not ranked or math.isinf(_rated(ranked[0], metric)):
         return None

@@ -38,7 +38,7 @@ def _watched(cell: Any) -> dict[str, Any]:
 
 
 def _mean(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Average what several streams show, instance by instance."""
+    """Average the curves of several streams, instance by instance."""
     return {name: np.mean([run[name] for run in runs], axis=0) for name in runs[0]}
 
 

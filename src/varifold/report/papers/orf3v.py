@@ -22,7 +22,7 @@ RATIOS = (0.0, 0.25, 0.5, 0.75)
 
 
 def draw_digests(path: str, repeats: int) -> None:
-    """Empirical distribution by label as a line, the digest's centroids as marks: after 50 rows, and after all."""
+    """Draw the empirical distribution by label as a line and the digest's centroids as marks, after 50 and all rows."""
     block = prepare(load("wdbc"), "none", seed=0).block
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
@@ -57,7 +57,7 @@ def draw_digests(path: str, repeats: int) -> None:
 
 
 def _additive(n: int, seed: int) -> tuple[Any, Any]:
-    """A label that is a sum of functions of single features, the earlier ones mattering more."""
+    """Generate a label that is the sign of a noisy sum of functions of single features, with decreasing influence."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 8))
     score = 2.0 * np.sin(3 * X[:, 0]) + 1.5 * X[:, 1] ** 3 + np.abs(X[:, 2]) - 0.5 + 0.5 * X[:, 3]
@@ -73,7 +73,7 @@ def _tree(X: Any, y: Any, seed: int) -> Any:
 
 
 def draw_weights(path: str, repeats: int) -> None:
-    """Importances of a decision tree, and the weights of eq. 8 on the same rows with values removed."""
+    """Draw the importances of a decision tree, and the weights of eq. 8 on the same rows with values removed."""
     found: dict[str, list[Any]] = {"decision tree": []}
     for seed in range(repeats):
         X, y = _additive(4000, seed)

@@ -33,12 +33,12 @@ def _draw(path: str, repeats: int, field: str, ylabel: str, title: str) -> None:
 
 
 def draw_losses(path: str, repeats: int) -> None:
-    """Mean log loss so far."""
+    """Draw the mean log loss so far."""
     _draw(path, repeats, "log_loss", "mean log loss", "OVFIV: loss so far of both classifiers and their ensemble")
 
 
 def draw_errors(path: str, repeats: int) -> None:
-    """Error rate so far."""
+    """Draw the error rate so far."""
     _draw(path, repeats, "cer", "error so far", "OVFIV: error so far of both classifiers and their ensemble")
 
 

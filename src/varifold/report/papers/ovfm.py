@@ -22,7 +22,7 @@ SETS = ("ionosphere", "wdbc", "australian", "credit-a", "wbc", "diabetes", "germ
 
 
 def _descent(X: Any, y: Any, rate: float, epochs: int = 1) -> Any:
-    """Weights of a logistic learner after every stochastic step."""
+    """Return the weights of a logistic learner after every stochastic step."""
     w = np.zeros(X.shape[1])
     path = [w.copy()]
     for x, label in zip(np.tile(X, (epochs, 1)), np.tile(y, epochs), strict=True):
@@ -32,13 +32,13 @@ def _descent(X: Any, y: Any, rate: float, epochs: int = 1) -> Any:
 
 
 def _risk(X: Any, y: Any, first: Any, second: Any) -> Any:
-    """Mean logistic loss over a grid of two weights."""
+    """Compute the mean logistic loss over a grid of two weights."""
     f = first[..., None] * X[:, 0] + second[..., None] * X[:, 1]
     return np.logaddexp(0, np.where(y, -f, f)).mean(axis=-1)
 
 
 def draw_descent(path: str, repeats: int) -> None:
-    """Stochastic steps over the loss of two weights: a continuous and an ordinal feature, then two continuous ones."""
+    """Draw stochastic steps over the loss of two weights: a continuous and an ordinal feature, then two continuous."""
     rng = np.random.default_rng(0)
     z = rng.multivariate_normal([0, 0], [[1, 0.4], [0.4, 1]], 120)
     y = z @ [1.2, 1.0] + rng.normal(0, 0.8, 120) > 0
@@ -60,7 +60,7 @@ def draw_descent(path: str, repeats: int) -> None:
 
 
 def draw_change(path: str, repeats: int) -> None:
-    """A learner of two features, and the same points when one of them is replaced by a third."""
+    """Draw a learner of two features, and the same points when a third feature replaces one of them."""
     rng = np.random.default_rng(1)
     y = np.repeat([True, False], 20)
     x2 = rng.normal(0, 1, 40)
@@ -85,7 +85,7 @@ def draw_change(path: str, repeats: int) -> None:
 
 
 def _latent(table: Any) -> Any:
-    """Normal scores of each value within a running window: the marginal step of the copula; 0 where absent."""
+    """Compute normal scores within a running window, which is the copula's marginal step; 0 if absent."""
     from scipy.special import ndtri
 
     scores = np.zeros(table.shape)
@@ -100,7 +100,7 @@ def _latent(table: Any) -> Any:
 
 
 def _gradients(X: Any, y: Any) -> Any:
-    """Size of the averaged cumulative gradient of online convex programming after each round, by feature."""
+    """Compute the size of online convex programming's averaged cumulative gradient after each round, by feature."""
     w = np.zeros(X.shape[1])
     total = np.zeros(X.shape[1])
     found = []
@@ -113,7 +113,7 @@ def _gradients(X: Any, y: Any) -> Any:
 
 
 def draw_gradients(path: str, repeats: int) -> None:
-    """Averaged cumulative gradients of original values and of latent ones, discrete and continuous features apart."""
+    """Draw averaged cumulative gradients of original and latent values, separately for discrete and continuous."""
     panels = {}
     for name in ("credit-a", "german"):
         block = prepare(load(name), "capricious:mode=pairs", seed=0).block
@@ -133,7 +133,7 @@ def draw_gradients(path: str, repeats: int) -> None:
 
 
 def draw_errors(path: str, repeats: int) -> None:
-    """Error so far on capricious streams of seven sets: FOBOS, OCDS, OVFM and OVFM on latent values alone."""
+    """Draw the error so far on capricious streams of seven sets: FOBOS, OCDS, OVFM, and OVFM on latent values alone."""
     table = find_table("ovfm-2")
     setting = next(s for s in table.settings if s.name == "capricious")
     panels = {}

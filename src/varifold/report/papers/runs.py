@@ -1,4 +1,4 @@
-"""What the figures share: runs of learners on a table's streams, and panels of curves."""
+"""Run learners on a table's streams and draw panels of curves, for all figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Lines = Mapping[str, tuple[Floats, Floats]]
 
 
 def cells_of(table: Table, setting: Setting, data: Data, method: str, column: str, repeats: int) -> list[Cell]:
-    """The cells of one number of a table; of several candidates the first."""
+    """Return the cells of one number of a table; with several candidates, those of the first."""
     for slot in table.slots(repeats):
         if (slot.setting, slot.data, slot.method, slot.column) == (setting, data, method, column):
             return list(next(iter(slot.cells.values())))
@@ -31,14 +31,14 @@ def cells_of(table: Table, setting: Setting, data: Data, method: str, column: st
 
 
 def run_cell(cell: Cell) -> Result:
-    """A cell with a finer curve than the store keeps."""
+    """Run a cell with a finer curve than the store keeps."""
     stream = stream_of(cell)
     found: Result = prequential(spec_of(cell)(), stream.prepared, curve_points=POINTS)
     return found
 
 
 def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:
-    """Instances, and the mean over repeats of a field of the curves, where all have a value."""
+    """Return the instances, and the mean over repeats of a field of the curves, where all have a value."""
     points = min(len(r.curve.at) for r in results)
     values = np.array([getattr(r.curve, field)[:points] for r in results], dtype=np.float64)
     there = ~np.isnan(values).any(axis=0)
@@ -46,7 +46,7 @@ def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:
 
 
 def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: int = 2) -> Any:
-    """A figure with a panel for each data set, one colour for each line of the same name."""
+    """Draw a figure with a panel for each data set and one colour for each line name."""
     plt = pyplot()
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 2.9 * rows), squeeze=False)
