@@ -32,7 +32,7 @@ cdef int sort_pending(list pending) except -1:
 
 
 cdef class Admission:
-    """Keeps space, scaler and model in step while features come and go."""
+    """Keeps space, scaler and model consistent while features appear and vanish."""
 
     def __cinit__(self, Instance instance not None, Model model not None, Conformal conformal, max_features, str evict):
         self.instance = instance
@@ -90,7 +90,7 @@ cdef class Admission:
         return 0
 
     cdef int admit(self) except -1 with gil:
-        """Give the unknown names slots, in sorted order, and append their pairs; reserve() was called before."""
+        """Assign slots to the unknown names, in sorted order, and append their pairs; reserve() was called before."""
         cdef Instance instance = self.instance
         cdef list pending = instance.pending
         cdef Py_ssize_t k = len(pending)
@@ -149,7 +149,7 @@ cdef class Admission:
             self.conformal.forget(slot)
         self.space.remove(slot)
         if self.space.kind[column] == FREE:
-            self.model.forget(column)  # the column went with its last level
+            self.model.forget(column)  # the column was evicted with its last level
             if self.instance.binding is not None:
                 self.instance.binding.release_column(column)
         return 0

@@ -1,8 +1,8 @@
 """The engine of every learner: learn, predict, and run over a block.
 
-An `Engine` holds the parts of one learner (docs/engine.md draws them) and joins them in one place, `process`: predict the
-gathered instance, admit its new features, learn it. Dicts and blocks differ only in how an instance is gathered and in
-what the target does with the prediction; so they leave the same state to the last bit.
+An `Engine` holds the parts of one learner (docs/engine.md draws them) and joins them in one place, `process`: predict
+the gathered instance, admit its new features, learn it. Dicts and blocks differ only in how an instance is gathered and
+in what the target does with the prediction; so they lead to the same state, to the last bit.
 """
 
 cimport cython
@@ -48,7 +48,7 @@ cdef double weight_of(object w, int64_t step) except? -1.0:
 
 @cython.final
 cdef class Engine:
-    """One learner's state, and what can be done with it. For one thread at a time.
+    """One learner's state and the operations on it. For one thread at a time.
 
     A second call while one runs gets `BusyLearnerError`; ``with engine:`` keeps other threads out over several calls of
     the same thread. The interpreter lock makes the test and the claim one step; the loop over a block releases the lock
@@ -145,7 +145,7 @@ cdef class Engine:
         return 0
 
     cdef int predict(self, bint commit) except -1 nogil:
-        """Present and predict the gathered instance; with `commit` its values join the scaler's statistics."""
+        """Scale and predict the gathered instance; with `commit`, add its values to the scaler's statistics."""
         self.instance.present(1.0, commit)
         self.target.predict()
         if self.calls_python:
@@ -153,7 +153,7 @@ cdef class Engine:
         return 0
 
     cdef int learn(self, double w, bint presented) except -1 nogil:
-        """Add its label and admit its features, if they are new; present it, unless it is, and learn it."""
+        """Add a new label and admit new features; scale the instance, unless `presented`, and learn it."""
         if self.target.y < 0:
             self.target.add_label()
         if self.instance.unknown:
@@ -164,7 +164,7 @@ cdef class Engine:
         return 0
 
     cdef int finish(self) except -1 nogil:
-        """Count the learned instance, and drop the features that the model gave up."""
+        """Count the learned instance, and drop the features that the model evicted."""
         self.instance.mark_seen(self.model.sees_empty)
         if self.model.n_evicted:
             self.admission.drop_marked()

@@ -92,7 +92,7 @@ cdef class Instance:
         return 0
 
     cdef void note_column(self, int32_t slot) noexcept nogil:
-        """Note that a known column is present with a value that has no slot: presence is of the column (OVFIV, eq. 1)."""
+        """Record a known column whose value has no slot as present: presence is of the column (OVFIV, eq. 1)."""
         if self.wants_columns:
             self.noted[self.n_noted] = slot
             self.n_noted += 1
@@ -287,7 +287,7 @@ cdef class Instance:
     cdef void present(self, double w, bint commit) noexcept nogil:
         """Order the pairs, scale them and lay out the view.
 
-        With `commit` the values join the scaler's statistics with weight w for good. Only an instance that is about to
+        With `commit` the values are added to the scaler's statistics, with weight w. Only an instance that is about to
         be learned, and that admitted names or is the first one, can hold new slots.
         """
         cdef Py_ssize_t i, n = self.n

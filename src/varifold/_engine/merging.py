@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from varifold.errors import FeatureNameError
 
 EXACT = "exact"
-"""Merged learners equal one that learned all instances, but for rounding."""
+"""Merged learners equal one that learned all instances, up to rounding."""
 APPROXIMATE = "approximate"
-"""Merged learners are near to one that learned all instances."""
+"""Merged learners approximate one that learned all instances."""
 
 HINGE, LOGISTIC = 0.2, 0.05
 """Powers of `settle_intercept` for rules of either loss."""
@@ -110,7 +110,7 @@ class Union:
 
 
 class Scale(NamedTuple):
-    """What is subtracted from a value, and what it is then divided by, for each slot; 0 where nothing is known."""
+    """Offset and divisor that scale the values of each slot; 0 for a slot without statistics."""
 
     origin: Floats
     unit: Floats
@@ -229,7 +229,7 @@ class Part:
 
     @property
     def learned(self) -> NDArray[np.bool_]:
-        """Whether this learner has learned each of the united problems."""
+        """Mask of the united problems that this learner has learned."""
         if self.union.problems == 1:
             return np.ones(1, dtype=np.bool_)
         found = np.zeros(self.union.problems, dtype=np.bool_)

@@ -3,7 +3,7 @@ from libc.string cimport memcpy, memset
 
 from varifold._numeric.bits cimport counts_bits, popcount_by
 
-# Rows are ordered by marks, a bit a slot, in spaces up to this size, unless they hold very little of it.
+# Rows are ordered by marks, a bit a slot, in spaces up to this size, unless they have very few of its slots.
 cdef enum:
     MARKED_SLOTS = 16384
     MARKED_WORDS = 256
@@ -42,7 +42,7 @@ cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double*
                                  int32_t* out_slot, double* out_value) noexcept nogil:
     """Write the slots of a block's row, ascending, and their values; return how many ids have a slot.
 
-    `marks` is all zeros before and after, `found` is scratch for m slots. Position -1 of the outputs may be overwritten.
+    `marks` is zero before and after, `found` is scratch for m slots. Position -1 of the outputs may be overwritten.
     """
     cdef Py_ssize_t k
     cdef uint32_t s
@@ -50,7 +50,7 @@ cdef inline Py_ssize_t order_row(Py_ssize_t m, const int32_t* ids, const double*
         s = slot_of[ids[k]]
         found[k] = s
         marks[s >> 6] |= (<uint64_t> 1) << (s & 63)
-    # ids without a slot have slot 0, which comes first: they go before the others
+    # ids without a slot have slot 0, so they are sorted before the others
     return place_marked(m, found, value, slots, marks, -<Py_ssize_t> (marks[0] & 1), out_slot, out_value)
 
 

@@ -11,8 +11,8 @@ cdef enum:
     ROBUST_WIDTH = 14          # numbers in RobustStat
     WARM_UP = 10               # values off the centre before any is clipped
     MODE_MEMORY = 100          # values that the share of the commonest one is averaged over
-    FIRST_RUN = 20             # values in a row that a new unit takes to be noticed the first time
-    EARLY_RUN = 6              # values in a row within q / 10 that show, among the first EARLY, that q is far too large
+    FIRST_RUN = 20             # length of the run after which a new unit is first detected
+    EARLY_RUN = 6              # run of values within q / 10, among the first EARLY, after which q is far too large
     LATE_RUN = 16              # the same later
     EARLY = 50
 
@@ -44,11 +44,11 @@ cdef struct RobustStat:
     double weight, mean, m2      # of the clipped values (Welford)
     double median                # moves by a part of q towards each value
     double spread                # q
-    double mode, share           # the commonest value and its recent share; another takes over below a quarter
+    double mode, share           # the commonest value and its recent share; another replaces it below a quarter
     double count, varied         # values, and those off the centre
     double run, run_mean, run_m2 # the last values in a row that lie beyond q on one side; or, as -run and their
                                  # largest distance, those that lie within a tenth of q
-    double restarts              # times that a new unit was noticed
+    double restarts              # times that a new unit was detected
     double restarted_at          # step of the last one
 
 
@@ -77,7 +77,7 @@ cdef inline void end_run(RobustStat* s) noexcept nogil:
 
 
 cdef inline void shrink_spread(RobustStat* s, double distance) noexcept nogil:
-    """After a run of values that are all much nearer than q, which outliers made large, take q from them."""
+    """Recompute q from a run of values that are all much nearer than q: outliers have made it too large."""
     if distance >= 0.1 * s.spread:
         if s.run < 0.0:
             end_run(s)
@@ -109,9 +109,9 @@ cdef inline void track_spread(RobustStat* s, double x, double distance) noexcept
 
 
 cdef inline bint is_new_unit(RobustStat* s, double x, double centre) noexcept nogil:
-    """Whether the last values in a row, x the latest, are of another unit: far off the old ones, or much narrower.
+    """Return whether the run of values that ends with x has another unit: far from the old ones, or much narrower.
 
-    Each restart asks for twice as long a run, so that a feature that alternates between levels settles.
+    Each restart doubles the length of run required, so that a feature that alternates between levels settles.
     """
     cdef double d, deviation, length
     if fabs(x - centre) <= s.spread:
@@ -138,7 +138,7 @@ cdef inline bint is_new_unit(RobustStat* s, double x, double centre) noexcept no
 
 
 cdef inline void restart(RobustStat* s, double x, double step) noexcept nogil:
-    """Begin the statistics with those of the run."""
+    """Restart the statistics with those of the run."""
     s.weight = s.run
     s.mean = s.run_mean
     s.m2 = s.run_m2
@@ -159,7 +159,7 @@ cdef inline double clipped(RobustStat* s, double x, double centre) noexcept nogi
 
 
 cdef inline void correct(RobustStat* s, double centre) noexcept nogil:
-    """Undo what values beyond the bounds did to mean and deviation before there were any bounds."""
+    """Remove the effect on mean and deviation of outliers that came before the bounds were known."""
     cdef double bound = BOUND * s.spread
     if s.varied >= WARM_UP and (fabs(s.mean - centre) > bound or s.m2 / s.weight > bound * bound):
         s.weight = 4.0
@@ -168,7 +168,7 @@ cdef inline void correct(RobustStat* s, double centre) noexcept nogil:
 
 
 cdef inline double absorb_robust(RobustStat* s, double x, double w, double clip, double step) noexcept nogil:
-    """Let x join the statistics of its feature, then scale it by them."""
+    """Update the statistics of the feature with x, then scale x by them."""
     cdef double centre, d, z, width
     track_mode(s, x)
     centre = centre_of(s)

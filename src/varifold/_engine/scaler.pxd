@@ -55,7 +55,7 @@ cdef enum:
 
 cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, const double* x, double w, double clip,
                               bint keep, double* out) noexcept nogil:
-    """Do absorb_standard() for up to STRIP slots: gathered, so that the compiler divides and takes roots in pairs."""
+    """Do absorb_standard() for up to STRIP slots: gathered, so that the compiler vectorises divisions and roots."""
     cdef Stat* s
     cdef Py_ssize_t i, n_varied
     cdef double weight, mean, left, d, m2, z
@@ -112,7 +112,7 @@ cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, con
 
 
 cdef inline double absorb_minmax(Stat* s, double x, double w) noexcept nogil:
-    """Let x join the range, then place it in it."""
+    """Update the range with x, then return the position of x in it."""
     if s.weight == 0.0:
         s.a = x
         s.b = x
@@ -125,7 +125,7 @@ cdef inline double absorb_minmax(Stat* s, double x, double w) noexcept nogil:
 
 
 cdef inline double absorb(Stat* s, double x, double w, int kind, double clip) noexcept nogil:
-    """Let x join the statistics, then scale it by them."""
+    """Update the statistics with x, then scale x by them."""
     if kind == STANDARD:
         return absorb_standard(s, x, w, clip)
     if kind == MINMAX:

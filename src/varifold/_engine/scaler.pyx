@@ -53,7 +53,7 @@ cdef class Scaler:
             memset(self.rows() + slot * self.row_bytes(), 0, self.row_bytes())
 
     def restarts(self, Py_ssize_t size):
-        """Return slot -> (step, times) where a new unit was noticed and the statistics started again."""
+        """Return slot -> (step, times) where a new unit was detected and the statistics restarted."""
         cdef Py_ssize_t i
         if self.kind != ROBUST:
             return {}
@@ -70,7 +70,7 @@ cdef class Scaler:
         return out
 
     def check(self, table):
-        """Raise ValueError for statistics that no sequence of values leads to."""
+        """Raise ValueError for statistics that no sequence of values can produce."""
         if self.kind == ROBUST and len(table):
             weight, m2, spread, share, counts = (table[:, i] for i in (0, 2, 4, 6, slice(7, 9)))
             if min(weight.min(), m2.min(), spread.min(), share.min(), counts.min(), table[:, 11:].min()) < 0:

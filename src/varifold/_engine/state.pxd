@@ -1,4 +1,4 @@
-"""Declared state: a model names its arrays once, and growth, files, size and release follow from that."""
+"""Declared state: a model declares its arrays once; growth, files, size and release follow from that."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

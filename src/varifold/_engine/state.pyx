@@ -1,4 +1,4 @@
-"""Declared state: a model names its arrays once, and growth, files, size and release follow from that.
+"""Declared state: a model declares its arrays once; growth, files, size and release follow from that.
 
 A model declares each array in its constructor: what it has one entry for (slots, classes, problems), how many numbers
 an entry holds, their first value and allowed range. Growth only ever adds memory: if it runs out half-way, some arrays
@@ -162,7 +162,7 @@ cdef class State:
         return self.add(None, pointer, BYTES, extent)
 
     cdef int add(self, str name, void** pointer, int type, Extent extent) except -1:
-        """Add an array and give it as many entries as the others have."""
+        """Add an array with as many entries as the others have."""
         cdef Array* a
         if resize(<void**> &self.array, (self.count + 1) * sizeof(Array)) < 0:
             raise MemoryError
@@ -299,7 +299,7 @@ cdef class State:
                 self.fill_first(a, fresh[i], 0, a.slots * new * a.width)
                 for row in range(rows):
                     source = <char*> a.block[0] + row * old * per
-                    if a.first != 0.0 or not all_zero(source, old * per):    # rows not in use take no memory
+                    if a.first != 0.0 or not all_zero(source, old * per):    # unused rows occupy no memory
                         memcpy(<char*> fresh[i] + row * new * per, source, old * per)
             for i in range(self.count):
                 if fresh[i] != NULL:

@@ -1,4 +1,4 @@
-"""Small numerics in C that any compiled module may call without the GIL: rows, sums, ranks, hedging, ADWIN.
+"""Small numeric routines in C, callable without the GIL from any compiled module: rows, sums, ranks, hedging, ADWIN.
 
-It imports nothing of the package but `errors`.
+Of the package, it imports only `errors`.
 """

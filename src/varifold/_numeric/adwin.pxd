@@ -1,12 +1,12 @@
-"""ADWIN (Bifet and Gavaldà 2007): the mean of a stream over a window that is cut when its parts differ.
+"""ADWIN (Bifet and Gavaldà 2007): the mean of a stream over a window that is cut when two parts of it differ.
 
-The window is an exponential histogram: row r holds up to BUCKETS buckets of 2^r numbers each, of which the total and the
-sum of squared deviations are kept. The window is cut when two parts of it have means that differ by more than
+The window is an exponential histogram: row r holds up to BUCKETS buckets of 2^r numbers each and stores the sum and
+the sum of squared deviations of each bucket. The window is cut when two parts of it have means that differ by more than
 
     eps = sqrt(2 / m v ln(2 / d)) + 2 / (3 m) ln(2 / d),    1 / m = 1 / n0 + 1 / n1,    d = delta / ln(n),
 
-v the variance of the whole window. It is cut where the difference exceeds eps most, until no parts differ. A plain struct that any model may hold
-and use without the GIL; it takes no memory.
+where v is the variance of the window. It is cut where the difference exceeds eps most, and again until no two parts
+differ. `Adwin` is a plain struct that any model may hold and use without the GIL; it allocates no memory.
 """
 
 from libc.math cimport fabs, log, sqrt
@@ -14,13 +14,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memmove, memset
 
 cdef enum:
-    LEVELS = 24      # rows of buckets: enough for 80 million numbers, then the oldest go
-    BUCKETS = 5      # per row; when there is one more, the two oldest become one of the next row
+    LEVELS = 24      # rows of buckets: enough for 80 million numbers; beyond that the oldest are dropped
+    BUCKETS = 5      # per row; one more merges the two oldest into a bucket of the next row
 
 cdef struct Adwin:
-    double delta                        # of the test: the chance of a false alarm, roughly
-    int64_t clock                       # the test is made at every clock-th number
-    int64_t part                        # numbers in either part of the window, at the least
+    double delta                        # of the test: roughly the probability of a false alarm
+    int64_t clock                       # the test runs at every clock-th number
+    int64_t part                        # minimum count of numbers in either part of the window
     int64_t grace                       # numbers before the first test
     int64_t updates
     int64_t width                       # numbers in the window
@@ -31,7 +31,7 @@ cdef struct Adwin:
 
 
 cdef inline void adwin_start(Adwin* a, double delta, int64_t clock, int64_t part, int64_t grace) noexcept nogil:
-    """An empty window."""
+    """Initialise an empty window."""
     memset(a, 0, sizeof(Adwin))
     a.delta = delta
     a.clock = clock
@@ -40,12 +40,12 @@ cdef inline void adwin_start(Adwin* a, double delta, int64_t clock, int64_t part
 
 
 cdef inline double adwin_mean(const Adwin* a) noexcept nogil:
-    """Mean of the window; 0 when it is empty."""
+    """Return the mean of the window; 0 when it is empty."""
     return a.total / a.width if a.width else 0.0
 
 
 cdef inline int adwin_top(const Adwin* a) noexcept nogil:
-    """The row of the oldest bucket; -1 when the window is empty."""
+    """Return the row of the oldest bucket; -1 when the window is empty."""
     cdef int r = LEVELS - 1
     while r >= 0 and a.used[r] == 0:
         r -= 1
@@ -53,14 +53,14 @@ cdef inline int adwin_top(const Adwin* a) noexcept nogil:
 
 
 cdef inline void adwin_drop_first(Adwin* a, int r) noexcept nogil:
-    """Take the oldest bucket out of a row."""
+    """Remove the oldest bucket of a row."""
     a.used[r] -= 1
     memmove(a.sums[r], a.sums[r] + 1, a.used[r] * sizeof(double))
     memmove(a.deviations[r], a.deviations[r] + 1, a.used[r] * sizeof(double))
 
 
 cdef inline void adwin_drop_oldest(Adwin* a) noexcept nogil:
-    """Take the oldest bucket out of the window."""
+    """Remove the oldest bucket of the window and update the window's statistics."""
     cdef int r = adwin_top(a)
     cdef double n = <double> (<int64_t> 1 << r), rest = a.width - n
     cdef double gap
@@ -75,7 +75,7 @@ cdef inline void adwin_drop_oldest(Adwin* a) noexcept nogil:
 
 
 cdef inline void adwin_add(Adwin* a, double x) noexcept nogil:
-    """Put a number in; rows that are too long hand their two oldest buckets on as one."""
+    """Add a number; in rows that are too long, merge the two oldest buckets into one of the next row."""
     cdef int r = 0
     cdef double n = 1.0, gap
     if a.used[LEVELS - 1] == BUCKETS:
@@ -100,7 +100,7 @@ cdef inline void adwin_add(Adwin* a, double x) noexcept nogil:
 
 
 cdef inline double adwin_split(const Adwin* a) noexcept nogil:
-    """Numbers in the older of the two parts whose means differ most beyond eps; 0 when no parts differ so much."""
+    """Return the length of the older part at the split whose means differ most beyond eps; 0 if none do."""
     cdef int r, i
     cdef double n0 = 0.0, n1 = a.width, s0 = 0.0, n, m, excess, most = 0.0, found = 0.0
     cdef double odds = log(2.0 * log(<double> a.width) / a.delta), v = a.squares / a.width
@@ -123,7 +123,7 @@ cdef inline double adwin_split(const Adwin* a) noexcept nogil:
 
 
 cdef inline bint adwin_update(Adwin* a, double x) noexcept nogil:
-    """Put a number in and cut the window if its parts differ; whether it was cut."""
+    """Add a number and cut the window if its parts differ; return whether it was cut."""
     cdef double left
     cdef bint cut = False
     adwin_add(a, x)

@@ -1,4 +1,4 @@
-"""The detector of adwin.pxd, for use from Python."""
+"""Python class around the detector of adwin.pxd."""
 
 import numpy as np
 
@@ -7,33 +7,34 @@ from libc.stdint cimport int64_t
 
 from varifold.errors import DataError, ParameterError
 
-cdef double LARGEST = 1e140   # with it the squares of 80 million numbers add up to a finite number
+cdef double LARGEST = 1e140   # the squares of 80 million such numbers have a finite sum
 
 
 cdef class ADWIN:
-    """ADWIN: says when the mean of a stream has changed, and what it is now.
+    """ADWIN: detects when the mean of a stream changes, and estimates the current mean.
 
-    Put in whatever should stay as it is: the error of a learner (0 or 1), a sensor's value, a feature's absence. A window
-    of the last numbers grows while nothing changes. As soon as two parts of it have means that differ by more than
-    chance, its older part is dropped; `estimation` is the mean of what is left, `width` how many numbers that is.
+    Update it with any number that should stay stable: the error of a learner (0 or 1), a sensor's value, a feature's
+    absence. A window of the last numbers grows while nothing changes. As soon as the means of two parts of it differ by
+    more than chance explains, the older part is dropped; `estimation` is the mean of the rest, `width` its length.
 
     Parameters
     ----------
     delta
-        Confidence: lower is more careful. In (0, 1).
+        Confidence, in (0, 1): a lower value raises fewer false alarms.
     clock
-        The test is made at every `clock`-th number.
+        The test runs at every `clock`-th number.
     min_part
-        Numbers in either part of the window, at the least.
+        Minimum count of numbers in either part of the window.
     grace
-        Numbers in the window before anything is tested.
+        Numbers in the window before the first test.
 
     Notes
     -----
-    The bound is the one of the paper for any variance (equation 3.1 of Bifet and Gavaldà 2007), meant for numbers in
-    [0, 1]; scale others. Magnitudes above 1e140, whose squares do not fit, are taken for it. The window is kept as an exponential histogram: O(log width) memory (at most 2.5 KB) and time.
-    Differs from river's `drift.ADWIN` in details: all splits between buckets are tested, and the window's variance is
-    followed exactly when buckets are merged and dropped. The interface is river's.
+    The bound is the paper's for any variance (equation 3.1 of Bifet and Gavaldà 2007). It holds for numbers in [0, 1];
+    scale others. Magnitudes above 1e140, whose squares would overflow, are clipped to it. The window is stored as an
+    exponential histogram: O(log width) memory (at most 2.5 KB) and time. The interface is that of river's
+    `drift.ADWIN`. Details differ: all splits between buckets are tested, and the window's variance stays exact when
+    buckets are merged and dropped.
 
     Examples
     --------
@@ -61,7 +62,7 @@ cdef class ADWIN:
         adwin_start(&self.state, delta, clock, min_part, grace)
 
     def update(self, x):
-        """Put the next number in."""
+        """Add the next number and test for a change."""
         cdef double value = x
         if not isfinite(value):
             raise DataError(f"ADWIN takes finite numbers; number {self.state.updates + 1:,} is {value}: leave it out")
@@ -85,7 +86,7 @@ cdef class ADWIN:
 
     @property
     def delta(self):
-        """The confidence."""
+        """Confidence of the test."""
         return self.state.delta
 
     def __repr__(self):
@@ -106,7 +107,7 @@ def _made(delta, clock, min_part, grace):
 
 
 cdef object adwin_dump(const Adwin* a):
-    """The window as numbers: updates, then row by row the count of buckets, their sums and their deviations."""
+    """Return the state as numbers: updates, total, squares, then per row the bucket count, sums and deviations."""
     cdef int r, i, top = adwin_top(a)
     rows = np.zeros((top + 1, 1 + 2 * BUCKETS))
     for r in range(top + 1):
@@ -118,7 +119,7 @@ cdef object adwin_dump(const Adwin* a):
 
 
 cdef int adwin_fill(Adwin* a, object numbers) except -1:
-    """Take what adwin_dump() gave, checked; confidence, clock and grace stay."""
+    """Check and restore what adwin_dump() returned; confidence, clock and grace are kept."""
     cdef int r, i, top
     given = np.asarray(numbers, dtype=np.float64)
     if given.ndim != 1 or (len(given) - 3) % (1 + 2 * BUCKETS) or not np.isfinite(given).all():

@@ -1,4 +1,4 @@
-"""Counting bits, and the place of the lowest one, by the processor's own instructions where it has them."""
+"""Count bits and find the lowest one, with the processor's instructions where it has them."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
@@ -50,12 +50,12 @@ cdef extern from *:
 
 
 cdef inline int popcount(uint64_t x) noexcept nogil:
-    """The number of ones. In a loop, ask counts_bits() once and use popcount_by()."""
+    """Return the number of ones. In a loop, call counts_bits() once and use popcount_by()."""
     return popcount_by(counts_bits(), x)
 
 
 cdef inline uint64_t bits_of(double x) noexcept nogil:
-    """The bits of a number: equal for equal numbers, but apart for 0.0 and -0.0."""
+    """Return the bits of a number: the same for equal numbers, except for 0.0 and -0.0."""
     cdef uint64_t bits
     memcpy(&bits, &x, sizeof(bits))
     return bits

@@ -48,7 +48,7 @@ cdef inline void heap_down(Heap* h, Py_ssize_t i) noexcept nogil:
     heap_set(h, i, slot)
 
 cdef inline void heap_touch(Heap* h, int32_t slot) noexcept nogil:
-    """Put the slot in, or set it right after its key, and no other since the last call, changed."""
+    """Insert the slot, or restore the order after its key changed (the only one since the last call)."""
     cdef Py_ssize_t i
     if h.place[slot] == 0:
         h.item[h.n] = slot
@@ -60,7 +60,7 @@ cdef inline void heap_touch(Heap* h, int32_t slot) noexcept nogil:
         heap_down(h, h.place[slot] - 1)
 
 cdef inline void heap_order(Heap* h) noexcept nogil:
-    """Set the whole heap right after many keys changed."""
+    """Restore the order of the heap after many keys changed."""
     cdef Py_ssize_t i
     for i in range(h.n // 2 - 1, -1, -1):
         heap_down(h, i)

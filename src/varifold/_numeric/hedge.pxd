@@ -1,12 +1,12 @@
 """Exponentially weighted experts, in log space, as a plain struct that any model may hold and use without the GIL.
 
-Weights of the round to come are proportional to exp(-eta_t L_i), L_i the summed losses of expert i, and eta_t
+Weights of the next round are proportional to exp(-eta_t L_i), where L_i is the summed loss of expert i and eta_t is
 
-- FIXED     the rate given;
-- HORIZON   sqrt(8 ln k / T), T the number of rounds, known before;
-- ANYTIME   sqrt(8 ln k / t), t the round to come, counted from 1.
+- FIXED     the rate passed in;
+- HORIZON   sqrt(8 ln k / T), T the number of rounds, known in advance;
+- ANYTIME   sqrt(8 ln k / t), t the next round, counted from 1.
 
-With sharing (fixed share) every round also hands the part `share` of the whole weight round evenly, so that the
+With sharing (fixed share) every round also redistributes the part `share` of all weight evenly, so that the
 mixture follows an expert that becomes the best later: v_i = a_i exp(-eta l_i), a_i = share/k sum(v) + (1 - share) v_i.
 A share below 0 is tuned for one switch: 1/(T - 1) under HORIZON, 1/(t + 1) under ANYTIME, with
 eta = sqrt(8/T (2 ln k + (T - 1) H(share))).
@@ -27,12 +27,12 @@ cdef struct Experts:
     int rate
     double eta        # the rate itself under FIXED, T under HORIZON
     double share      # 0: none; below 0: tuned
-    double rounds     # learned so far
+    double rounds     # rounds learned
     double* held      # [k]: losses less the smallest; when sharing, log weights less the largest
 
 
 cdef inline int experts_make(Experts* e, int k, int rate, double eta, double share) noexcept nogil:
-    """Even weights over k experts; -1 when there is no memory. Free with experts_free()."""
+    """Start with equal weights of k experts; return -1 if out of memory. Free with experts_free()."""
     e.k = k
     e.rate = rate
     e.eta = eta
@@ -49,12 +49,12 @@ cdef inline void experts_free(Experts* e) noexcept nogil:
 
 
 cdef inline double experts_span(Experts* e) noexcept nogil:
-    """T of the tuning: the horizon, or the number of the round to come."""
+    """Return T of the tuning: the horizon, or the number of the next round."""
     return e.eta if e.rate == HORIZON else e.rounds + 1.0
 
 
 cdef inline double experts_share(Experts* e) noexcept nogil:
-    """The part of the weight handed round after the round to come."""
+    """Return the part of the weight that is redistributed after the next round."""
     if e.share >= 0.0:
         return e.share
     if e.rate == HORIZON:
@@ -63,7 +63,7 @@ cdef inline double experts_share(Experts* e) noexcept nogil:
 
 
 cdef inline double experts_eta(Experts* e) noexcept nogil:
-    """The rate of the round to come."""
+    """Return the rate of the next round."""
     cdef double span, share, switches
     if e.rate == FIXED:
         return e.eta
@@ -76,7 +76,7 @@ cdef inline double experts_eta(Experts* e) noexcept nogil:
 
 
 cdef inline void experts_weights(Experts* e, double* out) noexcept nogil:
-    """The weights of the round to come, summing to one."""
+    """Compute the weights of the next round; they sum to one."""
     cdef int i
     cdef double eta, total = 0.0
     if e.share == 0.0:
@@ -93,14 +93,14 @@ cdef inline void experts_weights(Experts* e, double* out) noexcept nogil:
 
 
 cdef inline double experts_bounded(double loss) noexcept nogil:
-    """The loss itself; what is not a number or beyond 1e100 counts as 1e100."""
+    """Clip a loss to +-1e100; NaN becomes 1e100."""
     if loss < 1e100:
         return loss if loss > -1e100 else -1e100
     return 1e100
 
 
 cdef inline void experts_learn(Experts* e, const double* losses, double w) noexcept nogil:
-    """Count a round's losses, w times each."""
+    """Update the weights with the losses of a round, each multiplied by w."""
     cdef int i
     cdef double eta, share, best, total
     if e.share == 0.0:
@@ -134,7 +134,7 @@ cdef inline void experts_learn(Experts* e, const double* losses, double w) noexc
 
 
 cdef inline Py_ssize_t experts_size(Experts* e) noexcept nogil:
-    """Numbers that experts_dump() writes."""
+    """Return the number of values that experts_dump() writes."""
     return e.k + 1
 
 
@@ -146,7 +146,7 @@ cdef inline void experts_dump(Experts* e, double* out) noexcept nogil:
 
 
 cdef inline void experts_fill(Experts* e, const double* numbers) noexcept nogil:
-    """Take what experts_dump() wrote, into experts made with the same settings."""
+    """Restore what experts_dump() wrote; the experts must have the same settings."""
     cdef int i
     e.rounds = numbers[0]
     for i in range(e.k):

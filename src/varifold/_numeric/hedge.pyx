@@ -1,4 +1,4 @@
-"""The experts of hedge.pxd, for use from Python."""
+"""Python class around the experts of hedge.pxd."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ RATES = {"fixed": FIXED, "horizon": HORIZON, "anytime": ANYTIME}
 cdef class Weights:
     """Exponentially weighted combination of k experts.
 
-    `rate` is "fixed" (with `eta`), "horizon" (with `eta` the number of rounds) or "anytime"; `share` the part of the
-    weight handed round each time, -1 to tune it for one switch.
+    `rate` is "fixed" (with `eta`), "horizon" (with `eta` the number of rounds) or "anytime"; `share` is the part
+    of the weight that is redistributed after each round, -1 to tune it for one switch.
     """
 
     def __cinit__(self, int k, str rate="anytime", double eta=0.0, double share=0.0):
@@ -26,13 +26,13 @@ cdef class Weights:
         experts_free(&self.experts)
 
     def weights(self):
-        """Weights of the round to come."""
+        """Return the weights of the next round."""
         cdef double[::1] out = np.zeros(self.experts.k)
         experts_weights(&self.experts, &out[0])
         return np.asarray(out)
 
     def learn(self, losses, double w=1.0):
-        """Count one round's losses."""
+        """Update the weights with the losses of one round, each multiplied by w."""
         cdef double[::1] given = np.ascontiguousarray(losses, dtype=np.float64)
         if given.shape[0] != self.experts.k:
             raise ValueError(f"{given.shape[0]} losses for {self.experts.k} experts")
@@ -46,13 +46,13 @@ cdef class Weights:
         self.fill(numbers)
 
     def dump(self):
-        """The state as an array."""
+        """Return the state as an array."""
         cdef double[::1] out = np.zeros(experts_size(&self.experts))
         experts_dump(&self.experts, &out[0])
         return np.asarray(out)
 
     def fill(self, numbers):
-        """Take what dump() gave."""
+        """Restore what dump() returned."""
         cdef double[::1] given = np.ascontiguousarray(numbers, dtype=np.float64)
         if given.shape[0] != experts_size(&self.experts):
             raise ValueError("the numbers do not belong to as many experts")

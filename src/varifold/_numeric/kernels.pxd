@@ -1,7 +1,7 @@
-"""Loops over neighbouring numbers, compiled for the wider registers of newer processors too.
+"""Loops over contiguous numbers, also compiled for the wider registers of newer processors.
 
-Each number is computed by the same operations in the same order whatever the width, so that the results are the same to
-the bit on every processor.
+Each number is computed by the same operations in the same order whatever the width, so that results are identical
+to the bit on every processor.
 """
 
 cdef extern from "varifold/_numeric/kernels.h":
@@ -14,7 +14,7 @@ cdef extern from "varifold/_numeric/kernels.h":
     # out += x[0] a + x[1] b + x[2] c + x[3] d, added in this order
     void add_four "varifold_add_four"(Py_ssize_t n, double* out, const double* x, const double* a, const double* b,
                                       const double* c, const double* d) noexcept nogil
-    # out -= x[0] a[0] + x[every] a[1] + ..., one of m at a time; a[h] starts at a + h * stride
+    # out -= x[0] a[0] + x[every] a[1] + ..., one of the m terms at a time; a[h] starts at a + h * stride
     void subtract_columns "varifold_subtract_columns"(Py_ssize_t n, double* out, Py_ssize_t m, const double* x,
                                                       Py_ssize_t every, const double* a, Py_ssize_t stride) noexcept nogil
     # where a is a number: total += (x - a)^2, shared += 1
@@ -22,7 +22,7 @@ cdef extern from "varifold/_numeric/kernels.h":
                                             const double* a) noexcept nogil
     # out /= a
     void divide_by "varifold_divide"(Py_ssize_t n, double* out, const double* a) noexcept nogil
-    # out: how many of the m cuts are below each x
+    # out = number of the m cuts below each x
     void count_below "varifold_count_below"(Py_ssize_t n, const double* x, int m, const double* cut,
                                             int* out) noexcept nogil
     # out -= x a / by

@@ -1,6 +1,6 @@
-"""Memory that is never lost: a failed request leaves the old block where it was.
+"""Memory allocation; a failed request leaves the old block unchanged.
 
-Every compiled module takes its memory here, so that a test can make any single request fail.
+Every compiled module allocates here, so that a test can make any single request fail.
 """
 
 cdef void* allocate(size_t bytes) noexcept nogil

@@ -1,9 +1,9 @@
-"""Memory that is never lost: a failed request leaves the old block where it was."""
+"""Memory allocation; a failed request leaves the old block unchanged."""
 
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
-cdef size_t JUMP = 1 << 20    # bytes from which a block is made anew
+cdef size_t JUMP = 1 << 20    # bytes from which resize_zeroed() may allocate a new block
 
 cdef extern from *:
     """
@@ -42,7 +42,7 @@ cdef long long failing = 0      # the request that fails; 0: none
 
 
 cdef bint refused() noexcept nogil:
-    """Whether the request under way is the one that a test wants to fail."""
+    """Count a request; return whether it is the one that a test makes fail."""
     global requests
     if failing == 0:
         return False
@@ -51,16 +51,16 @@ cdef bint refused() noexcept nogil:
 
 
 cdef void* allocate(size_t bytes) noexcept nogil:
-    """Zeroed memory, or NULL. Release it with free()."""
+    """Return zeroed memory, or NULL. Release it with free()."""
     if refused():
         return NULL
     return calloc(1, bytes if bytes else 1)
 
 
 cdef void* allocate_aligned(size_t bytes) noexcept nogil:
-    """As allocate(), for numbers that are walked by vectors.
+    """Return zeroed memory for vectorised loops, or NULL. Release it with free().
 
-    On Linux it starts with a cache line, and a block of 4 MB or more stands on large pages where the system has them.
+    On Linux it is aligned to a cache line, and a block of 4 MB or more uses huge pages if the system has them.
     """
     if refused():
         return NULL
@@ -68,7 +68,7 @@ cdef void* allocate_aligned(size_t bytes) noexcept nogil:
 
 
 cdef int resize(void** block, size_t bytes) noexcept nogil:
-    """Make `block` hold this many bytes: 0, or -1 and the block stays as it was."""
+    """Resize the block to this many bytes; return 0, or -1 and leave the block unchanged."""
     cdef void* p
     if refused():
         return -1
@@ -80,10 +80,10 @@ cdef int resize(void** block, size_t bytes) noexcept nogil:
 
 
 cdef int resize_zeroed(void** block, size_t old_bytes, size_t bytes) noexcept nogil:
-    """As resize(), with what comes after the first `old_bytes` set to zero.
+    """Resize the block as resize() does, and set the bytes after the first `old_bytes` to zero.
 
-    A block that becomes much larger at once, as when a file is loaded, is made anew: large blocks from calloc() take no
-    memory before they are written to, so that capacity which a file asks for and never fills costs nothing.
+    A block that becomes much larger at once, as when a file is loaded, is allocated again: large blocks from calloc()
+    use no memory before they are written to, so capacity that a file requests and never fills costs nothing.
     """
     cdef void* fresh
     if bytes >= JUMP and bytes // 4 >= old_bytes:
@@ -108,7 +108,7 @@ cdef int out_of_memory() except -1 with gil:
 
 
 def fail_at(long long k):
-    """Make the k-th request from now on fail, for tests; 0 lets all succeed. Returns the requests counted before."""
+    """Make the k-th request from now on fail, for tests; 0 lets all succeed. Return the requests counted before."""
     global requests, failing
     counted = requests
     requests = 0

@@ -1,4 +1,4 @@
-"""Distinct scores in order, and what was counted at each: one radix sort instead of a sort, an inverse and two sums."""
+"""Tabulate counts by distinct score: one radix sort instead of a sort, an inverse and two sums."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cdef enum:
-    DIGIT = 11                  # bits of a digit: a table of its values stays in the nearest cache
+    DIGIT = 11                  # bits of a digit: a table of its values fits into the L1 cache
     VALUES = 1 << DIGIT
     DIGITS = 6                  # of 64 bits
 
@@ -14,7 +14,7 @@ cdef uint64_t SIGN = <uint64_t> 1 << 63
 
 
 cdef inline uint64_t key_of(double score) noexcept nogil:
-    """A number with the order of the score; zeros of both signs have the same, and so has everything that is NaN."""
+    """Return an integer that sorts as the score does; zeros of both signs share one, and so do all NaN."""
     cdef double x = score + 0.0
     cdef uint64_t bits
     if x != x:
@@ -24,7 +24,7 @@ cdef inline uint64_t key_of(double score) noexcept nogil:
 
 
 cdef void count_digits(const uint64_t* key, Py_ssize_t n, Py_ssize_t* counts) noexcept nogil:
-    """How often each digit has each of its values; one table per digit."""
+    """Count the values of each digit; one table per digit."""
     cdef Py_ssize_t i
     cdef int d
     memset(counts, 0, DIGITS * VALUES * sizeof(Py_ssize_t))
@@ -37,12 +37,12 @@ cdef bint sort_digit(
     const uint64_t* key, const int32_t* place, uint64_t* key_out, int32_t* place_out, Py_ssize_t n, int d,
     Py_ssize_t* counts
 ) noexcept nogil:
-    """Sort by one digit, equal ones in the order they have; False, and nothing done, where all have the same."""
+    """Sort by one digit, stably; return False, and write nothing, if the digit is the same in all keys."""
     cdef Py_ssize_t i, total = 0, at
     cdef int v, shift = DIGIT * d
     if counts[key[0] >> shift & (VALUES - 1)] == n:
         return False
-    for v in range(VALUES):     # from how often to where the first one goes
+    for v in range(VALUES):     # from counts to the position of the first of each value
         at = counts[v]
         counts[v] = total
         total += at
@@ -56,7 +56,7 @@ cdef bint sort_digit(
 
 
 cdef int sort_keys(uint64_t[:, ::1] keys, int32_t[:, ::1] places, Py_ssize_t n, Py_ssize_t* counts) noexcept nogil:
-    """Sort keys[0] and places[0] by the keys, equal ones in the order they have; returns in which row the result is."""
+    """Sort keys[0] and places[0] by the keys, stably; return the row that holds the result."""
     cdef int d, now = 0
     count_digits(&keys[0, 0], n, counts)
     for d in range(DIGITS if n else 0):
@@ -66,10 +66,10 @@ cdef int sort_keys(uint64_t[:, ::1] keys, int32_t[:, ::1] places, Py_ssize_t n, 
 
 
 def tabulate(const double[::1] scores, const double[:, ::1] counts, Py_ssize_t ascending=0) -> NDArray[np.float64]:
-    """Distinct scores from the lowest to the highest, and below them the sums of each row of `counts` at each score.
+    """Return the distinct scores, ascending, and below them the sums of each row of `counts` at each score.
 
-    The same as `numpy.unique` with its inverse and a weighted `bincount` for each row of counts, to the last bit. The
-    first `ascending` scores rise already and are merged with the others.
+    The result equals `numpy.unique` with its inverse and a weighted `bincount` for each row of counts, to the last bit.
+    The first `ascending` scores are sorted already and are merged with the others.
     """
     cdef Py_ssize_t n = scores.shape[0], m = n - ascending, rows = counts.shape[0], i, at, r, k = -1, a = 0, b = 0
     cdef uint64_t[:, ::1] keys = np.empty((2, max(m, 1)), dtype=np.uint64)

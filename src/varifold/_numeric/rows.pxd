@@ -1,4 +1,4 @@
-"""Sums over rows of a matrix, each over m neighbouring numbers; to be called with m = 1 or from a `wide` function.
+"""Sums over rows of a matrix, each over m contiguous numbers; call them with m = 1 or from a `wide` function.
 
 Each number is the sum of the same products in the same order whatever m is.
 """
@@ -17,7 +17,7 @@ cdef inline inlined add_rows(double* total, const double* matrix, Py_ssize_t sid
     cdef const double* d
     cdef double p, q, r, s
     cdef Py_ssize_t i = 0, j
-    while i + 4 <= n:  # four rows for each time that a total is loaded and stored
+    while i + 4 <= n:  # four rows per load and store of a total
         a, b = matrix + row[i] * side, matrix + row[i + 1] * side
         c, d = matrix + row[i + 2] * side, matrix + row[i + 3] * side
         p, q, r, s = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -34,7 +34,7 @@ cdef inline inlined add_rows(double* total, const double* matrix, Py_ssize_t sid
 
 cdef inline inlined sum_rows(double* total, const double* matrix, Py_ssize_t side, Py_ssize_t m, Py_ssize_t n,
                              const int32_t* row) noexcept nogil:
-    """Add matrix[row[i]][j] to total[j]."""
+    """Add matrix[row[i]][j] to total[j], j < m, over i in order; rows are `side` apart."""
     cdef const double* a
     cdef const double* b
     cdef const double* c

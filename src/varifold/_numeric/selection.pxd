@@ -1,7 +1,7 @@
-"""The k-th of some numbers without sorting them (Hoare's selection)."""
+"""Find the k-th smallest number without sorting (Hoare's selection)."""
 
 cdef inline double select(double* numbers, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-    """The number that is k-th of n when sorted, counted from 0; those before it in the array are not larger."""
+    """Return the k-th smallest of n numbers, k from 0, in place; the numbers before position k are then not larger."""
     cdef Py_ssize_t low = 0, high = n - 1, i, j
     cdef double pivot, kept
     while low < high:

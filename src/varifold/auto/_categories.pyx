@@ -27,7 +27,7 @@ from varifold._engine.state import checked_array, per_class, per_slot, per_slot_
 
 cdef int32_t WIDE = 32         # levels beyond which a column is wide
 cdef double FEWEST = 5.0       # instances of a frequent level
-cdef double MEMORY = 1000.0    # instances over which the mean square of statistics is taken
+cdef double MEMORY = 1000.0    # instances over which the squares of statistics are averaged
 cdef double SMALLEST = 1e-4    # added to the mean square
 cdef double LARGEST = 3.0      # bound of a statistic divided by its root mean square
 

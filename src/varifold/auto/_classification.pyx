@@ -2,7 +2,7 @@
 
 For each instance
 
-1. every expert gives probabilities; their logits are multiplied by the expert's *temperature* (`_stacking`);
+1. every expert predicts probabilities; their logits are multiplied by the expert's *temperature* (`_stacking`);
 2. the *stack* adds up all logits, each expert with its own weight (`_stacking`);
 3. the *mixture* is the mean of the experts' and the stack's probabilities under exponential weights (log loss, rate
    RATE, fixed share): over T instances its log loss exceeds that of the best of k experts and the stack by at most
@@ -51,9 +51,9 @@ cdef double TEMPERATURE_VARIANCE = 0.1 # at the start
 cdef double RESTARTED = 0.1            # part of the first variances added to the stack's when an expert restarts
 cdef double LARGEST_LOGIT = 8.0        # of an expert
 cdef double SMALLEST = 1e-12           # probability of an expert
-cdef double MEMORY = 50.0              # instances over which means about experts are taken
+cdef double MEMORY = 50.0              # instances over which statistics of experts are averaged
 
-cdef int64_t PAUSE_INTERVAL = 8        # a paused expert takes part in one of this many instances
+cdef int64_t PAUSE_INTERVAL = 8        # a paused expert is evaluated on every n-th instance
 cdef int64_t FIRST_EARLY = 200         # instances before an EARLY expert may be paused,
 cdef int64_t FIRST_LATE = 500          # and a LATE one
 cdef double EXCESS = 0.05              # paused is an expert with this much more log loss than the mixture
@@ -82,7 +82,7 @@ cdef class ClassificationMixture(Model):
     cdef int64_t* pausing              # [expert]: one of Pausing
     cdef int64_t* matrix_side          # [expert]: rows of the matrices that it holds per class; 0: none
     cdef int64_t* restarts             # [expert]: is a RestartingModel
-    cdef int64_t* paused               # [expert]: takes part in one of PAUSE_INTERVAL instances
+    cdef int64_t* paused               # [expert]: is evaluated on every PAUSE_INTERVAL-th instance
     cdef double* excess_loss           # [expert]: running mean of its log loss less the mixture's
     cdef double* stack_use             # [expert]: running mean of how far it moves the stack's logits
     cdef double* usual_logits          # [class][expert]: running means, used in place of a paused expert's logits
@@ -227,7 +227,7 @@ cdef class ClassificationMixture(Model):
         return self.experts.disabled[e] or (e == self.categories_at and self.categories.wide_columns == 0)
 
     cdef bint is_idle(self, int e, int64_t step) noexcept nogil:
-        """Return whether the expert takes no part, or is paused at this step."""
+        """Return whether the expert is not used, or is paused at this step."""
         return self.takes_no_part(e) or (self.paused[e] and step % PAUSE_INTERVAL != 0)
 
     cdef void update_pauses(self, int64_t step) noexcept nogil:
@@ -443,7 +443,7 @@ cdef class ClassificationMixture(Model):
             self.current_weights(row)
 
     cdef void current_weights(self, double* out) noexcept nogil:
-        """Write the weights of experts and stack; experts that take no part have none."""
+        """Write the weights of experts and stack; experts that are not used have none."""
         cdef int e
         cdef double total = 0.0
         experts_weights(&self.experts.weights, out)
@@ -511,7 +511,7 @@ cdef class ClassificationMixture(Model):
         return self.watch.records()
 
     def restart_records(self):
-        """Return, by restarting expert, the latest times that a copy took over."""
+        """Return, by restarting expert, the latest replacements by a copy."""
         return {name: model.restart_records() for name, model in zip(self.experts.names, self.experts.models)
                 if isinstance(model, RestartingModel)}
 
@@ -520,11 +520,11 @@ cdef class ClassificationMixture(Model):
         return [name for e, name in enumerate(self.experts.names) if self.experts.disabled[e]]
 
     def paused_experts(self):
-        """Return the experts that take part in one of PAUSE_INTERVAL instances."""
+        """Return the experts that are evaluated on every PAUSE_INTERVAL-th instance only."""
         return [name for e, name in enumerate(self.experts.names) if self.paused[e] and not self.experts.disabled[e]]
 
     def wide_columns(self):
-        """Return the string columns with so many levels that some experts see a part of them."""
+        """Return the string columns that have too many levels for some experts, which see a part of them."""
         return self.categories.wide() if self.categories_at >= 0 else []
 
     def expert_states(self):
@@ -542,7 +542,7 @@ cdef class ClassificationMixture(Model):
         return states
 
     def why_disabled(self, int e):
-        """Return the reason why an expert takes no part."""
+        """Return the reason why an expert is not used."""
         most = self.experts.max_columns[e]
         if not self.experts.disabled[e]:
             return "no column has many levels"

@@ -7,7 +7,7 @@ cdef enum:
 
 cdef struct Rise:
     int64_t step         # at which it was detected
-    int64_t since        # at which it began, as far as the detector can tell
+    int64_t since        # step at which it began, as estimated by the detector
     double before        # error until then
     double error         # error since then
 

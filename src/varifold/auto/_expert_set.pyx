@@ -21,7 +21,7 @@ from varifold._engine.state import checked_array, fixed
 
 SEES = ("everything", "columns", "bounded")    # the names of Sees
 
-cdef double SHARE = 0.01    # part of all weight that is handed round evenly after each instance (fixed share)
+cdef double SHARE = 0.01    # part of all weight that is redistributed evenly after each instance (fixed share)
 cdef double TRUST = 4.0     # weight of the stack at the start, as a multiple of an expert's
 
 

@@ -14,8 +14,8 @@ Targets that are *outliers* are moved towards the prediction before anything lea
 - a target further than OUTLIER typical errors from the prediction is moved to that distance;
 - after IN_A_ROW outliers on the same side either the level has changed (`_levels`), or errors have another size: then
   the distance is OUTLIER deviations, and after LASTING in a row targets are learned as they are;
-- outliers among the first targets, before errors are known, are found by comparing the targets (`_warm_up`); then new
-  experts learn these instances again.
+- outliers among the first targets, before errors are known, are detected by comparing the targets (`_warm_up`); then
+  new experts learn these instances again.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ cdef enum:
     ERRORS_NUMBERS = 4
 
 cdef struct Statistics:
-    double rounds              # instances judged
+    double rounds              # instances evaluated
     double typical_error       # running mean of the mixture's absolute error, in deviations of the target
     double stack_square        # running mean of the stack's squared error
     double outliers            # outliers in a row: above the prediction counted up from 0, below it down
@@ -78,7 +78,7 @@ cdef class RegressionMixture(RegressionModel):
 
     cdef tuple table               # the experts as given, to begin again
     cdef ExpertSet experts
-    cdef bint absolute             # experts are judged by absolute instead of squared errors
+    cdef bint absolute             # experts are evaluated by absolute instead of squared errors
     cdef TargetStatistics own      # statistics of the targets without outliers, for the experts
     cdef Statistics* statistics
     cdef Errors* errors

@@ -3,7 +3,8 @@
 ADWIN watches the errors of the active copy. When they rise, a trial begins: a new copy learns from then on, and the
 copies that were active before are evaluated again. The first copy that is right significantly more often (a sign test
 on the instances on which only one of the two is right) becomes the active one, and the old one is kept for concepts
-that recur. A new copy that does not win is dropped. Outside of trials there is one copy, and the detector is the only cost.
+that recur. A new copy that does not win is dropped. Outside of trials there is one copy, and the detector is the
+only cost.
 """
 
 import numpy as np
@@ -43,7 +44,7 @@ cdef int64_t restarted_at(RestartingModel m) noexcept nogil:
 
 
 cdef class RestartingModel(Model):
-    """Copies of the model that `make()` makes; all that it makes must be equal."""
+    """Copies of the model that `make()` creates; all new ones must be equal."""
 
     def __cinit__(self, make):
         self.make = make
@@ -95,7 +96,7 @@ cdef class RestartingModel(Model):
         self.discarded = True
 
     cdef int unused_copy(self) noexcept nogil:
-        """Return a place for a new copy; there always is one."""
+        """Return a free position for a new copy; there always is one."""
         cdef int i = 0
         while self.role[i] != UNUSED:
             i += 1
@@ -315,7 +316,7 @@ cdef class RestartingModel(Model):
         self.grow(capacity)
 
     def check_roles(self):
-        """Reject roles and counters that no sequence of trials leads to."""
+        """Reject roles and counters that no sequence of trials can produce."""
         cdef int i
         cdef Trial* t = self.trial
         roles = [self.role[i] for i in range(COPIES)]

@@ -36,19 +36,19 @@ class Expert:
 
     name: str
     model: Callable[[], Model]
-    """Makes a new model."""
+    """Function that creates a new model."""
     sees: Literal["everything", "columns", "bounded"] = "everything"
     """All features; only which columns are present; or, of string columns with many levels, the frequent levels and one
     number for the others (classifier only).
     """
     pausing: Literal["never", "late", "early"] = "never"
-    """Whether an expensive expert that is of no use may be paused, after 500 (late) or 200 (early) instances. An expert
+    """When an expensive expert that is of no use may be paused: after 500 (late) or 200 (early) instances. An expert
     that may be paused is also disabled beyond 256 labels. The regressor pauses none.
     """
     max_columns: int | None = None
     """Number of columns (in the regressor: of features) beyond which the expert is disabled."""
     matrix_side: int | None = None
-    """If the model holds a matrix per label: its number of rows once there are as many features."""
+    """If the model has a matrix per label: its maximum number of rows."""
     temperature: float = 1.0
     """First factor on the expert's logits. The regressor has no temperatures."""
     stack_weight: float = 0.0
@@ -81,7 +81,7 @@ def regressor_experts(window: int = 10_000) -> tuple[Expert, ...]:
 
 
 def _latent() -> Model:
-    """AROW on the latent scores of a copula, without OVFM's expert on the values themselves."""
+    """Return AROW on the latent scores of a copula, without OVFM's expert on the values themselves."""
     return OVFMModel(Copula(max_dense=64), AdditiveRule(30.0, 0), AROWRule(10.0, 65), latent_only=True)
 
 
@@ -90,7 +90,7 @@ def _copula() -> RegressionModel:
 
 
 def _window_forest(trees: int, window: int) -> Model:
-    """A forest over a window that stops growing at 100,000 values (1.2 MB), but not below 1,000 instances.
+    """Return a forest over a window that stops growing at 100,000 values (1.2 MB), but not below 1,000 instances.
 
     Instances of at most 12 values fill the whole window: they need little memory, and long streams gain most from it.
     """

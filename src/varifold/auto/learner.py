@@ -1,4 +1,4 @@
-"""What the two default learners share: a mixture of the experts of a table, its files and its report."""
+"""Base class of the two default learners: a mixture of the experts of a table, its files and its report."""
 
 from __future__ import annotations
 

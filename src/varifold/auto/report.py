@@ -65,13 +65,13 @@ class Drift:
     step: int
     """Step at which it was detected, or the expert was replaced."""
     since: int
-    """Step at which it began, as far as the detector can tell."""
+    """Step at which it began, as estimated by the detector."""
     before: float
     """Error before."""
     error: float
     """Error since then."""
     successor: float | None
-    """Error since then of the copy that took over; None for ``"error rose"``."""
+    """Error since then of the copy that replaced the expert; None for ``"error rose"``."""
 
     def __str__(self) -> str:
         if self.successor is None:
@@ -84,7 +84,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class ExpertState:
-    """What one expert sees, and whether it is active."""
+    """Input and status of one expert."""
 
     weight: float
     """Current weight; 0 while it is disabled."""
@@ -99,7 +99,7 @@ class ExpertState:
     reason: str
     """Why it is paused or disabled; empty while it is active."""
     notes: tuple[str, ...]
-    """What its model ignores, by limits of its own."""
+    """Input that the model ignores because of its own limits."""
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,21 @@ from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-# What is kept per slot. Nodes are counted from 1 here, so that 0 means none.
+# State per slot. Nodes are counted from 1 here, so that 0 means none.
 cdef struct SlotEntry:
     int64_t node           # node + 1; 0 none; -1 the reference level of its column
     int64_t first          # of a column: its first indicator node + 1
     int64_t reference      # of a column: the slot of its reference level
 
-# What is kept per node.
+# State per node.
 cdef struct NodeEntry:
     int64_t slot           # 0 when the node is free
     int64_t next           # next indicator node of the same column + 1
 
 # Exponential forgetting: instead of decaying old counts, new ones are scaled up.
 cdef struct Clock:
-    double unit            # what an observation in the latest learn counts
-    double learned         # instances learned, counted so
+    double unit            # weight of an observation in the latest learn
+    double learned         # instances learned, weighted by `unit`
 
 
 cdef class ActiveSet:
@@ -30,8 +30,8 @@ cdef class ActiveSet:
     cdef double patience               # observations by which a feature must lead before it replaces a node
     cdef double growth                 # factor of `unit` per learn
     cdef Clock* clock
-    cdef Py_ssize_t slots              # slots there is room for
-    cdef Py_ssize_t room               # nodes there is room for
+    cdef Py_ssize_t slots              # capacity for slots
+    cdef Py_ssize_t room               # capacity for nodes
     cdef readonly Py_ssize_t nodes     # in use, free ones among them included
     cdef readonly Py_ssize_t idle      # free ones among them
     cdef SlotEntry* by_slot
@@ -39,8 +39,8 @@ cdef class ActiveSet:
     cdef double* active                # [slot]: observations, scaled by the clock
     cdef double* rank_key              # [node]: the activity by which the heap orders it; may lag behind
     cdef Heap order                    # the nodes, the least active on top
-    cdef int64_t version               # of the nodes and of whatever depends on them
-    cdef int64_t tick                  # of anything that decides an answer
+    cdef int64_t version               # version of the nodes and of everything that depends on them
+    cdef int64_t tick                  # version of everything that a prediction depends on
 
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil
     cdef void left(self, Py_ssize_t node) noexcept nogil

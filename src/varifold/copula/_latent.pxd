@@ -13,7 +13,7 @@ cdef class Copula(Scores):
     # the mini-batch: per row its observed nodes with their scores and variances
     cdef State row_arrays              # one entry per row; [row][node] arrays have rows of row_stride
     cdef Py_ssize_t row_stride
-    cdef Py_ssize_t rows               # rows held
+    cdef Py_ssize_t rows               # rows in the mini-batch
     cdef int64_t* row_n                # nodes observed
     cdef double* row_w                 # weight
     cdef uint8_t* row_done             # scratch: already part of a group
@@ -29,7 +29,7 @@ cdef class Copula(Scores):
     cdef double* variance              # [node]: variances summed over the rows
     cdef Py_ssize_t n_absent
     cdef int32_t* absent
-    cdef int32_t* run_end              # [absent node]: where the run of consecutive nodes that it is in ends in `absent`
+    cdef int32_t* run_end              # [absent node]: end in `absent` of its run of consecutive nodes
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1
     cdef int32_t learn(self, View* v, double w) noexcept nogil

@@ -22,8 +22,8 @@ cdef struct Window:
 cdef class Marginals:
     cdef State arrays
     cdef readonly Py_ssize_t size       # values a window holds
-    cdef readonly Py_ssize_t levels     # most distinct values of an ordinal feature
-    cdef Py_ssize_t capacity            # windows there is room for
+    cdef readonly Py_ssize_t levels     # maximum number of distinct values of an ordinal feature
+    cdef Py_ssize_t capacity            # capacity for windows
     cdef Window* window
     cdef double* values                 # rings and sorted copies, window by window
     cdef double* quantile               # normal quantiles of i / (2 (size + 1)), for full windows
@@ -42,24 +42,24 @@ cdef class Marginals:
 
 
 cdef inline double normal_cdf(double x) noexcept nogil:
-    """Distribution function of the standard normal."""
+    """Return the distribution function of the standard normal at x."""
     return 0.5 * erfc(-x * M_SQRT1_2)
 
 
 cdef inline double normal_density(double x) noexcept nogil:
-    """Density of the standard normal."""
+    """Return the density of the standard normal at x."""
     return 0.5 * M_SQRT1_2 * M_2_SQRTPI * exp(-0.5 * x * x)
 
 
 cdef inline double normal_mass(double low, double high) noexcept nogil:
-    """Probability of (low, high], computed in the tail on which the difference does not cancel."""
+    """Return the probability of (low, high], computed in the tail on which the difference does not cancel."""
     if low > 0.0:
         return 0.5 * (erfc(low * M_SQRT1_2) - erfc(high * M_SQRT1_2))
     return 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2))
 
 
 cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, double x) noexcept nogil:
-    """How many of the sorted values are smaller than x."""
+    """Return the number of sorted values that are smaller than x."""
     cdef Py_ssize_t low = 0, high = n, mid
     while low < high:
         mid = (low + high) >> 1
@@ -71,7 +71,7 @@ cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, doubl
 
 
 cdef inline Py_ssize_t first_above(const double* sorted, Py_ssize_t n, Py_ssize_t low, double x) noexcept nogil:
-    """How many of the sorted values are at most x, given that the first `low` are smaller."""
+    """Return the number of sorted values that are at most x, given that the first `low` are smaller."""
     cdef Py_ssize_t high = n, mid
     if low == n or sorted[low] > x:
         return low

@@ -7,9 +7,9 @@ from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
 cdef enum:
-    CACHED = 24            # inverses kept at the most,
-    FEW = 4                # and when they are large
-    SMALL = 100_000        # numbers in all of them up to which they are not
+    CACHED = 24            # maximum number of cached inverses,
+    FEW = 4                # and its value when they are large
+    SMALL = 100_000        # numbers in all of them beyond which they are large
 
 # The inverse of the observed nodes' correlation, valid while the correlation stays the same.
 cdef struct Inverse:
@@ -33,7 +33,7 @@ cdef class Scores(ActiveSet):
     cdef double* v                     # variance of the score, 0 for a point
     cdef Place* place
     cdef double* score                 # [node]: all scores, those of absent nodes by regression
-    # the instance whose scores stand in `score`
+    # the instance whose scores are in `score`
     cdef int64_t memo_tick
     cdef Py_ssize_t memo_n
     cdef int32_t* memo_slot

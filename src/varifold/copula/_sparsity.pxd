@@ -27,7 +27,7 @@ cdef inline void truncate(BinaryRule rule, int c, int parts, Py_ssize_t slots, P
                           double* sizes) noexcept nogil:
     """Keep the largest weights of a problem, a share of the `known` features, and set the others to zero.
 
-    Among equals, up to rounding, the earlier slots are kept. `sizes` is scratch with room for every slot.
+    Among equals, up to rounding, the earlier slots are kept. `sizes` is scratch with an entry for every slot.
     """
     cdef Py_ssize_t slot, i, n = 0, keep = <Py_ssize_t> ceil(share * known - 1e-9), above = 0
     cdef double size, least, tie = 1e-9

@@ -6,13 +6,13 @@ from varifold.forest._pool cimport Pool
 from varifold.forest._tdigest cimport Digest
 from varifold.forest._vanishing cimport Presence, Vanishing
 
-# What is held for a slot. A number's slot has a state of its own; the levels of a string column share the column's
-# state and have one block of counts each. All zero: never seen, or pruned.
+# State of a slot. Each numeric slot has its own; the levels of a string column share the column's state and have one
+# block of counts each. All zero: never seen, or pruned.
 cdef struct FeatureState:
-    double deadline        # round of the next look whether it has vanished (heap key)
+    double deadline        # round of the next test whether it has vanished (heap key)
     double weight          # w_i (eq. 8)
     double credit          # information of its votes about the label, recent ones counting more
-    double credit_weight   # what `credit` is to be divided by
+    double credit_weight   # divisor of `credit`
     Presence presence
     int64_t refreshed      # numbers seen when the forest was last renewed
     int64_t serial         # stumps drawn so far
@@ -28,15 +28,15 @@ cdef struct FeatureState:
 cdef class FeatureStates(Model):
     cdef readonly int stumps           # J
     cdef readonly int grace            # values of a feature before it gets a forest
-    cdef readonly int64_t pruned       # features given up so far
+    cdef readonly int64_t pruned       # features pruned so far
     cdef Vanishing rule
     cdef FeatureState* states          # [slot]
-    cdef int wide                      # room for classes; a row is a favoured class and `wide` votes
+    cdef int wide                      # capacity for classes; a row is a favoured class and `wide` votes
     cdef double* mass                  # [class]: weight learned
     cdef double total
     cdef double temperature, certainty # factor on the evidence, and what it rests on
     cdef Heap heap
-    cdef Py_ssize_t largest            # points that the largest digest has room for
+    cdef Py_ssize_t largest            # capacity of the largest digest, in points
     cdef Pool rings, digests, points, forests, levels    # blocks for features and values to come
 
     cdef int widen(self, int wide) except -1

@@ -1,7 +1,7 @@
-"""Growing one tree over the rows of a window, some rows at a time.
+"""Grow one tree over the rows of a window, some rows at a time.
 
-What a tree is grown for is left to subclasses: they sum up what rows have in common (`add_row`; as many numbers as there
-are classes), say what a node holds (`weigh_node`, `count_row`) and how much a split gains (`judge`, `importance_of`).
+Subclasses define the objective: they sum statistics over rows (`add_row`; as many numbers as there are classes) and
+define what a node holds (`weigh_node`, `count_row`) and how much a split gains (`judge`, `importance_of`).
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -15,7 +15,7 @@ cdef enum:
     MOST_CUTS = 64       # values drawn for a column
     MOST_COLUMNS = 64    # columns drawn for a split
     SAMPLE = 250         # rows that a split is chosen by
-    LABELS_PER_ROW = 16  # there is at least a row per so many labels on either side of a split
+    LABELS_PER_ROW = 16  # each side of a split has at least one row per this many labels
 
 cdef struct Split:
     int32_t key
@@ -23,7 +23,7 @@ cdef struct Split:
     uint8_t way
     double gain
 
-# A node of the tree that grows, whose rows have not been looked at.
+# A node of the tree that grows, whose rows have not been processed.
 cdef struct Pending:
     int32_t node
     Py_ssize_t start, stop     # its rows in Window.order
@@ -39,11 +39,11 @@ cdef class Growing(Model):
     cdef readonly int64_t begun        # trees begun so far
     cdef int32_t root_growing          # of the tree that grows, 0 for none
     cdef Py_ssize_t length_growing     # rows it is grown on
-    cdef int64_t end                   # rows the window had taken when it began
+    cdef int64_t end                   # rows added to the window before it began
     cdef double weight                 # of its rows
     cdef uint64_t draws                # made for it
     cdef Py_ssize_t enough             # rows on either side of a split of the node, among those that it is chosen by
-    cdef Py_ssize_t credit             # rows that may be looked at before the next instance comes
+    cdef Py_ssize_t credit             # rows that may be processed before the next instance
     cdef Pending[DEEPEST + 2] pending  # a stack
     cdef int n_pending
     cdef double* importance            # [slot]: decrease of impurity, recent trees counting most

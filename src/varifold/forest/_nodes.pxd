@@ -11,8 +11,8 @@ cdef class Nodes:
     cdef double* value         # threshold: a number up to it goes left; or the slot of the level that goes left
     cdef uint8_t* way          # see Way
     cdef int32_t* left         # left child, the right one comes next; 0: a leaf. Of a free pair: the next free pair
-    cdef double* counts        # [node][class]: weight of the labels that came by; of a regressor: weight, mean target
-    cdef readonly Py_ssize_t used      # nodes handed out so far; pairs start at even numbers, pair 0 is never used
+    cdef double* counts        # [node][class]: weight of the labels seen; of a regressor: weight, mean target
+    cdef readonly Py_ssize_t used      # nodes allocated so far; pairs start at even numbers, pair 0 is never used
     cdef readonly int32_t free_pair    # first of the free pairs, 0 for none
     cdef readonly Py_ssize_t n_free    # free pairs
 

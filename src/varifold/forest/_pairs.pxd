@@ -10,11 +10,11 @@ cdef enum:
     TRIAL = 100                        # occurrences of a pair on trial
     SETTLED = 30                       # values of a feature before it may be in a pair
 
-# Two features whose values are counted together, by class, over a grid. a = 0: an empty place.
+# Two features whose values are counted together, by class, over a grid. a = 0: an unused entry.
 cdef struct Pair:
     int32_t a, b                       # slots, a < b
     int64_t seen                       # rounds with both
-    double credit, square, credit_weight   # gain of log likelihood by its vote, its square, and what they are divided by
+    double credit, square, credit_weight   # gain of log likelihood by its vote, its square, and their divisor
     double factor, certainty           # on its vote, and what that rests on
     double edge[2][BINS - 1]
     bint stale                         # while an instance is learned: edges are due to be placed again
@@ -23,12 +23,12 @@ cdef struct Pair:
 cdef class Pairs:
     cdef readonly int limit            # K pairs that vote; as many are on trial behind them
     cdef readonly double alpha
-    cdef int wide                      # room for classes
+    cdef int wide                      # capacity for classes
     cdef Pair* pair                    # [2 limit]
     cdef double* count                 # [2 limit][ROWS][wide]
     # scratch
     cdef int* cell                     # [2 limit] of the instance looked up last, -1: not both there
-    cdef double* lift                  # [2 limit][wide] what both say beyond each
+    cdef double* lift                  # [2 limit][wide] evidence of both beyond that of each
     cdef double* sum                   # [wide] of the votes
     cdef double* naive                 # [wide]
     cdef double* moved                 # [ROWS][wide] counts laid out for new edges

@@ -11,7 +11,7 @@ cdef struct Point:
 
 # The best split of a column: a row goes left if its number is at most `value`, or its level is `value`.
 cdef struct Split:
-    int64_t found      # rows the window had taken when it was searched; 0: never
+    int64_t found      # rows added to the window before it was searched; 0: never
     double value
     double gain        # decrease of Gini impurity, in instances
 

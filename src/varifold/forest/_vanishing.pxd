@@ -76,7 +76,7 @@ cdef inline bint bound_exceeded(Presence* p, Vanishing* rule, int64_t t, int64_t
 
 
 cdef inline double gap_rate(Presence* p, Vanishing* rule) noexcept nogil:
-    """Return log(1 - share), the share taken at the last occurrence with `window` rounds of absence added."""
+    """Return log(1 - share), the share being that at the last occurrence with `window` rounds of absence added."""
     return log1p(-<double> p.count / (p.last - p.first + 1 + rule.window))
 
 

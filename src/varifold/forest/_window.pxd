@@ -5,8 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from varifold._engine.names.table cimport NameTable
 from varifold._engine.view cimport View
 
-# Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0 once
-# the level was evicted).
+# Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0
+# once the level was evicted).
 cdef struct Row:
     int32_t* key       # ascending, each once
     double* value
@@ -63,7 +63,7 @@ cdef class Window:
     cdef readonly int64_t taken         # rows added so far
     cdef Py_ssize_t most_numbers        # maximum of numbers: the ring stops growing when it holds as many; 0: unbounded
     cdef double narrow                  # rows up to this many numbers on average are exempt
-    cdef Py_ssize_t numbers             # numbers held now
+    cdef Py_ssize_t numbers             # numbers in the window
     cdef bint closed                    # whether the ring stopped growing
     cdef Row* row                       # ring: row number t is at t % most
     cdef Py_ssize_t room                # rows with allocated memory

@@ -6,12 +6,12 @@ from varifold.forest._window cimport Row
 
 cdef class WindowTrees(Growing):
     cdef readonly int trees
-    cdef readonly double smoothing     # of what a node says towards what its parent says, in instances
+    cdef readonly double smoothing     # of a node's prediction towards its parent's, in instances
     cdef int32_t* root                 # [tree]
     cdef readonly int64_t grown        # trees grown so far
     cdef readonly Py_ssize_t most      # rows of the window that a tree may be grown on
     cdef readonly Py_ssize_t length    # rows of the window that the next tree is grown on
-    cdef Py_ssize_t since              # rows put in since a tree was begun
+    cdef Py_ssize_t since              # rows added since a tree was begun
     cdef double usual                  # loss, averaged over about 500 instances
     cdef int64_t judged                # instances since the average began
     cdef double excess                 # sum of the losses beyond the usual, since it was last 0

@@ -4,10 +4,10 @@ from varifold._engine.state cimport State
 from varifold._numeric.hedge cimport Experts
 
 cdef enum:
-    TRACKED = 256      # slots whose presence is used; entry 0 stands for the number of features present
+    TRACKED = 256      # slots whose presence is used; entry 0 is for the number of features present
     EXPERTS = 8
 
-# What an error's expected size is made of, besides the base.
+# Terms of the expected size of an error, in addition to the base.
 cdef enum:
     PRESENCE
     LEVEL
@@ -20,7 +20,7 @@ cdef class Evidence:
     cdef State arrays
     cdef Experts experts
     cdef double* saved_experts      # what experts_dump() writes, for files
-    cdef double* numbers            # their places are in the .pyx
+    cdef double* numbers            # indexed by the enum in the .pyx
     cdef double* weight             # [TRACKED]
     cdef double* variance           # [TRACKED]
     cdef double* count              # [TRACKED] instances with the slot

@@ -27,7 +27,7 @@ from varifold._engine.state import fixed
 
 cdef enum:   # places in `numbers`
     SEEN               # instances learned
-    STARTED            # 0 until an error other than 0 came, then 1 + the instances before it
+    STARTED            # 0 before the first nonzero error, then 1 + the instances before it
     BASE
     HELD               # sum over slots of weight times count
     MEAN_AMOUNT        # mean number of features present
@@ -45,7 +45,7 @@ cdef double BASE_RATE = 0.002      # at least, once there were many errors
 cdef double JUMP_RATE = 0.02       # of the base, while sizes are far from what is expected
 cdef double JUMP_PRESENCE = 0.04   # of presence then
 cdef double FAR = 0.4              # mean error of the last expected log sizes that is far
-cdef double SOFTENING = 0.3        # sizes near 0 tell little: log((size + .3 scale) / 1.3 scale)
+cdef double SOFTENING = 0.3        # damps sizes near 0: log((size + .3 scale) / 1.3 scale)
 cdef double LARGEST = 2.0          # error of an expected log size, at most
 cdef double LARGE_RATIO = 5.0      # of a size to the one expected
 cdef double TAIL = 2.0
@@ -66,7 +66,7 @@ cdef inline double heavy_tailed(double ratio) noexcept nogil:
 
 
 cdef class Evidence:
-    """The expected size of an error, given what is present."""
+    """Estimator of the size of an error from the features that are present."""
 
     def __cinit__(self, bint is_scale):
         self.is_scale = is_scale
@@ -209,7 +209,7 @@ cdef class Evidence:
         self.x[0] = self.amount
 
     cdef void learn_presence(self, double error) noexcept nogil:
-        """Do one step of AROW for regression, one variance S per weight: w += S x e / (r + x S x), S -= (S x)^2 / (...)."""
+        """Do a step of AROW for regression, a variance S per weight: w += S x e / (r + x S x), S -= (S x)^2 / (...)."""
         cdef Py_ssize_t i
         cdef double gain, total = NOISE
         for i in range(self.top):

@@ -1,8 +1,8 @@
 """Adaptive conformal inference: intervals and sets that hold the truth as often as requested.
 
 *Scores.* For a regressor the signed residual over its expected size (`Evidence`); for a classifier one less the
-probability of the true label, less the expected value of that. Each is measured before the instance is learned. The last
-1,000 are kept.
+probability of the true label, less the expected value of that. Each is measured before the instance is learned. The
+last 1,000 are kept.
 
 *Bounds.* Prediction + scale x the quantiles of the scores at the levels `miss` below and 1 - `miss` above. While there
 are few scores their tails are noisy: the quantile of the absolute scores contributes with weight 200 / (200 + scores).
@@ -11,8 +11,8 @@ A set holds the labels whose score is at most the quantile.
 *Adaptation* (I. Gibbs, E. Candes: Adaptive conformal inference under distribution shift, NeurIPS 2021). After a truth
 miss += step (aim - missed), where `aim` is the requested share and `missed` is 1 if the truth was beyond this bound. So
 the share missed follows `aim` through any drift, while the bounds can still move. The step falls from .01 to .005, for
-classifiers from .015 to .01. A bound beyond the largest score lies up to .3 of its size further out (for a classifier: up
-to .3).
+classifiers from .015 to .01. A bound beyond the largest score lies up to .3 of its size further out (for a classifier:
+up to .3).
 
 *Saturation.* An interval holds the prediction. A bound that lies on it cannot miss more, so its share goes to the other
 bound: the misses of both follow the sum of their shares under a biased predictor too. A set holds every label of
@@ -179,7 +179,7 @@ cdef class Conformal:
         self.miss[2 * j + 1] = self.adapted(self.miss[2 * j + 1], aim_above, y > self.high[j], most)
 
     cdef void adapt_label(self, int j, double score) noexcept nogil:
-        """Adapt the level of a coverage, unless the truth is held and the set is at its smallest."""
+        """Adapt the level of a coverage, unless the set contains the truth and is at its smallest."""
         if score > self.high[j] or self.high[j] > CERTAIN:
             self.miss[2 * j] = self.adapted(self.miss[2 * j], self.aim[j], score > self.high[j], MOST_LABEL)
 

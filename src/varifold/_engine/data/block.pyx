@@ -78,7 +78,7 @@ cdef class Block:
 
     @property
     def labelled(self):
-        """Whether each instance has a label or a target."""
+        """Mask of the instances that have a label or a target."""
         return self.codes >= 0 if self.targets is None else ~np.isnan(self.targets)
 
     def with_targets(self, targets) -> Block:

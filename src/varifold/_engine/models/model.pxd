@@ -37,7 +37,7 @@ cdef class Model:
 
 
 cdef class Components:
-    cdef readonly list models          # a place may be empty: None
+    cdef readonly list models          # a position may be empty: None
     cdef list prefixes                 # of the names of their arrays
     cdef void** inner                  # the models again, for calls without the GIL
     cdef readonly int count

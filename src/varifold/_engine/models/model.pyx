@@ -21,9 +21,9 @@ cdef class Model:
     """A method's mathematics over slots and values.
 
     A subclass declares its arrays in ``__cinit__`` (see `State`) and implements ``scores`` and ``learn`` without the
-    GIL. ``scores`` changes nothing and never sees slots that are new. Memory is taken in ``grow``, ``reserve_class`` and
-    ``prepare`` only, which may raise `MemoryError` and change nothing that anybody can see; ``add_class``, ``scores``
-    and ``learn`` use what they took and cannot fail.
+    GIL. ``scores`` changes nothing and never sees new slots. Memory is allocated in ``grow``, ``reserve_class``
+    and ``prepare`` only, which may raise `MemoryError` and change nothing that is visible from outside; ``add_class``,
+    ``scores`` and ``learn`` use that memory and cannot fail.
 
     A model made of models calls ``hold`` for each: it then attaches, grows, adds classes to, prepares, forgets, saves
     and restores all of them in these methods. A subclass that overrides one of the methods calls it, too. A model
@@ -37,7 +37,7 @@ cdef class Model:
         free(self.evicted)
 
     cdef int hold(self, str prefix, Model model) except -1:
-        """Be made of this model, too; the names of its arrays get the prefix in files."""
+        """Add a component model; the names of its arrays get the prefix in files."""
         if self.components is None:
             self.components = Components()
         self.components.add(prefix, model)
@@ -47,7 +47,7 @@ cdef class Model:
     # ---------------------------------------------------------------- memory
 
     cdef int attach(self, Space space) except -1:
-        """Serve the slots of this space."""
+        """Attach the model to the slots of this space."""
         self.space = space
         if self.components is not None:
             self.components.attach(space)
@@ -86,7 +86,7 @@ cdef class Model:
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Make the slot of an evicted feature as if it had never been used."""
+        """Reset the slot of an evicted feature to the state of an unused one."""
         if self.components is not None:
             self.components.forget(slot)
         self.arrays.forget(slot)
@@ -259,7 +259,7 @@ cdef class Components:
         free(self.inner)
 
     cdef int add(self, str prefix, Model model) except -1:
-        """Append a component, or an empty place if it is None."""
+        """Append a component, or an empty position if it is None."""
         if resize(<void**> &self.inner, (self.count + 1) * sizeof(void*)) < 0:
             raise MemoryError
         self.models.append(None)
@@ -268,7 +268,7 @@ cdef class Components:
         return self.put(self.count - 1, model)
 
     cdef int put(self, int i, Model model) except -1:
-        """Put a model, or None, into a place."""
+        """Set the model, or None, at a position."""
         self.inner[i] = NULL
         self.models[i] = model
         if model is not None:
@@ -276,7 +276,7 @@ cdef class Components:
         return 0
 
     cdef bint used(self, int i) noexcept nogil:
-        """Return whether there is a component in this place that is not disabled."""
+        """Return whether there is a component at this position that is not disabled."""
         return self.inner[i] != NULL and (self.disabled == NULL or not self.disabled[i])
 
     def live(self):

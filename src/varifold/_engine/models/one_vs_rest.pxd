@@ -4,14 +4,14 @@ from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 cdef enum:
-    TOGETHER = 256    # problems that a rule scores or updates in one call, at most
+    TOGETHER = 256    # maximum number of problems that a rule scores or updates in one call
 
 
 cdef class BinaryRule(Model):
     cdef readonly int problems         # 1 up to two labels, then one per label
     cdef int width                     # numbers per slot and problem
     cdef int globals                   # numbers per problem
-    cdef Py_ssize_t plane              # from one number of a slot and problem to the next: room for problems
+    cdef Py_ssize_t plane              # from one number of a slot and problem to the next: the capacity for problems
     cdef Py_ssize_t stride             # numbers per slot: width times plane
     cdef double* state                 # [slot][width][problem]
     cdef double* shared                # [problem][globals]
@@ -48,7 +48,7 @@ cdef inline double update_one(BinaryRule rule, View* v, int c, double y, double 
 
 
 cdef inline double capped(double loss) noexcept nogil:
-    """Limit a loss: values of 1e150 must not carry the means of a second-order rule beyond what a double holds."""
+    """Limit a loss: values of 1e150 must not make the means of a second-order rule overflow."""
     return loss if loss < 1e12 else 1e12
 
 

@@ -44,7 +44,7 @@ cdef class BinaryRule(Model):
         return 0
 
     cdef void set_strides(self) noexcept nogil:
-        """Follow the room that there is for problems."""
+        """Set the strides to the capacity for problems."""
         self.plane = self.arrays.problems
         self.stride = self.width * self.plane
 
@@ -74,7 +74,7 @@ cdef class BinaryRule(Model):
         return 0
 
     cdef void split(self) noexcept nogil:
-        """The binary problem becomes the second label's; the first label's is its negation."""
+        """Copy the binary problem to the second label, and negate it for the first."""
         cdef Py_ssize_t k
         for k in range(self.capacity * self.width):
             self.state[k * self.plane + 1] = self.state[k * self.plane]
@@ -86,10 +86,10 @@ cdef class BinaryRule(Model):
         pass
 
     cdef void negate(self, int c) noexcept nogil:
-        """Turn the problem's answer round; by default the first number of every slot is a weight."""
+        """Negate the scores of a problem; by default the first number of every slot is a weight."""
         cdef Py_ssize_t slot
         for slot in range(self.capacity):
-            at(self, <int32_t> slot, c)[0] = 0.0 - at(self, <int32_t> slot, c)[0]  # never -0.0, as a loaded one
+            at(self, <int32_t> slot, c)[0] = 0.0 - at(self, <int32_t> slot, c)[0]  # never -0.0, as in a loaded model
 
     # ---------------------------------------------------------------- neighbouring problems
 

@@ -23,7 +23,7 @@ INTERCEPT = "(intercept)"
 
 
 cdef class PythonCaller(Model):
-    """Keeps what the Python code raises, KeyboardInterrupt too, until the engine raises it at the end of the row.
+    """Stores what the Python code raises, KeyboardInterrupt too, until the engine raises it at the end of the row.
 
     The compiled loop cannot raise an exception inside a model. After the first one the Python code is not called any
     more until the engine has raised it, so a block stops at that row.

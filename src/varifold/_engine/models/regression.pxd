@@ -10,15 +10,16 @@ A method derives from `RegressionModel`, declares its arrays in ``__cinit__`` (s
   absent features, add to the prediction. Together they sum to ``predict(v) - target.mean``; the engine adds the mean
   to the intercept;
 - ``magnitude(slot)``: how much a slot contributes, at least 0;
-- ``forget(slot)``, ``grow(capacity)``, ``prepare(slots, n, n_new, 0)``, ``dump`` and ``fill``, where the declared arrays
-  do not do it all.
+- ``forget(slot)``, ``grow(capacity)``, ``prepare(slots, n, n_new, 0)``, ``dump`` and ``fill``, if the declared arrays
+  are not all of the state.
 
-Memory is taken in ``grow`` and ``prepare`` only (set `prepares` for the second), which may raise MemoryError and change
-nothing that anybody can see. ``predict`` and ``learn_target`` run without the interpreter lock and cannot fail.
+Memory is allocated in ``grow`` and ``prepare`` only (set `prepares` for the second), which may raise MemoryError and
+change nothing that is visible from outside. ``predict`` and ``learn_target`` run without the interpreter lock and
+cannot fail.
 
 *Scale.* Targets are scaled online as inputs are: a method whose steps depend on the size of an error divides it by
 ``target.deviation``. What it keeps stays in the target's units, so that a prediction does not change because the
-statistics do. Learning a y + b instead of y, with a > 0, must give a times the prediction plus b, up to rounding;
+statistics do. Learning a y + b instead of y, with a > 0, must result in a times the prediction plus b, up to rounding;
 `varifold.checks` compares that.
 
 *Empty instances.* The engine predicts the target's mean for an instance without known features and does not show it to

@@ -1,4 +1,4 @@
-"""The slots of a block's vocabulary in a learner's space."""
+"""Map the ids of a block's vocabulary to slots of a learner's space."""
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
@@ -11,7 +11,7 @@ from varifold._numeric.memory cimport resize_zeroed
 
 
 cdef class Binding:
-    """Vocabulary id -> slot of a space, and back; an eviction takes its slot out.
+    """Vocabulary id -> slot of a space, and back; an eviction removes its slot.
 
     Columns are bound as well: a string that the space has not seen has no slot, but its column may.
     """
@@ -63,13 +63,13 @@ cdef class Binding:
         return 0
 
     cdef void release(self, int32_t slot) noexcept:
-        """Take an evicted slot out."""
+        """Remove an evicted slot."""
         if slot < self.slots:
             self.slot[self.source[slot]] = 0
             self.source[slot] = 0
 
     cdef void release_column(self, int32_t slot) noexcept:
-        """Take a column out that went with its last feature."""
+        """Remove a column that was evicted with its last feature."""
         if slot < self.slots:
             self.column_slot[self.column_source[slot]] = 0
             self.column_source[slot] = 0

@@ -13,7 +13,7 @@ cdef extern from *:
     """
     const double LARGEST "VARIFOLD_LARGEST"   # larger magnitudes are clamped to it, since their squares overflow
 
-# What a value turned out to be.
+# The kind of a value that was read.
 cdef enum Read:
     BAD = -1
     ABSENT = 0

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from varifold._engine.names.table cimport NameTable
 
-# Two words a feature, so that a touch is one load and one store: first seen (44 bits) above the high 20 bits of the
+# Two words a feature, so that an update is one load and one store: first seen (44 bits) above the high 20 bits of the
 # count, last seen (44 bits) above its low 20 bits. Read and written through the functions below.
 cdef struct Seen:
     uint64_t packed_first

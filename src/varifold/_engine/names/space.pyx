@@ -14,7 +14,7 @@ cdef class Space(NameTable):
     """Feature name -> slot, and when each was seen."""
 
     def __cinit__(self):
-        # a base class's __cinit__ calls only its own grow(), so the first memory is taken here
+        # a base class's __cinit__ calls only its own grow(), so the first memory is allocated here
         self.grow(self.capacity)
 
     def __dealloc__(self):

@@ -6,11 +6,11 @@ cdef extern from "Python.h":
     ctypedef struct PyASCIIObject:
         Py_hash_t hash
 
-# What an id stands for; NUMERIC and COLUMN may hold together (a column with numbers and strings in it).
+# The kind of an id; NUMERIC and COLUMN may both be set (a column that has numbers and strings).
 cdef enum Kind:
     FREE = 0
-    NUMERIC = 1      # carries a number under its own name
-    COLUMN = 2       # has string levels, each an indicator id of its own
+    NUMERIC = 1      # has a number under this name
+    COLUMN = 2       # has string levels, each with a separate indicator id
     INDICATOR = 4    # 'column=level', value 1.0
     RESERVED = 8     # id 0: the intercept
 
@@ -19,9 +19,9 @@ cdef class NameTable:
     cdef int32_t* column          # id -> id of its column (itself unless an indicator)
     cdef uint8_t* kind
     cdef Py_ssize_t capacity
-    cdef readonly Py_ssize_t size       # ids handed out so far, freed ones and id 0 included
+    cdef readonly Py_ssize_t size       # ids assigned so far, freed ones and id 0 included
     cdef Py_ssize_t indicators          # live ids that are indicators
-    cdef readonly Py_ssize_t features   # live ids that carry a value (NUMERIC or INDICATOR)
+    cdef readonly Py_ssize_t features   # live ids that have a value (NUMERIC or INDICATOR)
     cdef int32_t* table           # open addressing: 0 empty, -1 deleted, else id + 1
     cdef Py_ssize_t mask
     cdef Py_ssize_t filled

@@ -27,7 +27,7 @@ cdef inline Py_hash_t hash_of(PyObject* name) except? -1:
 
 
 cdef inline bint same_name(PyObject* stored, PyObject* name) except -1:
-    """Return whether names are equal and of the same kind: '1' is not 1, and 1 is not True (which never gets in)."""
+    """Return whether names are equal and of the same kind: '1' is not 1, and 1 is not True (which is rejected)."""
     if PyUnicode_CheckExact(<object> stored):
         if not PyUnicode_CheckExact(<object> name):
             return False
@@ -113,7 +113,7 @@ cdef class NameTable:
         return 0
 
     cdef int reserve(self, Py_ssize_t names) except -1:
-        """Reserve memory for this many more names: insert() then takes none."""
+        """Reserve memory for this many more names: insert() then allocates none."""
         cdef Py_ssize_t needed = self.size + names - len(self.free_ids), capacity = self.capacity
         while capacity < needed:
             capacity = larger(capacity)
@@ -227,7 +227,7 @@ cdef class NameTable:
         return i
 
     cdef int remove(self, int32_t i) except -1:
-        """Remove a feature; its id is reused, and a column goes with its last level."""
+        """Remove a feature; its id is reused, and a column is removed with its last level."""
         cdef int32_t c = self.column[i]
         self.features -= 1
         if self.kind[i] & INDICATOR:
@@ -314,7 +314,7 @@ cdef class NameTable:
         return <int> j
 
     cdef int rename(self, dict changes) except -1:
-        """Give ids new names, which no other id has by now; reserve() was called before."""
+        """Rename ids; no other id has the new names by now; reserve() was called before."""
         cdef Py_ssize_t j
         cdef int32_t i
         for i in changes:

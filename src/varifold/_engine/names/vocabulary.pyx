@@ -80,7 +80,7 @@ cdef class Labels:
 
     @property
     def values(self):
-        """The labels by code, as a new list."""
+        """Labels by code, as a new list."""
         return list(self.items)
 
     def code(self, y):

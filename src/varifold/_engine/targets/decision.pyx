@@ -1,8 +1,8 @@
-"""Decide for a label from the probabilities: by costs per label, by a cost matrix, or with equal weight per label.
+"""Choose a label from the probabilities: by costs per label, by a cost matrix, or with equal weight per label.
 
 Minimal expected cost (C. Elkan, IJCAI 2001): with costs by label the prediction maximises cost x probability, with a
-matrix it minimises the sum over true labels of probability x cost. ``balanced`` uses one over a label's frequency so far
-as its cost, which maximises the mean recall where the probabilities are right. Probabilities are never changed.
+matrix it minimises the sum over true labels of probability x cost. ``balanced`` uses one over a label's frequency so
+far as its cost, which maximises the mean recall where the probabilities are right. Probabilities are never changed.
 """
 
 from libc.math cimport log
@@ -16,7 +16,7 @@ cdef double SMALLEST = 1e-300    # probabilities and counts below it count as th
 
 
 cdef class Decision:
-    """How a prediction follows from the probabilities; a label that `costs` does not name costs 1.
+    """Rule that chooses a label from the probabilities; a label that `costs` does not name costs 1.
 
     `costs` maps labels to costs > 0, or true labels to {predicted label: cost}; an entry that a matrix leaves out is 0
     where the prediction is right and 1 where it is wrong.

@@ -1,4 +1,4 @@
-"""The target of what learns instances alone: an imputer, whose prediction is the values that are absent."""
+"""The target of an imputer, which learns without labels: its prediction is the absent values."""
 
 cimport cython
 import numpy as np
@@ -12,7 +12,7 @@ from varifold._engine.targets.target cimport Target, checked_steps
 
 @cython.final
 cdef class NoTarget(Target):
-    """No truth. The prediction is what the model imputes by slot: value, low and high, NaN where it cannot tell."""
+    """No truth. The prediction is what the model imputes by slot: value, low and high, NaN where it has no estimate."""
 
     # the instance at hand, by slot
     cdef object imputed          # array [value, low, high][slot]
@@ -63,7 +63,7 @@ cdef class NoTarget(Target):
         cdef Py_ssize_t i
         memcpy(self.out + row * self.width, self.value, self.width * sizeof(double))
         for i in range(self.width):
-            self.value[i] = NAN    # the model writes only what it can tell of the next row
+            self.value[i] = NAN    # the model writes only the values that it can estimate for the next row
 
     cdef object end_block(self):
         """Return the imputed values, rows x slots."""

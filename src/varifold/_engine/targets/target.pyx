@@ -1,8 +1,9 @@
 """What a learner predicts, as the engine sees it.
 
 A target holds the truth of the instance at hand and the prediction for it. For each instance the engine calls, in this
-order, as far as they apply: `read` (or `read_row`), `reserve_label`, `predict`, `add_label`, `learn` (or `predict_and_learn`
-in one pass), `write_row`. Only `read`, `reserve_label` and `begin_block` can fail; they change nothing that is saved.
+order, as far as they apply: `read` (or `read_row`), `reserve_label`, `predict`, `add_label`, `learn` (or
+`predict_and_learn` in one pass), `write_row`. Only `read`, `reserve_label` and `begin_block` can fail; they change
+nothing that is saved.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ cdef class Target:
     """The base of targets; this one predicts nothing."""
 
     cdef int attach(self, Instance instance, Model model) except -1:
-        """Serve this engine's instance and model, once."""
+        """Set the engine's instance and model; raise if this was done before."""
         if self.instance is not None:
             raise ValueError("the target belongs to another engine")
         self.instance = instance
@@ -43,7 +44,7 @@ cdef class Target:
     # ---------------------------------------------------------------- one instance
 
     cdef int begin(self, bint probabilities, bint bounds) except -1:
-        """Set what predict() computes besides the prediction: probabilities, intervals or sets."""
+        """Set what predict() computes in addition to the prediction: probabilities, intervals or sets."""
         self.with_bounds = bounds
         return 0
 
@@ -68,7 +69,7 @@ cdef class Target:
         pass
 
     cdef bint fuses(self) noexcept nogil:
-        """Return whether predict_and_learn() can take the instance at hand."""
+        """Return whether predict_and_learn() can process the instance at hand."""
         return False
 
     cdef void predict_and_learn(self) noexcept nogil:
@@ -79,7 +80,7 @@ cdef class Target:
     # ---------------------------------------------------------------- the rows of a block
 
     cdef object schedule(self, Block block, object steps, bint learn):
-        """Return the steps to take as an int64 array, empty if there is no schedule; reject rows without a truth."""
+        """Return the steps as an int64 array, empty if there is no schedule; reject rows without a truth."""
         raise NotImplementedError
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
