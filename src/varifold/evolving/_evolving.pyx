@@ -1,9 +1,9 @@
 """A switch of the feature space: the old model on recovered features, a new one, and their mixture (CWFE, FESL, PAFE).
 
-Before any switch one rule runs. During an overlap it keeps to the old features while the map new -> old is gathered.
-At the switch it becomes the old model, which sees what is still there as it is and the rest through the map; the other
-rule starts from zero on what is seen. At the next switch the one with the smaller recent loss is carried over. The
-rules are any two BinaryRules of one kind whose first number per slot is a weight.
+Before any switch one rule runs. During an overlap it uses only the old features while rows for the map new -> old are
+collected. At the switch it becomes the old model: it sees features still present directly and the others through the
+map. The other rule starts from zero on the features present. At the next switch the rule with the smaller recent loss
+is carried over. The rules are any two BinaryRules of one kind whose first number per slot is a weight.
 """
 
 import numpy as np
@@ -26,17 +26,17 @@ from varifold.evolving._switch_detector cimport ABSORB, GONE, JOIN, JOINED, SWIT
 from varifold._engine.state import checked_array, per_slot
 
 PARTS = {"new": NEW, "frozen": FROZEN, "updated": UPDATED, "mean": MEAN, "drawn": DRAWN, "heavier": HEAVIER}
-cdef double UNBOUNDED = 1e50      # what recovered values are held within when no scaler bounds them
-cdef double RECENT = 1.0 / 32.0    # share of the last loss in the running mean that chooses which rule is carried over
+cdef double UNBOUNDED = 1e50      # bound of recovered values when no scaler bounds them
+cdef double RECENT = 1.0 / 32.0    # weight of the latest loss in the running mean that selects the rule carried over
 
 
 cdef inline double uniform(uint64_t seed, uint64_t step) noexcept nogil:
-    """Return a number in [0, 1) that depends on seed and step alone."""
+    """Return a pseudo-random number in [0, 1) that depends only on seed and step."""
     return unit_interval(mix(seed * <uint64_t> 0xD1342543DE82EF95 + step * <uint64_t> 0x9E3779B97F4A7C15))
 
 
 cdef class EvolvingModel(RulePair):
-    """Two rules, the map between their features, and which of them run after a switch."""
+    """Two rules, the map between their features, and the choice of models that run after a switch."""
 
     def __cinit__(self, BinaryRule first not None, BinaryRule second not None, str parts, *,
                   SwitchDetector detector not None, bint logistic=False, bint transfer=False, bint centred=False,
@@ -70,14 +70,14 @@ cdef class EvolvingModel(RulePair):
         return RulePair.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        """Reserve memory for a row of the overlap, and for the map should the switch come now."""
+        """Reserve memory for one more row of the overlap and for the map, in case this instance triggers the switch."""
         self.detector.prepare()
         if self.detector.overlapping or self.detector.may_join(slots, n, n_new):
             self.reserve_overlap(slots, n, n_new)
         return 0
 
     cdef int reserve_overlap(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) except -1 nogil:
-        """Reserve as many inputs and outputs as the overlap may have after this instance."""
+        """Reserve memory for all inputs and outputs that the overlap can have after this instance."""
         cdef Py_ssize_t i, inputs = self.overlap.inputs + n_new + 1
         cdef Py_ssize_t outputs[2]
         cdef int e
@@ -171,7 +171,7 @@ cdef class EvolvingModel(RulePair):
             self.switch(NULL)
 
     cdef void admit(self, int e, View* v) noexcept nogil:
-        """Let a rule that still grows take the instance's features, but for those that joined just now."""
+        """Add the instance's features to a rule that still grows, except features that joined in this overlap."""
         cdef Py_ssize_t i
         cdef int32_t s
         if self.local[e].sealed:
@@ -182,7 +182,7 @@ cdef class EvolvingModel(RulePair):
                 self.take(e, s)
 
     cdef void begin_overlap(self) noexcept nogil:
-        """Begin an overlap: choose whose features are mapped to."""
+        """Begin an overlap: select the rule whose features the map predicts."""
         cdef Py_ssize_t i
         self.successor = 1 - self.old if self.two and self.recent[1] <= self.recent[0] else self.old
         self.overlap.clear()
@@ -192,7 +192,7 @@ cdef class EvolvingModel(RulePair):
             self.overlap.add_input(0, 1.0)
 
     cdef void collect(self, View* v, double w) noexcept nogil:
-        """Add a row to the overlap: joined features as given, the successor's features as it sees them."""
+        """Add a row to the overlap: raw values of joined features, and the successor's features as it sees them."""
         cdef Py_ssize_t i
         cdef int32_t s
         cdef Locals* l = &self.local[self.successor]
@@ -218,7 +218,7 @@ cdef class EvolvingModel(RulePair):
         self.overlap.take(w)
 
     cdef bint stays(self, View* v) noexcept nogil:
-        """Test whether the instance still shows a feature of the successor."""
+        """Test whether the instance still has a feature of the successor."""
         cdef Py_ssize_t i
         if v != NULL:
             for i in range(v.n):
@@ -227,7 +227,7 @@ cdef class EvolvingModel(RulePair):
         return False
 
     cdef void switch(self, View* v) noexcept nogil:
-        """Switch: the old features have gone (v: the first instance without them; NULL before it)."""
+        """Switch to the new features; v is the first instance without the old ones, NULL before it arrives."""
         cdef bint mapped
         if not self.detector.overlapping:
             self.begin_overlap()
@@ -303,8 +303,8 @@ cdef class EvolvingModel(RulePair):
             self.explain_part(1 - self.old, v, 0 if binary else label, sign * a[1], out)
 
     def role(self, Py_ssize_t slot):
-        """'new': joined with the overlap that runs or with the last switch; 'mapped': gone, recovered from the new
-        ones; 'old': any other feature."""
+        """Return 'new' for a feature that joined in the current overlap or at the last switch, 'mapped' for one that
+        has gone and is recovered from the new ones, else 'old'."""
         cdef Py_ssize_t j
         cdef int32_t s = <int32_t> slot
         if not 0 <= slot < self.space.size:
@@ -319,11 +319,11 @@ cdef class EvolvingModel(RulePair):
         return "old"
 
     def switches(self) -> list[int]:
-        """Steps of the switches so far."""
+        """Return the steps of the switches so far."""
         return self.detector.steps()
 
     def mix(self):
-        """Return the weights of the old and the new model, None when one runs alone."""
+        """Return the weights of the old and the new model, or None when only one runs."""
         cdef double a[2]
         if not self.two:
             return None

@@ -4,18 +4,18 @@ from varifold.evolving._overlap cimport Overlap
 
 
 cdef class FeatureMap:
-    """new -> old: base + sum over inputs of (value - mean) * matrix row."""
+    """Linear map from new to old features: base + sum over inputs of (value - mean) * matrix row."""
     cdef readonly Py_ssize_t inputs, outputs    # 0 outputs: no map
     cdef readonly double ridge
     cdef readonly bint spread                   # inputs measured in units of their spread in the overlap
-    cdef Py_ssize_t room_in, room_out           # there is memory for
+    cdef Py_ssize_t room_in, room_out           # allocated inputs and outputs
     cdef int32_t* input
     cdef int32_t* output
     cdef double* mean                           # of an input; 0 without a constant
     cdef double* unit                           # spread of an input; 1 when not measured
     cdef double* base                           # of an output
     cdef double* matrix                         # [input][output]
-    # what solve() works in, held while an overlap runs
+    # workspace of solve(), allocated while an overlap runs
     cdef Py_ssize_t solve_in, solve_out
     cdef double* left                           # the overlap's inputs, column by column
     cdef double* right                          # its outputs, then the solution

@@ -1,7 +1,7 @@
-"""The map from new features to old ones, learned while both are seen (CWFE, eq. 6).
+"""Linear map from new features to old ones, learned while both are present (CWFE, eq. 6).
 
-Eq. 6 inverts a matrix that is singular for short overlaps. ``FeatureMap.solve`` takes the least-squares solution of
-least norm, which is the pseudo-inverse's.
+Eq. 6 inverts a matrix that is singular for short overlaps. ``FeatureMap.solve`` computes the least-squares
+solution of least norm, as the pseudo-inverse would.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ from varifold.evolving._overlap cimport Overlap
 from varifold._engine.state import checked_array
 
 cdef double RCOND = 1e-11     # singular values below this share of the largest count as zero
-cdef double STEEPEST = 1e50   # coefficients beyond it come from values that differ by hundreds of digits
-cdef double STILL = 1e-9      # an input that moves less than this share of its mean is a constant
+cdef double STEEPEST = 1e50   # larger coefficients result from values that differ by hundreds of orders of magnitude
+cdef double STILL = 1e-9      # an input that varies by less than this share of its mean is constant
 
 
 cdef inline double finite_or_zero(double x) noexcept nogil:
-    """0 for coefficients that are NaN or exceed STEEPEST."""
+    """Return x, or 0 if it is NaN or its size is not below STEEPEST."""
     return x if -STEEPEST < x < STEEPEST else 0.0
 
 
@@ -42,14 +42,14 @@ cdef class FeatureMap:
         self.release_solve()
 
     cdef void clear(self) noexcept nogil:
-        """No map."""
+        """Drop the map; the memory stays allocated."""
         self.inputs = 0
         self.outputs = 0
 
     # ---------------------------------------------------------------- memory
 
     cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
-        """Reserve memory for a map of this size; the present one stays."""
+        """Reserve memory for a map of this size; the current map is kept."""
         if inputs <= self.room_in and outputs <= self.room_out:
             return 0
         inputs = max(inputs, self.room_in)
@@ -66,7 +66,7 @@ cdef class FeatureMap:
         return 0
 
     cdef int reserve_solve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
-        """Reserve memory for solve() from an overlap with this many columns, and for the resulting map."""
+        """Reserve memory for solve() on an overlap with this many columns, and for the resulting map."""
         cdef Py_ssize_t high = 2 * inputs if self.ridge > 0.0 else inputs
         cdef int m = <int> high, n = <int> inputs, rhs = <int> outputs, found = 0, info = 0, query = -1
         cdef double need = 0.0, rcond = RCOND
@@ -85,7 +85,7 @@ cdef class FeatureMap:
         return 0
 
     cdef void release_solve(self) noexcept nogil:
-        """Free what solve() works in."""
+        """Free the workspace of solve()."""
         free(self.left)
         free(self.right)
         free(self.pivot)
@@ -97,9 +97,9 @@ cdef class FeatureMap:
     # ---------------------------------------------------------------- solving
 
     cdef bint solve(self, Overlap o) noexcept nogil:
-        """Solve for the map of least norm that fits the overlap (eq. 6); False, and no map, when there were no rows.
+        """Solve for the map of least norm that fits the overlap (eq. 6); return False if there is none.
 
-        reserve_solve() was called before.
+        Call reserve_solve() first.
         """
         cdef Py_ssize_t j, p, first, fixed = -1
         self.clear()
@@ -118,7 +118,7 @@ cdef class FeatureMap:
         return True
 
     cdef Py_ssize_t measure_inputs(self, Overlap o, Py_ssize_t first, Py_ssize_t fixed) noexcept nogil:
-        """Slot, mean and unit of the inputs that are not evicted; returns their number.
+        """Compute slot, mean and unit of the inputs that are not evicted; return their number.
 
         `fixed` is the row that starts with the constant, -1 without one. It holds the means.
         """
@@ -142,7 +142,7 @@ cdef class FeatureMap:
         return p
 
     cdef void least_squares(self, Overlap o, Py_ssize_t first, Py_ssize_t fixed, Py_ssize_t p) noexcept nogil:
-        """Matrix rows of the p inputs; an input without spread gets zeros. Ridge adds a row per input."""
+        """Solve for the matrix rows of the p inputs; an input without spread gets zeros. Ridge adds a row per input."""
         cdef Py_ssize_t q = o.outputs, k = o.rank - (fixed >= 0), i, j, r = 0, c
         cdef Py_ssize_t high = k + (p if self.ridge > 0.0 else 0)
         cdef int m = <int> high, n = <int> p, rhs = <int> q, ldb = <int> max(high, p), found = 0, info = 0, size = -1
@@ -179,7 +179,7 @@ cdef class FeatureMap:
                 self.unit[c] = 1.0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Columns of an evicted feature stay, without a slot."""
+        """Clear the slot of an evicted feature; its columns stay."""
         cdef Py_ssize_t j
         for j in range(self.inputs):
             if self.input[j] == slot:
@@ -203,7 +203,7 @@ cdef class FeatureMap:
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave; its slots must be below `capacity`, and no more of them be recovered."""
+        """Restore the state from dump(); slots must be below `capacity`, and there are at most `capacity` outputs."""
         cdef Py_ssize_t i, j
         inputs = checked_array(arrays, "map.input", "i", (None,), -1, capacity - 1)
         outputs = checked_array(arrays, "map.output", "i", (None,), -1, capacity - 1)
@@ -226,6 +226,6 @@ cdef class FeatureMap:
             self.base[j] = base[j]
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the allocated bytes."""
         return ((self.room_in + 2) * (self.room_out + 2) + self.solve_in * (self.solve_in + self.solve_out)
                 + self.work_size) * sizeof(double)

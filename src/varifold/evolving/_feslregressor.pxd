@@ -4,7 +4,7 @@ from varifold.evolving._evolving cimport EvolvingModel
 
 cdef class EvolvingRegression(EvolvingModel):
     cdef TargetStatistics target
-    cdef double wanted      # the target that is learned, as a deviation from the mean
+    cdef double wanted      # current target, as a deviation from the mean
 
 
 cdef class FESLRegression(RegressionModel):

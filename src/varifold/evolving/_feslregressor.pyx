@@ -11,11 +11,11 @@ from varifold.linear._ogd cimport OGDRule
 
 from varifold._engine.state import checked_array
 
-cdef double WORST = 2.0    # deviations of the targets at which a loss reaches its largest value
+cdef double WORST = 2.0    # error, in deviations of the targets, at which the loss is capped
 
 
 cdef class EvolvingRegression(EvolvingModel):
-    """The pair of rules, which are OGD's, and their map for the one problem of regression."""
+    """Pair of OGD rules and their map, for the single problem of regression."""
 
     def __cinit__(self):
         if not isinstance(self.first, OGDRule) or not isinstance(self.second, OGDRule):
@@ -23,7 +23,7 @@ cdef class EvolvingRegression(EvolvingModel):
         self.reserve_class()
         self.add_class()
         self.reserve_class()
-        self.add_class()    # two classes are one problem
+        self.add_class()    # two classes make one problem
 
     cdef double rule_loss(self, int e, int y) noexcept nogil:
         cdef double error = scaled_error(self.target, self.wanted - self.rule_score(e, 0)) / WORST
@@ -43,7 +43,7 @@ cdef class EvolvingRegression(EvolvingModel):
 
 
 cdef class FESLRegression(RegressionModel):
-    """The pair as a regression model."""
+    """Regression model around the pair of rules."""
 
     def __cinit__(self, EvolvingRegression evolving not None):
         self.evolving = evolving

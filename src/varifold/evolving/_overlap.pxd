@@ -2,19 +2,19 @@ from libc.stdint cimport int32_t
 
 
 cdef class Overlap:
-    """Rows in which old and new features were seen together, as a triangular factor of bounded size."""
-    cdef readonly Py_ssize_t inputs, outputs    # columns held
-    cdef readonly Py_ssize_t rank               # rows held, at most one per input
-    cdef readonly Py_ssize_t rows               # rows taken in
-    cdef Py_ssize_t room_in, room_out           # columns there is memory for
-    cdef readonly Py_ssize_t most               # columns there may be on a side
-    cdef readonly bint full                     # more were requested: no map
+    """Rows in which old and new features were present together, as a triangular factor of bounded size."""
+    cdef readonly Py_ssize_t inputs, outputs    # number of columns
+    cdef readonly Py_ssize_t rank               # number of rows of the factor, at most one per input
+    cdef readonly Py_ssize_t rows               # number of rows added
+    cdef Py_ssize_t room_in, room_out           # allocated columns
+    cdef readonly Py_ssize_t most               # maximum number of columns on a side
+    cdef readonly bint full                     # the maximum was exceeded: no map
     cdef int32_t* input                         # slot of an input column; slot 0 is the constant, -1 evicted
     cdef int32_t* output
     cdef int32_t* lead                          # input column -> row that starts with it, -1 none
     cdef double* a                              # [rank][room_in]
     cdef double* y                              # [rank][room_out]
-    cdef double* row_a                          # the row being taken in
+    cdef double* row_a                          # the row being added
     cdef double* row_y
 
     cdef void clear(self) noexcept nogil

@@ -1,6 +1,6 @@
-"""The overlap of old and new features: rows that show both, kept as a triangular factor.
+"""Overlap of old and new features: rows that have both, stored as a triangular factor.
 
-Each row [A Y] is turned into the factor of those before it by plane rotations. At most one row per input is kept, so
+Each row [A Y] is rotated into the factor of the earlier ones (Givens). At most one row per input is kept, so
 its size does not depend on the length of the overlap. The factor has the rows' Gram matrix, hence their least-squares
 solutions.
 """
@@ -31,7 +31,7 @@ cdef class Overlap:
         free(self.row_y)
 
     cdef void clear(self) noexcept nogil:
-        """No rows and no columns; the memory stays."""
+        """Remove all rows and columns; the memory stays allocated."""
         self.inputs = self.outputs = self.rank = self.rows = 0
         self.full = False
 
@@ -49,7 +49,7 @@ cdef class Overlap:
         return 0
 
     cdef int widen(self, Py_ssize_t room_in, Py_ssize_t room_out) except -1 nogil:
-        """Lay the factor out for this many columns; there are as many rows as inputs."""
+        """Reallocate the factor for this many columns; it has one row per input."""
         cdef Py_ssize_t i
         cdef double* a
         cdef double* y
@@ -87,7 +87,7 @@ cdef class Overlap:
         return True
 
     cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil:
-        """Add an input and return its column, -1 when there are too many; reserve() was called before.
+        """Add an input and return its column, or -1 when there are too many; call reserve() first.
 
         In the rows so far it is as if it had had its first value always (0 where there is no constant).
         """
@@ -104,7 +104,7 @@ cdef class Overlap:
         return <int32_t> j
 
     cdef int32_t add_output(self, int32_t slot) noexcept nogil:
-        """Add an output and return its column, -1 when there are too many; in the rows so far it is 0."""
+        """Add an output and return its column, or -1 when there are too many; it is 0 in all earlier rows."""
         cdef Py_ssize_t i, j = self.outputs
         if not self.fits(self.inputs, j + 1):
             return -1
@@ -115,7 +115,7 @@ cdef class Overlap:
         return <int32_t> j
 
     cdef void blank(self) noexcept nogil:
-        """Lay out a row of absent values: means where there is a constant, else zeros."""
+        """Initialise the row with absent values: means if there is a constant, else zeros."""
         cdef Py_ssize_t j
         if self.full:
             return
@@ -128,7 +128,7 @@ cdef class Overlap:
                 self.row_y[j] = self.y[j] / self.a[0]
 
     cdef void take(self, double w) noexcept nogil:
-        """Rotate the row laid out into the factor (Givens rotations), with weight w."""
+        """Rotate the current row into the factor (Givens rotations), with weight w."""
         cdef Py_ssize_t c, j, n = self.inputs, m = self.outputs
         cdef double* r
         cdef double* s
@@ -165,7 +165,7 @@ cdef class Overlap:
                 s[j] = t
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Columns of an evicted feature stay, without a slot."""
+        """Clear the slot of an evicted feature; its columns stay."""
         cdef Py_ssize_t j
         for j in range(self.inputs):
             if self.input[j] == slot:
@@ -193,7 +193,7 @@ cdef class Overlap:
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave; its slots must be below `capacity`."""
+        """Restore the state from dump(); slots must be below `capacity`."""
         cdef Py_ssize_t i, j
         inputs = checked_array(arrays, "overlap.input", "i", (None,), -1, capacity - 1)
         outputs = checked_array(arrays, "overlap.output", "i", (None,), -1, capacity - 1)
@@ -222,5 +222,5 @@ cdef class Overlap:
         self.full = bool(count[1])
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the allocated bytes."""
         return self.room_in * (self.room_in + self.room_out) * sizeof(double)

@@ -6,14 +6,14 @@ from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 
-# A rule's own numbering of the slots it uses. Local 0: the intercept.
+# A rule's own numbering of the slots it uses. Local 0 is the intercept.
 cdef struct Locals:
-    int32_t n            # numbers given out
+    int32_t n            # locals assigned
     int32_t spares
     int32_t* of          # slot -> local, -1 none
     int32_t* slot        # local -> slot, -1 free
-    int32_t* spare       # locals that are free
-    bint sealed          # takes no further features
+    int32_t* spare       # free locals
+    bint sealed          # accepts no further features
 
 
 cdef class RulePair(Model):
@@ -22,9 +22,9 @@ cdef class RulePair(Model):
     cdef Locals local[2]
     cdef readonly FeatureMap map      # of the old rule
     cdef bint logistic                # loss: log2(1 + exp(-yf)), else hinge
-    cdef double bound                 # on recovered values, 0 none
-    cdef readonly int old             # the old rule, or the only one that runs
-    cdef readonly bint two            # the other one runs too
+    cdef double bound                 # of recovered values; 0: none
+    cdef readonly int old             # index of the old rule, or of the only one that runs
+    cdef readonly bint two            # the other rule runs too
     # scratch
     cdef View inner                   # the instance as a rule sees it
     cdef int32_t* slots

@@ -1,7 +1,7 @@
 """Two rules of one kind, one of which may see old features through a map.
 
-Each rule has its own numbers for the slots it uses, so that its state is no larger than its own space, and gets a view
-in these numbers. The view of the old rule holds the values present as they are, and those absent as the map recovers them.
+Each rule numbers the slots it uses, so that its state is no larger than its own feature space, and gets a view in these
+local slots. The view of the old rule has present values unchanged and absent values as recovered by the map.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ cdef double PER_BIT = 1.4426950408889634   # 1 / ln 2
 
 
 cdef class RulePair(Model):
-    """A subclass sets the two rules and the map when it is made; the rules allocate in grow() and by class only."""
+    """Pair of rules and a map, all set by the subclass's constructor; rules allocate only in grow() and per class."""
 
     def __cinit__(self):
         cdef int e
@@ -92,25 +92,25 @@ cdef class RulePair(Model):
     # ---------------------------------------------------------------- one of the two rules
 
     cdef double rule_score(self, int e, int c) noexcept nogil:
-        """Return a rule's score of the view laid out."""
+        """Return a rule's score of the current view."""
         return score_one(self.first, &self.inner, c) if e == 0 else score_one(self.second, &self.inner, c)
 
     cdef void rule_learn(self, int e, int y, double w) noexcept nogil:
-        """Update a rule with the view laid out."""
+        """Update a rule with the current view."""
         if e == 0:
             self.first.learn(&self.inner, y, w)
         else:
             self.second.learn(&self.inner, y, w)
 
     cdef double rule_coefficient(self, int e, int32_t slot, int c) noexcept nogil:
-        """Return the weight a rule gives to a slot, 0 where it has none."""
+        """Return a rule's weight of a slot, 0 if it does not use the slot."""
         cdef int32_t i = self.local[e].of[slot]
         if i < 0:
             return 0.0
         return self.first.coefficient(i, c) if e == 0 else self.second.coefficient(i, c)
 
     cdef double rule_loss(self, int e, int y) noexcept nogil:
-        """Return the loss of a rule on the view laid out, the mean over its problems."""
+        """Return the loss of a rule on the current view, averaged over its problems."""
         cdef int c, k = self.first.problems
         cdef double total = 0.0, m
         for c in range(k):
@@ -124,7 +124,7 @@ cdef class RulePair(Model):
         return min(total / k, 1e100)
 
     cdef void restart(self, int e) noexcept nogil:
-        """Set a rule's shared numbers (the round of a falling rate) to their first values."""
+        """Reset a rule's per-problem state (such as the round of a decaying rate)."""
         cdef int c
         if e == 0:
             memset(self.first.shared, 0, self.first.problems * self.first.globals * sizeof(double))
@@ -136,7 +136,7 @@ cdef class RulePair(Model):
                 self.second.start(c)
 
     cdef void wipe(self, int e) noexcept nogil:
-        """Reset a rule to its first state."""
+        """Reset a rule to its initial state."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i
         for i in range(l.n):
@@ -156,7 +156,7 @@ cdef class RulePair(Model):
         self.restart(e)
 
     cdef int32_t take(self, int e, int32_t slot) noexcept nogil:
-        """Return a rule's own number for a slot; assign one if there is none."""
+        """Return a rule's local index of a slot; assign one if there is none."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i = l.of[slot]
         if i >= 0:
@@ -176,7 +176,7 @@ cdef class RulePair(Model):
         return i
 
     cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil:
-        """Set the weight that a rule gives to a slot."""
+        """Set a rule's weight of a slot."""
         cdef int32_t i = self.take(e, slot)
         if e == 0:
             at(self.first, i, c)[0] = f
@@ -196,7 +196,7 @@ cdef class RulePair(Model):
         return min(max(x, -self.bound), self.bound)
 
     cdef void recover(self, View* v) noexcept nogil:
-        """Compute old features from new ones, base + M (x_new - mean), before clipping; the view is marked."""
+        """Compute old features from new ones, base + M (x_new - mean), before clipping; call mark() first."""
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int32_t s
         cdef double d
@@ -251,7 +251,7 @@ cdef class RulePair(Model):
         self.first.proba(scores, out)
 
     cdef void explain_part(self, int e, View* v, int c, double sign, double* out) noexcept nogil:
-        """Add what each entry brings to a rule's score; what an old feature brings goes back through the map."""
+        """Add each entry's contribution to a rule's score; those of recovered features go to the inputs of the map."""
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int32_t s
         cdef double f
@@ -278,7 +278,7 @@ cdef class RulePair(Model):
         self.mark(v, False)
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Add up the weights in the models that run; an input of the map counts those of its old features."""
+        """Sum the absolute weights over the running models; an input of the map includes those of its old features."""
         cdef double total = 0.0
         cdef Py_ssize_t i, j, q = self.map.outputs
         cdef int c

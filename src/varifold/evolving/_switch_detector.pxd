@@ -4,17 +4,17 @@ from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
-# What a column is to the detector.
+# State of a column.
 cdef enum Group:
     UNKNOWN = 0
-    SETTLED = 1      # of the space the running models know
-    JOINED = 2       # came during the overlap that runs
-    GONE = 3         # was settled, and went with a switch
+    SETTLED = 1      # in the feature space of the running models
+    JOINED = 2       # first seen during the current overlap
+    GONE = 3         # was settled, removed by a switch
 
-# What an instance brought about.
+# Effect of an instance.
 cdef enum Event:
     NOTHING = 0
-    JOIN = 1         # an overlap begins: the first columns joined
+    JOIN = 1         # an overlap begins: the first columns join
     ABSORB = 2       # the overlap ends without a switch: joined columns are settled
     SWITCH = 3       # settled columns have gone
 
@@ -22,17 +22,17 @@ cdef enum Event:
 cdef class SwitchDetector:
     cdef Space space
     cdef State arrays
-    cdef readonly int64_t known_switch, known_overlap    # steps; known_switch < 0: switches are detected
+    cdef readonly int64_t known_switch, known_overlap    # steps; known_switch < 0: detect switches
     cdef readonly Py_ssize_t settle, patience
     cdef uint8_t* group                                  # [slot]: of columns
     cdef readonly bint overlapping
-    cdef readonly bint pairs                             # this instance shows old and new together
-    cdef Py_ssize_t paired                               # such instances in the overlap that runs
-    cdef readonly Py_ssize_t settled                     # columns settled now
-    cdef readonly int64_t joined_at                      # step at which the overlap that runs, or ran last, began
+    cdef readonly bint pairs                             # this instance has old and new columns together
+    cdef Py_ssize_t paired                               # number of such instances in the current overlap
+    cdef readonly Py_ssize_t settled                     # number of settled columns
+    cdef readonly int64_t joined_at                      # step at which the current or latest overlap began
     cdef readonly int64_t last_start                     # step at which the overlap before the last switch began
-    cdef double density                                  # running share of the settled columns that an instance shows
-    cdef double evidence                                 # that the settled columns have gone, in nats
+    cdef double density                                  # running mean share of settled columns per instance
+    cdef double evidence                                 # log-likelihood ratio in nats: settled columns have gone
     cdef int64_t* switched_at                            # steps of the switches so far
     cdef readonly Py_ssize_t switches
     cdef Py_ssize_t room

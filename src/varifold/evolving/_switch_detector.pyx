@@ -1,8 +1,8 @@
-"""Which columns live, when new ones join, and when old ones have gone.
+"""Detection of switches: which columns are in use, when new ones join, and when old ones have gone.
 
-A known switch is a matter of counting steps. A detected one rests on how often each column was there while it lived: a
-column that is absent is gone only when its absence would be very unlikely as flicker, and a switch needs columns that
-joined before. Columns that go and come back while nothing new joins are an outage, not a switch.
+A known switch only needs a count of steps. A detected one depends on how often each column was present while in use: an
+absent column has gone only if such an absence is very unlikely at its usual rate, and a switch needs columns that
+joined before. Columns that disappear and return while no new ones join are an outage, not a switch.
 """
 
 import numpy as np
@@ -20,21 +20,21 @@ from varifold._numeric.memory cimport out_of_memory, resize
 from varifold._engine.state import checked_array, per_slot
 
 cdef double LIVING = 0.5        # the absence of a column present in fewer of its instances carries no information
-cdef double DENSE = 0.4         # share of the settled columns an instance must show for a join to mean anything
+cdef double DENSE = 0.4         # share of the settled columns that instances must have for a join to count
 cdef double CERTAIN = 13.8      # nats: odds of a million to one
-cdef double STRAY = 0.02        # chance that a column thought gone shows
-cdef int KNOWN = 8              # instances that must have held a column before its absence counts
-cdef int UNSEEN = 4             # instances to wait for the old columns when none showed them together with the new ones
+cdef double STRAY = 0.02        # probability that a column presumed gone appears
+cdef int KNOWN = 8              # instances that must have had a column before its absence counts
+cdef int UNSEEN = 4             # instances to wait for the old columns when none had them together with the new ones
 
 
 cdef inline double availability(Seen* s) noexcept nogil:
-    """Share of instances that held the column between its first and its last, shrunk away from 0 and 1."""
+    """Return the share of instances, from its first to its last, that had the column, shrunk away from 0 and 1."""
     cdef double instances = seen_last(s) - seen_first(s) + 1.0
     return (min(<double> seen_count(s), instances) + 1.0) / (instances + 2.0)
 
 
 cdef class SwitchDetector:
-    """A sequential test: an overlap begins, is absorbed, or ends in a switch."""
+    """Sequential test: an overlap begins, is absorbed, or ends in a switch."""
 
     def __cinit__(self, known_switch=None, Py_ssize_t known_overlap=0, Py_ssize_t settle=30, Py_ssize_t patience=100):
         self.arrays = State()
@@ -63,7 +63,7 @@ cdef class SwitchDetector:
         return 0
 
     cdef bint may_join(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) noexcept nogil:
-        """Test whether an instance of these slots, n_new of them new, may begin an overlap or reach the known switch."""
+        """Test whether an instance of these slots, n_new of them new, may begin an overlap or a known switch."""
         cdef Py_ssize_t i
         if self.known_switch >= 0:
             return self.switches == 0
@@ -74,7 +74,7 @@ cdef class SwitchDetector:
         return n_new > 0
 
     cdef bint group_columns(self, View* v, Py_ssize_t* old) noexcept nogil:
-        """Put the instance's columns into groups and count the settled ones; True when an unknown one joins."""
+        """Assign the instance's columns to groups and count the settled ones; return whether an unknown one joins."""
         cdef Py_ssize_t i, before = self.settled
         cdef int32_t c
         cdef uint8_t mixed = NUMERIC | COLUMN
@@ -101,7 +101,7 @@ cdef class SwitchDetector:
         return join
 
     cdef int observe(self, View* v) noexcept nogil:
-        """Take note of an instance to learn; the Event it brings about."""
+        """Process an instance before it is learned; return the Event it triggers."""
         cdef Py_ssize_t old = 0, before = self.settled
         cdef bint join = self.group_columns(v, &old)
         self.pairs = False
@@ -121,7 +121,7 @@ cdef class SwitchDetector:
         return NOTHING
 
     cdef int follow_known(self, View* v) noexcept nogil:
-        """Return the Event that the known switch and overlap have for this step."""
+        """Return the Event of this step according to the known switch and overlap."""
         if self.switches:
             return NOTHING
         if v.step >= self.known_switch:
@@ -139,9 +139,10 @@ cdef class SwitchDetector:
         return self.known_switch >= 0 and self.switches == 0 and steps >= self.known_switch
 
     cdef int weigh_absence(self, View* v) noexcept nogil:
-        """During an overlap: does it go on, end in a switch, or come to nothing?
+        """Test sequentially whether the overlap continues, ends in a switch, or is absorbed; return the Event.
 
-        Each instance adds the log-likelihood ratio of "the settled columns have gone" to "they flicker as before".
+        Each instance adds the log-likelihood ratio of "the settled columns have gone" to "they are absent as often as
+        before".
         """
         cdef Py_ssize_t c, k = 0, living = 0, shown = 0, joined = 0, joined_shown = 0
         cdef int64_t now = v.step + 1, gap
@@ -188,7 +189,7 @@ cdef class SwitchDetector:
         return NOTHING
 
     cdef void absorb(self) noexcept nogil:
-        """End the overlap; the columns that joined are settled."""
+        """End the overlap and settle the columns that joined."""
         cdef Py_ssize_t c
         for c in range(1, self.space.size):
             if self.group[c] == JOINED:
@@ -198,9 +199,9 @@ cdef class SwitchDetector:
         self.pairs = False
 
     cdef void record_switch(self, View* v) noexcept nogil:
-        """Switch: settled columns absent from this instance (NULL: all) have gone, joined ones are settled.
+        """Record a switch: settled columns absent from this instance (NULL: all) have gone, joined ones are settled.
 
-        prepare() was called before.
+        Call prepare() first.
         """
         cdef Py_ssize_t c, k = 0
         for c in range(1, self.space.size):
@@ -219,13 +220,13 @@ cdef class SwitchDetector:
         self.switches += 1
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Forget a column whose slot is evicted."""
+        """Remove a column whose slot is evicted."""
         if self.space.column[slot] == slot:
             self.settled -= self.group[slot] == SETTLED
             self.group[slot] = UNKNOWN
 
     def steps(self):
-        """Return the learns at which switches were detected (or known to be), counted from 1."""
+        """Return the steps, counted from 1, at which switches were detected or known to occur."""
         return [self.switched_at[i] for i in range(self.switches)]
 
     def dump(self, Py_ssize_t size):
@@ -239,7 +240,7 @@ cdef class SwitchDetector:
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Take what dump() gave."""
+        """Restore the state from dump()."""
         cdef Py_ssize_t i
         self.arrays.fill(arrays, -1, capacity, 0)
         count = checked_array(arrays, "phases.count", "i", (6,), 0, 2**62)
@@ -257,5 +258,5 @@ cdef class SwitchDetector:
             self.switches = i + 1
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the allocated bytes."""
         return self.arrays.nbytes() + self.room * sizeof(int64_t)

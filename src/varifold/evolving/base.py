@@ -1,4 +1,4 @@
-"""The parts that FESL, PAFE and CWFE share: the switch detector, the map, and which models run after a switch."""
+"""Shared parts of FESL, PAFE and CWFE: the switch detector, the map, and the models that run after a switch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from varifold.evolving._switch_detector import SwitchDetector
 
 
 class Switching(VaryingLearner):
-    """A classifier or regressor of the family: the parameters of switches and of the mixture, and the switches seen.
+    """Base of the family's classifiers and regressors: parameters of switches and mixture, and the switches so far.
 
     A subclass declares these parameters as fields.
     """
@@ -57,13 +57,13 @@ class Switching(VaryingLearner):
         yield {"combine": "s", "switch": 40, "overlap": 15}
 
     def _mixture(self) -> str:
-        """Name the way in which both models are combined after a switch."""
+        """Return how both models are combined after a switch: 'mean', 'heavier' or 'drawn'."""
         if self.combine == "c":
             return "mean"
         return "heavier" if self.select == "argmax" else "drawn"
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments of an `EvolvingModel` but for its rules."""
+        """Return the arguments of an `EvolvingModel`, except its rules."""
         if self.switch is not None and self.overlap > self.switch:
             raise ParameterError(
                 f"The 'overlap' parameter of {type(self).__name__} must be at most switch={self.switch}. "
@@ -83,27 +83,27 @@ class Switching(VaryingLearner):
 
     @property
     def _evolving(self) -> EvolvingModel:
-        """Return the model that switches."""
+        """Compiled model that detects the switches."""
         raise NotImplementedError
 
     @property
     @undisturbed
     def switches(self) -> list[int]:
-        """Steps (learns, counted from 1) at which old features had gone, detected or as given by `switch`."""
+        """Steps (counted from 1) at which old features had gone, detected or set by `switch`."""
         return self._evolving.switches()
 
     @property
     @undisturbed
     def mix(self) -> tuple[float, float] | None:
-        """Weights of the old and the new model in the prediction; None while one runs alone."""
+        """Weights of the old and the new model in the prediction; None while only one runs."""
         return self._evolving.mix()
 
 
 @declared(kw_only=True)
 class EvolvingClassifier(Switching, VaryingClassifier):
-    """A learner for streams whose whole feature space is replaced, after an overlap in which old and new are both seen.
+    """Base of classifiers for streams whose feature space is replaced after an overlap of old and new features.
 
-    A method supplies ``_rule``, its parameters and the ``_loss`` by which the mixture weighs its models.
+    A method defines ``_rule``, its parameters and the ``_loss`` by which the mixture weights its models.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class EvolvingClassifier(Switching, VaryingClassifier):
         The models that run after a switch: ``"both"``, the old one on recovered features and the new one, mixed; or,
         as the papers' baselines, one of them alone. ``"new"`` starts again at every switch (NOGD, NPA-d, NCW),
         ``"updated"`` continues the old model on recovered features, learning (ROGD-u, RPA-u, RCW-u), ``"frozen"``
-        only predicts with it (ROGD-f, RPA-f, RCW-f). `combine`, `select`, `horizon` and `seed` are then of no effect.
+        only predicts with it (ROGD-f, RPA-f, RCW-f). `combine`, `select`, `horizon` and `seed` then have no effect.
     combine
         ``"c"``: the weighted mean of both models' scores; ``"s"``: one of them, by weights that can follow a change of
         the better one (fixed share).
@@ -119,19 +119,19 @@ class EvolvingClassifier(Switching, VaryingClassifier):
         With ``combine="s"``: ``"draw"`` by weight (a hash of `seed` and step, so that predicting is repeatable) or
         ``"argmax"``.
     horizon
-        Learns after the switch (T2), when known; None: rates that need no horizon.
+        Number of steps after the switch (T2), if known; None: rates that need no horizon.
     seed
-        Of the draws.
+        Seed of the draws.
     switch
-        Learns after which only the new features come (T1), when that is known; None: the learner detects it.
+        Number of steps before only new features are present (T1), if known; None: the learner detects it.
     overlap
-        Learns before `switch` that show old and new features together (B); only used with `switch`.
+        Number of steps before `switch` with old and new features together (B); only used with `switch`.
     ridge
-        Ridge of the map's least squares; 0 gives the solution of least norm.
+        Ridge of the map's least squares; 0 selects the solution of least norm.
     settle
-        Learns at the start of the stream during which a feature not seen before does not count as joining.
+        Number of steps at the start of the stream in which a feature not seen before does not count as joining.
     patience
-        Learns after which features that joined become ordinary ones when nothing has gone.
+        Number of steps after which features that joined become ordinary ones if no others have gone.
     max_dense
         Most features on a side of the map, and in a full covariance.
     scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
@@ -139,18 +139,18 @@ class EvolvingClassifier(Switching, VaryingClassifier):
 
     Notes
     -----
-    *Detected switches.* A column that was never seen in the first `settle` learns joins; from then on instances that
-    show joined and settled columns together are the overlap. Settled columns have gone when their absence would be less
-    likely than one in a million as the flicker they had shown before: all of them at once, or one by one. Columns that
-    go and come back while nothing new joins are an outage. Columns present in less than half of the instances carry no
-    information by their absence. Without an overlap only the new model continues (and the old one if some features
+    *Detected switches.* A column that was not seen in the first `settle` steps joins; from then on instances that have
+    joined and settled columns together are the overlap. Settled columns have gone when their absence, at the rate at
+    which they were absent before, is less likely than one in a million: all of them together, or a single one. Columns
+    that disappear and return while no new ones join are an outage. The absence of columns present in less than half of
+    the instances is no information. Without an overlap only the new model continues (and the old one if some features
     stay).
 
-    *Left open by the papers.* A feature that is still seen is used as it is; only absent ones are recovered, and
-    from the joined ones alone. At a further switch the model with the larger weight is carried over, by a map learned
-    to what it saw, recovered values included. With an intercept the map has a constant, and an absent value counts as
-    the mean in the overlap (else as 0). With scaling the map takes values as given, in units of their spread in the
-    overlap, to scaled old values; those it recovers are clipped as scaled ones are. More than two labels: one problem
+    *Left open by the papers.* A feature that is still seen is used as it is; only absent ones are recovered, and from
+    the joined ones alone. At a further switch the model with the smaller recent loss is carried over, by a map to the
+    values it used, including recovered ones. With an intercept the map has a constant, and an absent value counts as
+    the mean in the overlap (else as 0). With scaling the map's inputs are raw values, in units of their spread in the
+    overlap, and its outputs are scaled old values, clipped like other scaled values. More than two labels: one problem
     per label, one weight for all. A sample weight multiplies the losses of the combination and the rows of the map.
 
     *Cost.* The overlap is kept as a triangular factor of at most (new + 1) (new + 1 + old) numbers, however long it
@@ -162,7 +162,7 @@ class EvolvingClassifier(Switching, VaryingClassifier):
     _paper: ClassVar[dict[str, Any]] = {"scale": "none", "fit_intercept": False}
     _loss: ClassVar[str] = "hinge"
     _transfer: ClassVar[bool] = False
-    """Whether a new model starts from the old one's weights, taken through the map."""
+    """Whether a new model starts from the old one's weights, transferred through the map."""
 
     part: str = "both"
     combine: str = "c"
@@ -187,7 +187,7 @@ class EvolvingClassifier(Switching, VaryingClassifier):
         return super()._mixture() if self.part == "both" else self.part
 
     def _rule(self) -> BinaryRule:
-        """Make a compiled rule of the method's update."""
+        """Create a compiled rule with the method's update."""
         raise NotImplementedError(f"{type(self).__name__} must define _rule()")
 
     def _model(self) -> EvolvingModel:

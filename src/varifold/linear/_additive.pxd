@@ -9,7 +9,7 @@ cdef enum:
 
 cdef class AdditiveRule(DiagonalRule):
     cdef readonly Py_ssize_t max_binned   # slots from here on have no bins
-    cdef double* sample                   # [slot][SAMPLE]: values drawn from all seen
+    cdef double* sample                   # [slot][SAMPLE]: random sample of the values seen
     cdef double* edge                     # [slot][BINS - 1]: upper edges of all bins but the last
     cdef int64_t* seen                    # [slot]: number of values seen
 

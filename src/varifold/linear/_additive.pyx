@@ -23,7 +23,7 @@ from varifold._engine.state import fixed, per_slot
 
 
 def joined_sample(counts, samples):
-    """Join samples into one of at most SAMPLE values, from each a share by its count of values."""
+    """Merge samples into one of at most SAMPLE values, each contributing in proportion to its count of values."""
     held = np.minimum(counts, SAMPLE)
     if counts.sum() <= SAMPLE:
         wanted = held
@@ -138,7 +138,7 @@ cdef class AdditiveRule(DiagonalRule):
             out[i] *= sign
 
     cdef void parts(self, View* v, int c, double* out) noexcept nogil:
-        """Compute what each entry of the view adds to the score of problem c."""
+        """Compute each entry's contribution to the score of problem c."""
         cdef Py_ssize_t i
         cdef int b
         cdef double* s
@@ -160,7 +160,7 @@ cdef class AdditiveRule(DiagonalRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Add up natural parameters of values and bins, a bin with those of its rank; join samples by their counts."""
+        """Sum the natural parameters of values and bins, bins matched by rank; merge samples by their counts."""
         signed = range(0, self.width, 2)
         states = [part.by_slot_problem("state", signed) for part in parts]
         for part, state in zip(parts, states):

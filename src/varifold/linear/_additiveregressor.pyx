@@ -1,4 +1,4 @@
-"""Additive regression: diagonal AROW for numbers over each feature's scaled value and the quantile bin it falls in."""
+"""Additive regression: diagonal AROW for regression over each feature's scaled value and its quantile bin."""
 
 from varifold._engine.models.regression cimport scaled_error
 from varifold._engine.view cimport View
@@ -7,7 +7,7 @@ from varifold.linear._rule_regression cimport RuleRegression
 
 
 cdef class AdditiveRegression(RuleRegression):
-    """The rule of Additive, moved by the error itself and not by a hinge loss."""
+    """Rule of Additive, updated by the error itself instead of a hinge loss."""
 
     def __cinit__(self, AdditiveRule rule not None):
         self.hold_rule(rule)

@@ -116,7 +116,7 @@ cdef class AROWRule(BinaryRule):
         self.covariance.forget(slot)
 
     cdef void become_diagonal(self) noexcept nogil:
-        """Keep the variances and drop the covariances: there are more features than max_dense."""
+        """Keep the variances and drop the covariances when there are more features than max_dense."""
         cdef Py_ssize_t i, side = self.covariance.side
         cdef int c
         cdef double variance
@@ -133,7 +133,7 @@ cdef class AROWRule(BinaryRule):
         return TOGETHER if self.diagonal else 1
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
-        """Correct the problems with a hinge loss, one by one where they are few."""
+        """Update the problems with a hinge loss, one by one if they are few."""
         cdef double error[TOGETHER]
         cdef double active[TOGETHER]
         cdef double loss
@@ -161,15 +161,15 @@ cdef class AROWRule(BinaryRule):
         BinaryRule.learn_scored(self, v, y, w, scores, probs)
 
     cdef void keep_dense(self, View* v) noexcept nogil:
-        """Become diagonal when a slot is beyond max_dense."""
+        """Switch to the diagonal form when a slot is beyond max_dense."""
         cdef Py_ssize_t i = v.n
-        while not self.diagonal and i > 0:  # every entry: a model around this one may order its slots otherwise
+        while not self.diagonal and i > 0:  # check every entry: an enclosing model may order its slots differently
             i -= 1
             if v.slot[i] > self.max_dense:
                 self.become_diagonal()
 
     cdef void correct(self, View* v, int c, double error, double w) noexcept nogil:
-        """Move the score of the instance towards score + error; keep_dense() was called for it."""
+        """Move the score of the instance towards score + error; call keep_dense() first."""
         if self.diagonal:
             correct_one(self, v, c, error, w)
         else:
@@ -194,7 +194,7 @@ cdef class AROWRule(BinaryRule):
         return confidence
 
     cdef double largest_term(self, View* v) noexcept nogil:
-        """Return the largest term of x' Sigma x, after multiply()."""
+        """Return the largest term of x' Sigma x; call multiply() first."""
         cdef double most = 0.0
         cdef Py_ssize_t i
         for i in range(v.n):
@@ -202,7 +202,7 @@ cdef class AROWRule(BinaryRule):
         return most
 
     cdef bint stays_positive(self, double* cov, double confidence, double beta, Py_ssize_t side) noexcept nogil:
-        """Test whether the step leaves every variance positive, as it must but for rounding."""
+        """Test whether the step leaves every variance positive, as it does except for rounding."""
         cdef Py_ssize_t j
         if confidence < 0.0:
             return False
@@ -225,7 +225,7 @@ cdef class AROWRule(BinaryRule):
             cov[slot * side + slot] = variance if variance > 0.0 else 0.0
 
     cdef void correct_full(self, View* v, int c, double error, double w) noexcept nogil:
-        """Take a step with the full Sigma; where rounding would leave a negative variance, drop covariances instead."""
+        """Update with the full Sigma; where rounding would make a variance negative, drop covariances instead."""
         cdef double confidence, beta
         cdef double* u = self.sigma_x
         cdef double* cov = matrix_of(self.covariance, c)
@@ -257,7 +257,7 @@ cdef class AROWRule(BinaryRule):
         if not self.diagonal:
             arrays["covariance"] = self.covariance.dump(self.problems, size)
         elif self.max_dense:
-            arrays["covariance"] = np.zeros((0, 0, 0))  # became its diagonal
+            arrays["covariance"] = np.zeros((0, 0, 0))  # reduced to its diagonal
         return arrays
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -275,7 +275,7 @@ cdef class AROWRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Multiply the Gaussians: natural parameters add up, the prior counts once."""
+        """Multiply the Gaussians: natural parameters are summed, the prior counts once."""
         states = [part.by_slot_problem("state") for part in parts]
         problems = parts[0].union.problems
         for part, state in zip(parts, states):

@@ -12,7 +12,7 @@ from varifold.linear._rule_regression cimport RuleRegression
 
 
 cdef class AROWRegression(RuleRegression):
-    """The rule of AROW, corrected by the error itself and not by a hinge loss."""
+    """Rule of AROW, updated by the error itself instead of a hinge loss."""
 
     def __cinit__(self, AROWRule rule not None):
         self.hold_rule(rule)

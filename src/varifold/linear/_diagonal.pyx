@@ -1,4 +1,4 @@
-"""Diagonal AROW over an instance given as a list of inputs: a feature may bring several, each with its own weight.
+"""Diagonal AROW over an instance as a list of inputs: a feature may have several, each with its own weight.
 
 With l = max(0, 1 - y mu.x) and r the parameter over the sample weight, mu_i += l y x_i Sigma_ii / (x' Sigma x + r), and
 the precision 1 / Sigma_ii grows by x_i^2 / r.
@@ -81,7 +81,7 @@ cdef wide correct_many(DiagonalRule rule, int first, int m, double* error, const
 
 
 cdef class DiagonalRule(BinaryRule):
-    """Per slot and problem mean and precision of each weight: a pair for every kind of input.
+    """Mean and precision of each weight, per slot and problem: a pair for every kind of input.
 
     A subclass calls ``declare_inputs`` and lists an instance's inputs in ``collect``.
     """
@@ -120,7 +120,7 @@ cdef class DiagonalRule(BinaryRule):
         return TOGETHER
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
-        """Correct the problems with a hinge loss, one by one where they are few."""
+        """Update the problems with a hinge loss, one by one if they are few."""
         cdef double error[TOGETHER]
         cdef double active[TOGETHER]
         cdef double loss, r = self.r / w

@@ -17,7 +17,7 @@ from varifold._numeric.wide cimport inlined, wide
 
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
 
-# shared numbers of a problem
+# state per problem
 cdef enum:
     T = 0        # instances learned
     SHRUNK = 1   # sum of all thresholds so far
@@ -30,7 +30,7 @@ cdef inline double shrink(double w, double by) noexcept nogil:
 
 
 cdef inline inlined weigh_problems(FOBOSRule rule, View* v, int first, int m, double* f) noexcept nogil:
-    """Compute the scores of m problems, all shrinkage applied; the intercept, which comes first, has none."""
+    """Compute the scores of m problems with all shrinkage applied, except to the intercept, which comes first."""
     cdef double total[TOGETHER]
     cdef double* s
     cdef double x
@@ -54,10 +54,10 @@ cdef inline inlined weigh_problems(FOBOSRule rule, View* v, int first, int m, do
 cdef inline inlined learn_problems(FOBOSRule rule, View* v, int first, int m, const double* y, double w,
                                    double* f) noexcept nogil:
     """Update m problems: a gradient step of rate eta_t, then the proximal step (eqs. 2, 3 and 19 of the paper)."""
-    cdef double step[TOGETHER]      # times the value: the gradient step
-    cdef double by[TOGETHER]        # what the round shrinks by
+    cdef double step[TOGETHER]      # multiplied by the value: the gradient step
+    cdef double by[TOGETHER]        # shrinkage of this round
     cdef double before[TOGETHER]    # SHRUNK before the round
-    cdef double after[TOGETHER]     # and after it
+    cdef double after[TOGETHER]     # SHRUNK after the round
     cdef double eta[TOGETHER]
     cdef double margin[TOGETHER]
     cdef double* g = rule.shared + first * 2
@@ -140,7 +140,7 @@ cdef class FOBOSRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Average the weights as they are now, all shrinkage applied; add up T."""
+        """Average the current weights, with all shrinkage applied; sum T."""
         shared = np.stack([part.by_problem("shared", [0.0, 0.0]) for part in parts])
         states = []
         for part, g in zip(parts, shared):

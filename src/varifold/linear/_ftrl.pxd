@@ -21,7 +21,7 @@ cdef inline inlined proximal_step(Py_ssize_t n, double* z, double* root, double*
     """Add a gradient to each of n neighbouring coordinates (algorithm 1 of the paper).
 
     z += g - sigma w with sigma = (root' - root) / alpha, then w = -(z - sign(z) l1) / ((beta + root') / alpha + l2), or
-    0 where |z| <= l1. The cases are written without branches, so that several roots and quotients are taken at once.
+    0 where |z| <= l1. The cases are written without branches, so that several roots and quotients are computed at once.
     """
     cdef Py_ssize_t i
     cdef double grown, moved, beyond, w
@@ -38,7 +38,7 @@ cdef inline inlined proximal_step(Py_ssize_t n, double* z, double* root, double*
 
 cdef inline void step_scattered(Py_ssize_t n, double** at, Py_ssize_t plane, const double* gradient, Penalty* p,
                                 double l1) noexcept nogil:
-    """Take proximal_step() for up to STRIP coordinates that all differ, wherever they are."""
+    """Apply proximal_step() to up to STRIP distinct coordinates at arbitrary positions."""
     cdef Py_ssize_t i
     cdef double z[STRIP]
     cdef double root[STRIP]

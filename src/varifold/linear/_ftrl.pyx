@@ -35,7 +35,7 @@ cdef wide weigh_many(FTRLProximalRule rule, View* v, int first, int m, double* f
 
 cdef wide learn_many(FTRLProximalRule rule, View* v, int first, int m, const double* y, double w,
                      double* f) noexcept nogil:
-    """Update m problems, whose coordinates are neighbours."""
+    """Update m problems whose coordinates are contiguous."""
     cdef double slope[TOGETHER]
     cdef double gradient[TOGETHER]
     cdef double* s
@@ -44,7 +44,7 @@ cdef wide learn_many(FTRLProximalRule rule, View* v, int first, int m, const dou
     slopes_of(rule, v, first, m, y, w, f, slope)
     for i in range(v.n):
         if v.slot[i] != 0 and v.x[i] == 0.0:
-            continue  # a value of 0 moves nothing
+            continue  # a value of 0 has no gradient
         for c in range(m):
             gradient[c] = slope[c] * v.x[i]
         s = rule.state + (v.slot[i] * rule.stride + first)
@@ -52,7 +52,7 @@ cdef wide learn_many(FTRLProximalRule rule, View* v, int first, int m, const dou
 
 
 cdef inline void learn_one(FTRLProximalRule rule, View* v, int c, const double* y, double w, double* f) noexcept nogil:
-    """Update one problem, whose coordinates are apart: they are gathered by the strip."""
+    """Update one problem whose coordinates are not contiguous: gather them in strips."""
     cdef double* state = rule.state + c
     cdef Py_ssize_t i = 0, m, stride = rule.stride, plane = rule.plane
     cdef Penalty* p = &rule.penalty
@@ -69,7 +69,7 @@ cdef inline void learn_one(FTRLProximalRule rule, View* v, int c, const double* 
         while i < v.n and m < STRIP:
             moved[m] = state + v.slot[i] * stride
             gradient[m] = slope * v.x[i]
-            m += v.x[i] != 0.0  # a value of 0 moves nothing
+            m += v.x[i] != 0.0  # a value of 0 has no gradient
             i += 1
         step_scattered(m, moved, plane, gradient, p, p.l1)
 
@@ -116,7 +116,7 @@ cdef class FTRLProximalRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Add up squared gradients; the weight is the mean by curvature, and z is what leads to that weight.
+        """Sum the squared gradients; average the weights by curvature, and set z to match the weight.
 
         The curvature that a learner gained is root / alpha. Where the merged weight is 0, z is the mean.
         """

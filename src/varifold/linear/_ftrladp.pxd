@@ -7,7 +7,7 @@ cdef class FTRLADPRule(BinaryRule):
     cdef readonly double L1, L2, LP, kappa
     cdef readonly int decay
     cdef readonly bint per_coordinate, closed
-    cdef double last_t, last_keep   # the decay of the centre that was computed last, and for which round
+    cdef double last_t, last_keep   # latest decay of the centre, and the round it was computed for
 
     cdef double weight(self, double* s, double* g) noexcept nogil
     cdef double decay_at(self, double t) noexcept nogil

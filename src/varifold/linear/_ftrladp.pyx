@@ -3,8 +3,8 @@
 With v the summed gradients, h = keep h + w and r = 1 + keep r the weights are those that minimise
 v.w + LP/2 (r w.w - 2 h.w) + L1 |w|_1 + L2/2 w.w: w = -(z - sign(z) L1) / (L2 + LP r), z = v - LP h, 0 where |z| <= L1.
 
-Without L1 and L2 the weights of all coordinates have a closed form. With g = h / r a round takes v / (LP r r') from
-g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, does not change while a feature is absent:
+Without L1 and L2 the weights of all coordinates have a closed form. With g = h / r a round subtracts v / (LP r r')
+from g, so that u = g + v A / LP, A being the sum of 1 / (r r') over the rounds, is constant while a feature is absent:
 w = u - v (A + 1 / r) / LP, and a gradient d adds d to v and d A' / LP to u.
 """
 
@@ -21,12 +21,12 @@ from varifold._numeric.wide cimport inlined, wide
 
 from varifold._engine.merging import APPROXIMATE, weighted_mean
 
-# shared numbers of a problem; r starts at 1, and r - 1 is stored, here and per slot
+# state per problem; r starts at 1, and r - 1 is stored, here and per slot
 cdef enum:
     R = 0       # r - 1: decayed count of rounds in the centre
     A = 1       # sum of 1 / (r r')
     T = 2       # rounds since the last drift
-    F = 3       # of these, predicted wrongly
+    F = 3       # wrong predictions among them
     T_WARN = 4  # T and F since the error rate was last within the warning level
     F_WARN = 5
     P_MIN = 6   # lowest error rate, and its standard deviation
@@ -34,7 +34,7 @@ cdef enum:
     GLOBALS = 8
 
 cdef double FEWEST = 30.0  # rounds before the test for drift
-cdef double FAR = 1e4       # above it A is added into u, before digits cancel
+cdef double FAR = 1e4       # above it A is folded into u, before digits cancel
 
 
 cdef inline inlined weigh_problems(FTRLADPRule rule, View* v, int first, int m, double* f) noexcept nogil:
@@ -138,7 +138,7 @@ cdef class FTRLADPRule(BinaryRule):
             s[self.plane] = 0.0 - s[self.plane]
 
     cdef double weight(self, double* s, double* g) noexcept nogil:
-        """Return the weight of a slot with numbers s in a problem with shared numbers g."""
+        """Return the weight of a slot with state s in a problem with state g."""
         cdef double z, r
         if self.closed:
             return s[self.plane] - s[0] * ((g[A] + 1.0 / (1.0 + g[R])) / self.LP)
@@ -169,7 +169,7 @@ cdef class FTRLADPRule(BinaryRule):
                     f[c] += self.weight(at(self, v.slot[i], first + c), g) * v.x[i]
 
     cdef double decay_at(self, double t) noexcept nogil:
-        """Return the decay of the centre in round t without errors."""
+        """Return the decay of the centre in round t, without the error term."""
         if self.decay == 0:
             return 1.0 - pow(t, -1.0 / 3.0)
         if self.decay == 1:
@@ -186,7 +186,7 @@ cdef class FTRLADPRule(BinaryRule):
         g[T] += 1.0
         g[F] += wrong
         t = g[T]
-        if t != self.last_t:  # the problems of most labels have learned as many rounds
+        if t != self.last_t:  # most problems share the same round
             self.last_t = t
             self.last_keep = self.decay_at(t)
         if t <= FEWEST:
@@ -213,7 +213,7 @@ cdef class FTRLADPRule(BinaryRule):
                 g[S_MIN] = 10.0
 
     cdef void rebase(self, int c) noexcept nogil:
-        """Add v A / LP into u and set A to zero; no weight changes."""
+        """Fold v A / LP into u and set A to zero; weights do not change."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef Py_ssize_t slot

@@ -6,11 +6,11 @@ cdef class MajorityBias(Model):
     cdef readonly BinaryRule rule
     cdef double* margin           # [class]: scores of the instance being learned, before it is learned
     cdef double* counts           # [class]: weight learned
-    cdef double net_correct       # correct predictions of the margins less those of the commonest class, where both differ
+    cdef double net_correct       # correct predictions of the margins minus those of the majority class, if they differ
     cdef double total             # weight learned
-    cdef double size              # summed size of the margins
-    cdef double strength          # what net_correct makes of the class shares; 0 when too little to matter
-    cdef double scaled_strength   # the same in margins: times the size of a sure one
+    cdef double size              # summed absolute margins
+    cdef double strength          # factor of the class shares, computed from net_correct; 0 when negligible
+    cdef double scaled_strength   # the same on the scale of a confident margin
 
     cdef void update_strength(self) noexcept nogil
     cdef inline bint is_biased(self, View* v) noexcept nogil

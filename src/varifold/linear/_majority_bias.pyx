@@ -1,9 +1,9 @@
-"""Margins biased to the commoner class for as long as that class is right more often than they are.
+"""Bias of the margins towards the majority class while that class is correct more often than they are.
 
 A margin learned from few instances predicts at random where its features carry little information, and is then worse
 than no features at all. So the model counts, over the instances on which the two differ, by how many the correct
 predictions of the rule exceed those of the commonest class so far: d = net_correct. A label whose share is p gets
-2 u (2 p - 1) / (1 + exp(d)) added to its score, u being the size of a sure margin: 1, or the mean size so far where
+2 u (2 p - 1) / (1 + exp(d)) added to its score, u being the size of a confident margin: 1, or the mean size so far if
 that is larger. The rule itself learns as if there were no bias. |d| is at most LARGEST_LEAD, so that a rule that was
 good once can lose its advantage again.
 """
@@ -26,7 +26,7 @@ cdef double LARGEST_MARGIN = 1e100 # larger ones count as this large
 
 
 cdef class MajorityBias(Model):
-    """A rule and the bias of its scores; an instance without intercept has none."""
+    """Rule with a bias added to its scores; an instance without intercept has none."""
 
     def __cinit__(self, BinaryRule rule not None):
         self.rule = rule
@@ -50,7 +50,7 @@ cdef class MajorityBias(Model):
         return not (self.scaled_strength == 0.0 or self.classes < 2 or self.total == 0.0 or v.n == 0 or v.slot[0] != 0)
 
     cdef inline double bias(self, int label) noexcept nogil:
-        """Return what the label's share adds to its score, if there is a bias."""
+        """Return the bias that a label's share adds to its score, if there is one."""
         return self.scaled_strength * (2.0 * self.counts[label] / self.total - 1.0)
 
     cdef void add_bias(self, View* v, const double* margin, double* out) noexcept nogil:
@@ -90,7 +90,7 @@ cdef class MajorityBias(Model):
         self.compare(v, self.margin, y, w)
 
     cdef void compare(self, View* v, double* margin, int y, double w) noexcept nogil:
-        """Count whose prediction was correct, the margins' or the commonest class's."""
+        """Count whether the margins or the majority class predicted correctly."""
         cdef int own
         cdef double size, net_correct
         if v.n == 0 or v.slot[0] != 0:
@@ -135,7 +135,7 @@ cdef class MajorityBias(Model):
         return self.rule.merging()
 
     def merge(self, parts):
-        """Merge the rule's arrays and add up the counts, net_correct within its bounds."""
+        """Merge the rule's arrays and sum the counts, with net_correct within its bounds."""
         ahead, weight, size = total([part.arrays["majority_bias"][:3] for part in parts])
         ahead = min(max(ahead, -LARGEST_LEAD), LARGEST_LEAD)
         counts = total([part.by_class("majority_bias", 3) for part in parts])

@@ -2,8 +2,8 @@ from libc.stdint cimport int32_t
 
 cdef class ProblemMatrices:
     cdef double* data              # [problem][side][side]
-    cdef Py_ssize_t side           # rows and columns of each
-    cdef Py_ssize_t problems       # matrices there is memory for
+    cdef Py_ssize_t side           # rows and columns of each matrix
+    cdef Py_ssize_t problems       # allocated matrices
 
     cdef int reserve(self, Py_ssize_t problems, Py_ssize_t side) except -1
     cdef int add_problems(self, Py_ssize_t problems) except -1
@@ -14,5 +14,5 @@ cdef class ProblemMatrices:
 
 
 cdef inline double* matrix_of(ProblemMatrices m, Py_ssize_t problem) noexcept nogil:
-    """Return the matrix of a problem, row after row."""
+    """Return the matrix of a problem, in row-major order."""
     return m.data + problem * m.side * m.side

@@ -1,4 +1,4 @@
-"""One square matrix per problem over the first slots, each the identity at first (covariances, feature graphs)."""
+"""One square matrix per problem over the first slots, initially the identity (covariances, feature graphs)."""
 
 import numpy as np
 
@@ -10,19 +10,19 @@ from varifold._numeric.memory cimport allocate, resize_zeroed
 
 
 cdef class ProblemMatrices:
-    """Square matrices that grow along with problems and slots; a request that fails changes nothing."""
+    """Square matrices that grow with problems and slots; a failed allocation changes nothing."""
 
     def __dealloc__(self):
         free(self.data)
 
     cdef int reserve(self, Py_ssize_t problems, Py_ssize_t side) except -1:
-        """At least this many matrices with at least this many rows; what is new belongs to the identity."""
+        """Reserve at least this many matrices with at least this many rows; new entries are those of the identity."""
         self.add_rows(side)
         self.add_problems(problems)
         return 0
 
     cdef int add_problems(self, Py_ssize_t problems) except -1:
-        """Add matrices, half as many again, so that adding one at a time costs little."""
+        """Add matrices, growing by at least half so that adding one at a time is cheap."""
         cdef Py_ssize_t room = max(problems, self.problems + self.problems // 2)
         cdef Py_ssize_t whole = self.side * self.side, bytes = whole * sizeof(double), c, i
         if problems <= self.problems:
@@ -36,7 +36,7 @@ cdef class ProblemMatrices:
         return 0
 
     cdef int add_rows(self, Py_ssize_t side) except -1:
-        """Add rows and columns to every matrix, in new memory."""
+        """Add rows and columns to every matrix, in newly allocated memory."""
         cdef Py_ssize_t c, i
         cdef double* data
         if side <= self.side:
@@ -72,7 +72,7 @@ cdef class ProblemMatrices:
             m[slot * self.side + slot] = 1.0
 
     cdef void release(self) noexcept nogil:
-        """Give the memory back: no matrices of no rows."""
+        """Free all matrices."""
         free(self.data)
         self.data = NULL
         self.problems = 0
@@ -90,7 +90,7 @@ cdef class ProblemMatrices:
         return np.asarray(out)
 
     def fill(self, const double[:, :, ::1] given not None, Py_ssize_t problems):
-        """Restore what dump() returned; reserve() was called before."""
+        """Restore the matrices from dump(); call reserve() first."""
         cdef Py_ssize_t cut = given.shape[1], c, i
         if given.shape[0] != problems or cut != given.shape[2] or cut > self.side or problems > self.problems:
             raise ValueError(f"matrices of the shape {tuple(given.shape)} for {problems} problems of {self.side} slots")
@@ -99,5 +99,5 @@ cdef class ProblemMatrices:
                 memcpy(matrix_of(self, c) + i * self.side, &given[c, i, 0], cut * sizeof(double))
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the allocated bytes."""
         return self.problems * self.side * self.side * sizeof(double)

@@ -20,7 +20,7 @@ from varifold.linear._matrices cimport ProblemMatrices, matrix_of
 
 from varifold._engine.state import checked_array, per_slot
 
-# shared numbers of a problem
+# state per problem
 cdef enum:
     ROUNDS = 0     # instances learned
     P = 1          # weight of the observed part, less 1/2
@@ -39,12 +39,12 @@ cdef inline double sign(double w) noexcept nogil:
 
 
 cdef wide add_graph_rows(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const int32_t* row) noexcept nogil:
-    """psi_j += sum over present i of G_ij x_i / n, for the first `side` slots j."""
+    """Add sum over present i of G_ij x_i / n to psi_j, for the first `side` slots j."""
     add_rows(rule.psi, matrix_of(rule.graph, c), rule.graph.side, side, n, row, rule.scaled)
 
 
 cdef wide move_graph(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const int32_t* row) noexcept nogil:
-    """G_ij += step x_i gradient_j, for the first `side` slots j."""
+    """Add step x_i gradient_j to G_ij, for the first `side` slots j."""
     add_to_rows(matrix_of(rule.graph, c), rule.graph.side, side, n, row, rule.scaled, rule.gradient)
 
 
@@ -101,7 +101,7 @@ cdef class OCDSRule(BinaryRule):
         return n
 
     cdef void reconstruct(self, View* v, int c) noexcept nogil:
-        """Compute psi: every slot of the graph as reconstructed from those present."""
+        """Compute psi: the reconstruction of every slot of the graph from those present."""
         cdef Py_ssize_t i, side = self.in_use(), n = self.in_graph(v)
         cdef double present = v.n
         cdef double* scaled = self.scaled
@@ -111,7 +111,7 @@ cdef class OCDSRule(BinaryRule):
         add_graph_rows(self, c, side, n, v.slot)
 
     cdef void partial(self, View* v, int c, double* seen, double* reconstructed) noexcept nogil:
-        """Compute the score of the features present, and that of those absent, as reconstructed in psi."""
+        """Compute the score of the features present, and that of the absent ones as reconstructed in psi."""
         cdef double* first = self.state + c
         cdef double f = 0.0
         cdef Py_ssize_t i, j, n = 0, stride = self.stride, inside = self.in_graph(v)
@@ -121,7 +121,7 @@ cdef class OCDSRule(BinaryRule):
             f += first[v.slot[i] * stride] * v.x[i]
         seen[0] = f
         f = 0.0
-        # no branch depends on which slots are present, as nothing predicts it
+        # branch-free, as the presence of slots is unpredictable
         for i in range(inside):
             is_present[v.slot[i]] = 1
         for j in range(self.in_use()):
@@ -144,7 +144,7 @@ cdef class OCDSRule(BinaryRule):
             f[c - first] = p * seen + (1.0 - p) * reconstructed
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Credit the part of an absent feature to the features that it is reconstructed from."""
+        """Attribute an absent feature's contribution to the features it is reconstructed from."""
         cdef int c = label if self.problems > 1 else 0
         cdef double direction = -1.0 if self.problems == 1 and label == 0 else 1.0
         cdef double p = 0.5 + self.shared[c * self.globals + P], through
@@ -171,7 +171,7 @@ cdef class OCDSRule(BinaryRule):
         f[0] = self.update(v, first, y[0], w)
 
     cdef double update(self, View* v, int c, double y, double w) noexcept nogil:
-        """Take one gradient step of w and G, both from the same state; return the score before it."""
+        """Update w and G by one gradient step, both from the same state; return the score before it."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef double seen, reconstructed, f, error = y, eta, step, norm_psi = 0.0, norm_x = 0.0, norm_w = 0.0, x, psi
@@ -201,7 +201,7 @@ cdef class OCDSRule(BinaryRule):
                 norm_w += s[0] * s[0]
 
         if not (norm_x < 1e280 and norm_psi < 1e280 and norm_w < 1e280):
-            return f  # too large for a step that a double holds
+            return f  # too large for a finite step
 
         # both rates are lowered where a step of that size would overshoot
         step = eta
@@ -221,7 +221,7 @@ cdef class OCDSRule(BinaryRule):
         return f
 
     cdef void set_gradient(self, View* v, int c, double error) noexcept nogil:
-        """Compute minus the gradient by G_ij, but for the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
+        """Compute minus the gradient by G_ij, without the factor 2 x_i / n: e w_j + alpha (x_j - psi_j) [j present]."""
         cdef double* gradient = self.gradient
         cdef double* first = self.state + c
         cdef Py_ssize_t i, j, stride = self.stride
@@ -266,7 +266,7 @@ cdef class OCDSRule(BinaryRule):
                     s[0] -= eta * self.beta1 * sign(s[0])
 
     cdef void smooth(self, int c) noexcept nogil:
-        """Compute L w into `order`, L being the Laplacian of the graph, absolute and made symmetric."""
+        """Compute L w into `order`, L being the Laplacian of the graph with absolute, symmetrised weights."""
         cdef double* g = matrix_of(self.graph, c)
         cdef double link, d
         cdef Py_ssize_t i, j, side = self.in_use(), row = self.graph.side

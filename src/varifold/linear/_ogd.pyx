@@ -12,7 +12,7 @@ from varifold._numeric.wide cimport inlined, wide
 from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
-cdef double LARGEST = 1e150               # no weight or rate of a square loss is larger
+cdef double LARGEST = 1e150               # bound of weights and rates under the square loss
 
 
 cdef inline inlined learn_problems(OGDRule rule, View* v, int first, int m, const double* y, double w,
@@ -57,7 +57,7 @@ cdef class OGDRule(BinaryRule):
             learn_many(self, v, first, m, y, w, f)
 
     cdef void descend(self, View* v, int c, double error, double w) noexcept nogil:
-        """Take a gradient step on the square loss of this error, no further than to where it vanishes."""
+        """Update by a gradient step on the square loss of this error, at most to where the error vanishes."""
         cdef Py_ssize_t i
         cdef double norm = 0.0, step
         cdef double* weight
@@ -77,7 +77,7 @@ cdef class OGDRule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Average the weights of those that saw the feature; the rate continues as after all instances."""
+        """Average the weights of the models that saw the feature; the rate continues as after all instances."""
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])

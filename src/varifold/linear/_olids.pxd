@@ -7,9 +7,9 @@ from varifold.linear._truncated cimport TruncatedRule
 @cython.final
 cdef class OLIDSRule(TruncatedRule):
     cdef readonly double C, theta, lam, B
-    cdef readonly bint by_column     # an indicator is 0 in the rows where its column holds another value
-    cdef readonly double clip        # largest standardised indicator; 0 leaves indicators at 1
-    cdef uint8_t* stays              # scratch, by entry of the view: the feature was there a round ago
+    cdef readonly bint by_column     # an indicator is 0 in rows where its column has another value
+    cdef readonly double clip        # bound of a standardised indicator; 0 leaves indicators at 1
+    cdef uint8_t* stays              # scratch, by entry of the view: the feature was present in the round before
 
     cdef inline bint has_levels(self) noexcept nogil
     cdef inline bint is_level(self, int32_t slot) noexcept nogil

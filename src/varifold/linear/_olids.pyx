@@ -20,15 +20,15 @@ from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.state import per_slot
 
-# numbers of a slot
+# state per slot
 cdef enum:
     W = 0        # weight, over SCALE
     COUNT = 1
     MEAN = 2
     M2 = 3
-    ROWS = 4     # of a column with string values: weight of the rows that held one (only with `by_column`)
+    ROWS = 4     # of a column with string values: weight of the rows that had one (only with `by_column`)
 
-# shared numbers of a problem
+# state per problem
 cdef enum:
     SCALE = 0    # factor on every stored weight
     PLUS = 1     # weight of the instances of +1, from 1
@@ -145,8 +145,8 @@ cdef class OLIDSRule(TruncatedRule):
     """Per slot and problem: weight, and Welford's count, mean and squared deviations of the values.
 
     With `by_column` an indicator's values are those of a 0/1 column that is present with its string column: the
-    column's slot counts the rows, and p (1 - p) is the variance of a value found in a share p of them. With `clip` the
-    1 is standardised as the values of numbers are: (1 - p) / sqrt(p (1 - p)); the values of the other levels are left
+    column's slot counts the rows, and p (1 - p) is the variance of a value present in a share p of them. With `clip`
+    the 1 is standardised like numeric values: (1 - p) / sqrt(p (1 - p)); the values of the other levels are left
     out.
     """
 
@@ -194,7 +194,7 @@ cdef class OLIDSRule(TruncatedRule):
         return self.by_column and (self.space.kind[slot] & INDICATOR) != 0
 
     cdef inline double column_rows(self, int32_t slot, int c) noexcept nogil:
-        """Return the weight of the rows that held an indicator's column, with a string or a number."""
+        """Return the weight of the rows that had an indicator's column, with a string or a number."""
         cdef double* head = at(self, self.space.column[slot], c)
         cdef double rows = head[ROWS * self.plane] + head[COUNT * self.plane]
         cdef double own = at(self, slot, c)[COUNT * self.plane]
@@ -229,7 +229,7 @@ cdef class OLIDSRule(TruncatedRule):
         return spread_with(s, self.plane, x, w)
 
     cdef void count(self, int32_t slot, int c, double x, double w) noexcept nogil:
-        """Count one more value; of an indicator only the counts matter."""
+        """Count one more value; for an indicator only the counts matter."""
         if self.is_level(slot):
             at(self, slot, c)[COUNT * self.plane] += w
             at(self, self.space.column[slot], c)[ROWS * self.plane] += w
@@ -249,7 +249,7 @@ cdef class OLIDSRule(TruncatedRule):
             g[SPREAD] += h
 
     cdef inline bint stayed(self, View* v, Py_ssize_t i) noexcept nogil:
-        """Test whether the instance learned before had the feature too, or its column; the intercept always counts."""
+        """Test whether the previous instance also had the feature, or its column; the intercept always counts."""
         cdef int32_t head
         if self.is_level(v.slot[i]):
             head = self.space.column[v.slot[i]]
@@ -307,7 +307,7 @@ cdef class OLIDSRule(TruncatedRule):
         return 1 if self.sparse or self.has_levels() else TOGETHER
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
-        """Run one round; the scores before it are those of an instance of this weight."""
+        """Run one round; write the scores before it, for an instance of this weight, to `f`."""
         cdef double score  # a local variable: the compiler knows that no weight is stored there
         if m > 1:
             learn_many(self, v, first, m, y, w, f)
@@ -346,7 +346,7 @@ cdef class OLIDSRule(TruncatedRule):
         g[SPREAD] += sign * h
 
     cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil:
-        """Scale the weights until their mean size by variance is at most lam, then keep the share B of largest."""
+        """Scale the weights until their mean size by variance is at most lam, then keep the largest, a share B."""
         cdef double* g = self.shared + c * self.globals
         cdef Py_ssize_t i
         if self.by_column and self.space.indicators:

@@ -20,18 +20,18 @@ from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weigh
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
-# shared numbers of a problem
+# state per problem
 cdef enum:
     SCALE = 0     # factor on every stored weight: the projection changes this number only
     NORM = 1      # sum of |w|
 
 cdef enum:
-    FEW = 8    # with a loss in less than one of 8 problems, those are moved one by one
+    FEW = 8    # if fewer than one in 8 problems has a loss, update those one by one
 
 
 cdef inline inlined move_problems(OLSFRule rule, View* v, int first, int m, const double* step,
                                   bint sparse) noexcept nogil:
-    """Add step[c] x to the weights of m problems, or of one that is sparse, and follow NORM."""
+    """Add step[c] x to the weights of m problems, or of a sparse one, and update NORM."""
     cdef double before[TOGETHER]
     cdef double after[TOGETHER]
     cdef double* g = rule.shared + first * rule.globals
@@ -60,7 +60,7 @@ cdef wide move_many(OLSFRule rule, View* v, int first, int m, const double* step
 
 cdef inline inlined learn_problems(OLSFRule rule, View* v, int first, int m, const double* y, double w,
                                    double* f) noexcept nogil:
-    """Update m problems, or one that is sparse: step, projection, truncation. Few wrong ones are moved one by one."""
+    """Update m problems, or a sparse one: step, projection, truncation. If few have a loss, update one by one."""
     cdef double step[TOGETHER]
     cdef double* g = rule.shared + first * rule.globals
     cdef double norm = 0.0
@@ -152,7 +152,7 @@ cdef class OLSFRule(TruncatedRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Average the weights of those that saw the feature; the next step projects and truncates again."""
+        """Average the weights of the models that saw the feature; the next step projects and truncates again."""
         states = [part.by_slot_problem("state") * part.by_problem("shared", [1.0, 0.0])[:, :1] for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])

@@ -1,11 +1,11 @@
 from varifold._engine.view cimport View
 from varifold.linear._truncated cimport TruncatedRule
 
-# Of an instance, whatever the problem.
+# Sums over an instance that do not depend on the problem.
 cdef struct Norms:
     double old           # squared norm of the known features
-    double new           # and of the new ones
-    Py_ssize_t n_old     # known features
+    double new           # squared norm of the new features
+    Py_ssize_t n_old     # number of known features
 
 cdef class OLVFRule(TruncatedRule):
     cdef readonly double C, C_bar, lam, B

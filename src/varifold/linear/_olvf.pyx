@@ -21,7 +21,7 @@ from varifold.linear._truncated cimport TruncatedRule
 
 from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
 
-# shared numbers of a problem
+# state per problem
 cdef enum:
     SUM_BAR = 0   # sum of all w_bar
     SCALE = 1     # factor on every stored weight: the projection of eq. 16 changes this number only
@@ -31,7 +31,7 @@ cdef double LEAST = 2.4   # (1 + s)^2 ln(1 + s) / s^2 is at least 2.45: a cap be
 
 
 cdef inline double floored(double p) noexcept nogil:
-    """Limit a confidence from below, so that it can be divided by."""
+    """Bound a confidence from below, so that it is safe to divide by."""
     return p if p > 1e-6 else 1e-6
 
 
@@ -54,18 +54,18 @@ cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n)
     return tau * sign * slope
 
 
-# What an instance changes in one problem.
+# Steps of one instance in one problem.
 cdef struct Steps:
-    double old     # times the value: weights of known features
-    double new     # and of new ones
-    double delta   # every space weight
+    double old     # multiplied by the value: step of the weights of known features
+    double new     # the same for new features
+    double delta   # step of every space weight
 
 
 cdef inline Steps steps_of(OLVFRule rule, Py_ssize_t n, double* g, double bar, Norms* norms, bint right, double y,
                            double loss, double unit, double w) noexcept nogil:
     """Compute the steps of both models, eqs. 4 to 15, for n features present whose space weights add up to `bar`.
 
-    g are the problem's shared numbers. Loss, cap C and radius are in units of `unit`, in which the weights are not.
+    g is the state of the problem. Loss, cap C and radius are in units of `unit`, in which the weights are not.
     """
     cdef Steps steps
     cdef double p_x, p_w, tau
@@ -74,7 +74,7 @@ cdef inline Steps steps_of(OLVFRule rule, Py_ssize_t n, double* g, double bar, N
     steps.delta = space_step(rule.C_bar * w, 1.0 if right else -1.0, bar, n)
     if loss > 0.0 and norms.old + norms.new > 0.0:
         p_w = floored(sigmoid(g[SUM_BAR] + norms.n_old * steps.delta))
-        p_x = floored(sigmoid(bar + n * steps.delta)) if norms.n_old < n else 1.0  # only new features need it
+        p_x = floored(sigmoid(bar + n * steps.delta)) if norms.n_old < n else 1.0  # needed only for new features
         if rule.kkt:
             tau = min(rule.C * w, loss / (norms.old / p_w + norms.new / p_x))
             steps.old = tau / p_w * y * unit / g[SCALE]
@@ -176,7 +176,7 @@ cdef class OLVFRule(TruncatedRule):
         self.shared[c * self.globals + SCALE] = 1.0
 
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
-        """Keep a slot that has a space weight, even where w is 0."""
+        """Keep a slot that has a space weight, even if w is 0."""
         return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[self.plane] != 0.0
 
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
@@ -222,7 +222,7 @@ cdef class OLVFRule(TruncatedRule):
 
     cdef void move(self, View* v, int c, double bar, Norms* norms, bint right, double y, double loss, double unit,
                    double w) noexcept nogil:
-        """Take the steps of both models: `right` if the prediction was, y (-1 or 1) where the score has to go."""
+        """Update both models: `right` if the prediction was correct, y (-1 or 1) is the sign the score should have."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s
         cdef Steps steps
@@ -254,7 +254,7 @@ cdef class OLVFRule(TruncatedRule):
         self.truncate(v.known, c, self.lam * unit)
 
     cdef void truncate(self, Py_ssize_t known, int c, double radius) noexcept nogil:
-        """Project by eq. 16, with one factor for all weights, then keep the share B of largest ones."""
+        """Project by eq. 16, with one factor for all weights, then keep the largest, a share B."""
         cdef double* g = self.shared + c * self.globals
         cdef Py_ssize_t i
         if g[MASS] > radius:
@@ -273,7 +273,7 @@ cdef class OLVFRule(TruncatedRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Average weights and space weights of those that saw the feature; compute the sums over all slots again."""
+        """Average weights and space weights of the models that saw the feature; recompute the sums over all slots."""
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             state[..., 0] *= part.by_problem("shared", [0.0, 1.0, 0.0])[:, SCALE]

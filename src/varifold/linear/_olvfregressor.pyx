@@ -14,7 +14,7 @@ from varifold.linear._rule_regression cimport RuleRegression
 
 
 cdef class OLVFRegression(RuleRegression):
-    """The rule of OLVF, its weights in the target's units and its losses in deviations of the target."""
+    """Rule of OLVF with weights in the target's units and losses in deviations of the target."""
 
     def __cinit__(self, OLVFRule rule not None, double epsilon):
         self.hold_rule(rule)

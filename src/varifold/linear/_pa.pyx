@@ -64,7 +64,7 @@ cdef class PARule(BinaryRule):
         return APPROXIMATE
 
     def merge(self, parts):
-        """Average the weights of those that saw the feature."""
+        """Average the weights of the models that saw the feature."""
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             part.rescaled(state[..., 0])

@@ -9,15 +9,15 @@ cdef enum:
 cdef class RecallRule(DiagonalRule):
     cdef readonly int most       # columns recalled
     cdef readonly bint binned
-    cdef int level_pair          # first pair of a slot's level; those before it are its value's
+    cdef int level_pair          # first pair of a slot's level; pairs before it belong to its value
     cdef int slow_pair
     cdef int absence_pair
     cdef int silence_pair
     cdef int faded_pair          # of level times silence
     cdef double* level           # [slot]: running mean of the scaled values
-    cdef double* slow            # [slot]: the same over more values
-    cdef int64_t* last           # [slot]: learn that held the column last, counted from 1; 0 never
-    cdef int32_t* newer          # [slot]: columns in the order in which they were last seen, 0 at the ends
+    cdef double* slow            # [slot]: the same with a slower rate
+    cdef int64_t* last           # [slot]: latest step that had the column, counted from 1; 0: none
+    cdef int32_t* newer          # [slot]: linked list of columns by the step they were last seen, 0 at the ends
     cdef int32_t* older
     cdef int32_t newest
     cdef int32_t* place          # [slot]: scratch of collect()

@@ -7,8 +7,8 @@ In addition to the values present an instance has, for each of the columns seen 
 - of an absent number its level in the place of its value, under the value's weights, and the level times the silence.
 
 So a reading missed once is replaced by the last ones, and a sensor that stays silent loses influence as far as the
-labels support it. With bins, value and first level also bring 1 for their octile of the normal distribution.
-Columns that others have pushed out of the list count for nothing until they are seen again.
+labels support it. With bins, value and first level also add 1 for their octile of the normal distribution.
+Columns that others have pushed out of the list have no influence until they are seen again.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ cdef class RecallRule(DiagonalRule):
         self.newest = slot
 
     cdef void touch(self, View* v) noexcept nogil:
-        """Move the columns present to the head; a new number's levels are its first value."""
+        """Move the columns present to the head; a new number's levels start at its first value."""
         cdef Py_ssize_t i
         cdef int32_t slot
         for i in range(v.n):
@@ -117,7 +117,7 @@ cdef class RecallRule(DiagonalRule):
             self.add(slot, pair + bin_of(x), entry, 1.0)
 
     cdef void collect(self, View* v) noexcept nogil:
-        """Write the instance's inputs; `place` holds 1 + entry of what is present, -1 for a column without number."""
+        """Write the instance's inputs; `place` is 1 + entry of a present slot, -1 for a column without a number."""
         cdef Py_ssize_t i
         cdef int32_t slot
         cdef int left = self.most
@@ -143,7 +143,7 @@ cdef class RecallRule(DiagonalRule):
             self.place[v.column[i]] = 0
 
     cdef void recall(self, View* v, int32_t slot) noexcept nogil:
-        """Add the inputs of one of the columns seen last, other than its value."""
+        """Add the inputs of one of the recent columns, except its value."""
         cdef int32_t entry = self.place[slot] - 1
         cdef double level = self.level[slot], slow = self.slow[slot], age, silence
         if entry >= 0:
@@ -168,7 +168,7 @@ cdef class RecallRule(DiagonalRule):
         self.move_levels(v)
 
     cdef void move_levels(self, View* v) noexcept nogil:
-        """Let the levels follow the values present."""
+        """Update the levels with the values present."""
         cdef Py_ssize_t i
         cdef int32_t slot
         for i in range(v.n):
@@ -183,7 +183,7 @@ cdef class RecallRule(DiagonalRule):
     # ---------------------------------------------------------------- looking inside
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Add up the linear weights of value, levels and absence."""
+        """Sum the linear weights of value, levels and absence."""
         cdef double total = 0.0
         cdef double* s
         cdef int c
@@ -225,7 +225,7 @@ cdef class RecallRule(DiagonalRule):
     # ---------------------------------------------------------------- files
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        """Rebuild the list from the steps; columns of one instance are in the order of their slots."""
+        """Rebuild the list from the steps; columns of one instance are ordered by slot."""
         cdef int32_t slot
         DiagonalRule.fill(self, arrays, capacity)
         self.newest = 0

@@ -8,10 +8,10 @@ from varifold._engine.view cimport View
 
 
 cdef class RuleRegression(RegressionModel):
-    """A rule whose weights are in the target's units; a subclass calls ``hold_rule`` and supplies ``learn_target``."""
+    """Rule with weights in the target's units; a subclass calls ``hold_rule`` and defines ``learn_target``."""
 
     cdef int hold_rule(self, BinaryRule rule) except -1:
-        """Predict with the weights of this rule."""
+        """Use the weights of this rule for prediction."""
         self.rule = rule
         return self.hold("", rule)
 

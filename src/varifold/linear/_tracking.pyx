@@ -1,7 +1,7 @@
-"""A line that follows the targets: normalised gradient steps of a fixed rate, and a level with its own rate.
+"""Linear regression that tracks the targets: normalised gradient steps of a fixed rate, and a level with its own rate.
 
-With e = y - level - w.x: level += a e, and w += b e x / (1 + x.x). Nothing settles, so that it follows a target that
-wanders; an expert of the default regressor.
+With e = y - level - w.x: level += a e, and w += b e x / (1 + x.x). The rates do not decay, so that it follows a
+drifting target; an expert of the default regressor.
 """
 
 from libc.math cimport fabs
@@ -14,7 +14,7 @@ from varifold._engine.state import fixed, per_slot
 
 
 cdef class TrackingRegression(RegressionModel):
-    """`level_rate` and `rate` are the a and b above."""
+    """Linear tracking model; `level_rate` and `rate` are the a and b above."""
 
     def __cinit__(self, double level_rate, double rate):
         self.level_rate = level_rate

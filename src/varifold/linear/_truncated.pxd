@@ -4,10 +4,10 @@ from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._numeric.heap cimport Heap
 
 cdef class TruncatedRule(BinaryRule):
-    cdef bint sparse             # whether weights are truncated, and heaps kept, at all
+    cdef bint sparse             # whether weights are truncated; if not, there are no heaps
     cdef Heap* heap              # [problem], when sparse
-    cdef Py_ssize_t heaps        # heaps whose memory is held
-    cdef Py_ssize_t heap_room    # heaps there is memory for
+    cdef Py_ssize_t heaps        # number of heaps
+    cdef Py_ssize_t heap_room    # allocated heaps
 
     cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1
     cdef void rebuild_heaps(self) noexcept nogil

@@ -10,10 +10,10 @@ from varifold._numeric.memory cimport resize, resize_zeroed
 
 
 cdef class TruncatedRule(BinaryRule):
-    """The first number of a slot is its weight up to a factor common to all; the heap orders slots by its size.
+    """Rule whose first number per slot is its weight up to a common factor; the heap orders slots by its size.
 
     The intercept is never in the heap. A subclass sets `sparse`, calls ``update_heap`` for each weight it changed and
-    then ``keep_largest``, and defines in ``clear`` what setting a weight to zero means.
+    then ``keep_largest``, and defines ``clear``, which sets a weight to zero.
     """
 
     def __dealloc__(self):
@@ -59,7 +59,7 @@ cdef class TruncatedRule(BinaryRule):
         return 0
 
     cdef void split(self) noexcept nogil:
-        """Copy the binary problem's heap: a heap knows sizes, not signs."""
+        """Copy the heap of the binary problem: the order depends on absolute weights, not on signs."""
         BinaryRule.split(self)
         if self.sparse:
             memcpy(self.heap[1].item, self.heap[0].item, self.capacity * sizeof(int32_t))
@@ -80,7 +80,7 @@ cdef class TruncatedRule(BinaryRule):
     # ---------------------------------------------------------------- one problem
 
     cdef Heap* heap_of(self, int c) noexcept nogil:
-        """Return the problem's heap, its keys pointing at the weights where they are now."""
+        """Return the problem's heap, with its key pointer set to the current weights."""
         cdef Heap* h = &self.heap[c]
         h.key = self.state + c
         h.stride = self.stride
@@ -91,7 +91,7 @@ cdef class TruncatedRule(BinaryRule):
         return at(self, slot, c)[0] != 0.0
 
     cdef void update_heap(self, int32_t slot, int c) noexcept nogil:
-        """Move a slot to its place in the heap; to be called after each weight that changed, before the next does."""
+        """Move a slot to its position in the heap; call it after each change of a weight, before the next one."""
         if slot == 0:
             return
         if self.is_kept(slot, c):
@@ -100,7 +100,7 @@ cdef class TruncatedRule(BinaryRule):
             heap_drop(self.heap_of(c), slot)
 
     cdef void reorder(self, int c) noexcept nogil:
-        """Order the whole heap again, after weights fell below what a double can hold."""
+        """Reorder the entire heap, after weights underflowed."""
         if self.sparse:
             heap_order(self.heap_of(c))
 
@@ -109,7 +109,7 @@ cdef class TruncatedRule(BinaryRule):
         at(self, slot, c)[0] = 0.0
 
     cdef void keep_largest(self, Py_ssize_t keep, int c) noexcept nogil:
-        """Set the smallest weights to zero until `keep` are left, at least one."""
+        """Set the smallest weights to zero until `keep` remain, at least one."""
         cdef Heap* h = self.heap_of(c)
         cdef int32_t slot
         while h.n > keep and h.n > 1:

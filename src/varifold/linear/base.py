@@ -1,4 +1,4 @@
-"""What the margin and logistic methods share: a two-class rule whose scores may be biased to the majority class."""
+"""Base of the margin and logistic methods: a two-class rule whose scores may be biased to the majority class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from varifold.linear._majority_bias import MajorityBias
 
 @declared(kw_only=True)
 class LinearClassifier(VaryingClassifier):
-    """A margin or logistic method: it supplies ``_rule`` and its parameters.
+    """Base of margin and logistic methods, which define ``_rule`` and their parameters.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class LinearClassifier(VaryingClassifier):
     majority_bias: bool = True
 
     def _rule(self) -> BinaryRule:
-        """Make a compiled rule of the method."""
+        """Create a compiled rule of the method."""
         raise NotImplementedError(f"{type(self).__name__} must define _rule()")
 
     def _model(self) -> Model:

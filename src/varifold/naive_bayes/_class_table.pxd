@@ -3,11 +3,11 @@ from libc.stdint cimport int32_t
 from varifold._engine.models.model cimport Model
 
 cdef class ClassTable(Model):
-    cdef readonly double prior    # observations added to every class
+    cdef readonly double prior    # pseudo-observations added to every class
     cdef double* table            # [slot][class][width]
     cdef double* counts           # [class]: weight learned
-    cdef Py_ssize_t width         # numbers per slot and class
-    cdef Py_ssize_t stride        # numbers per slot: reserved classes times width
+    cdef Py_ssize_t width         # statistics per slot and class
+    cdef Py_ssize_t stride        # statistics per slot: reserved classes times width
 
     cdef int declare_table(self, Py_ssize_t width, double prior) except -1
     cdef double total_weight(self) noexcept nogil
@@ -20,5 +20,5 @@ cdef class PresenceTable(ClassTable):
 
 
 cdef inline double* row_of(ClassTable t, int32_t slot) noexcept nogil:
-    """Return the numbers of a slot, class after class."""
+    """Return the statistics of a slot, class after class."""
     return t.table + slot * t.stride

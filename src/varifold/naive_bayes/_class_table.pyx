@@ -1,4 +1,4 @@
-"""What the naive Bayes models share: numbers per slot and class, the weight per class and the prior from it."""
+"""Base of the naive Bayes models: statistics per slot and class, the weight per class and the resulting prior."""
 
 from libc.math cimport log
 from libc.stdint cimport int32_t
@@ -11,10 +11,10 @@ from varifold._engine.state import per_class, per_slot_and_class
 
 
 cdef class ClassTable(Model):
-    """Numbers per slot and class, and the weight learned per class. A subclass calls ``declare_table``."""
+    """Statistics per slot and class, and the weight learned per class. A subclass calls ``declare_table``."""
 
     cdef int declare_table(self, Py_ssize_t width, double prior) except -1:
-        """Keep `width` numbers per slot and class; `prior` observations are added to every class."""
+        """Reserve `width` statistics per slot and class; `prior` observations are added to every class."""
         self.prior = prior
         self.width = width
         self.arrays.declare("table", &self.table, per_slot_and_class(width=width))
@@ -37,7 +37,7 @@ cdef class ClassTable(Model):
         return total
 
     cdef double log_prior(self, int c, double total) noexcept nogil:
-        """Logarithm of the smoothed share of a class in the total weight."""
+        """Return the logarithm of a class's smoothed share of the total weight."""
         return log((self.counts[c] + self.prior) / (total + self.classes * self.prior))
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -46,7 +46,7 @@ cdef class ClassTable(Model):
 
 
 cdef class PresenceTable(ClassTable):
-    """Per slot and class the weight of the instances that had the feature, with ``declare_table(1, ...)``."""
+    """Weight of the instances that had the feature, per slot and class, with ``declare_table(1, ...)``."""
 
     cdef double presence(self, int32_t slot) noexcept nogil:
         """Return the weight of the instances, of any class, that had the feature."""
@@ -58,7 +58,7 @@ cdef class PresenceTable(ClassTable):
         return total
 
     cdef double chi2(self, int32_t slot) noexcept nogil:
-        """Chi-square of presence and class: how far they are from independent."""
+        """Return the chi-square statistic of presence and class, which measures their dependence."""
         cdef double* n = row_of(self, slot)
         cdef double present = self.presence(slot), total = self.total_weight(), expected, d, found = 0.0
         cdef int c

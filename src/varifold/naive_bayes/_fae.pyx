@@ -1,7 +1,7 @@
 """FAE (Wenerstrom, Giraud-Carrier 2006): naive Bayes classifiers on the features that were the best when they began.
 
 All features are ranked by chi-square of presence and class after every instance. A member of the ensemble keeps the
-features that led the ranking when it was made; one is added when the ranking or the accuracy has changed.
+features that ranked first when it was created; a member is added when the ranking or the accuracy has changed.
 """
 
 import numpy as np
@@ -23,12 +23,12 @@ cdef struct Worth:
     float chi2
     int32_t slot
 
-cdef double TIE = 1e-9         # probabilities that differ by less are equal, so that rounding decides no prediction
-cdef double CANCELLED = 0.01   # evidence whose sum is less than this share of its parts explains nothing alone
+cdef double TIE = 1e-9         # probabilities that differ by less are ties, so that rounding decides no prediction
+cdef double CANCELLED = 0.01   # evidence cancels if its sum is less than this share of its absolute sum
 
 
 cdef inline int likeliest(int k, const double* chance) noexcept nogil:
-    """Return the most probable class, the first among equals."""
+    """Return the most probable class, the first among ties."""
     cdef int c, best = argmax(k, chance)
     for c in range(best):
         if chance[c] > chance[best] - TIE:
@@ -37,7 +37,7 @@ cdef inline int likeliest(int k, const double* chance) noexcept nogil:
 
 
 cdef inline bint better(Worth* a, Worth* b) noexcept nogil:
-    """Larger chi-square; among equals the smaller slot."""
+    """Test whether a ranks before b: larger chi-square, among ties the smaller slot."""
     return a.chi2 > b.chi2 or (a.chi2 == b.chi2 and a.slot < b.slot)
 
 
@@ -73,25 +73,25 @@ cdef int by_slot(const void* a, const void* b) noexcept nogil:
 
 
 cdef class FAEModel(PresenceTable):
-    """The counts of NB3 over all instances, which rank the features, and the members, which predict."""
+    """Counts of NB3 over all instances, which rank the features, and the members, which predict."""
 
     cdef Members members
-    cdef readonly Py_ssize_t best        # features of a new member, at the most (M)
+    cdef readonly Py_ssize_t best        # maximum number of features of a new member (M)
     cdef readonly Py_ssize_t maturity    # instances before a member votes (m)
-    cdef readonly Py_ssize_t patience    # judgements in a row below the threshold that remove a member (p)
-    cdef readonly double change          # share of the best features whose change brings a new member (f)
-    cdef readonly Py_ssize_t growth      # instances before accuracy may bring a new one (r)
-    cdef readonly bint hard              # members vote for a label, not by their probabilities
+    cdef readonly Py_ssize_t patience    # consecutive judgements below the threshold that remove a member (p)
+    cdef readonly double change          # share of the best features whose change triggers a new member (f)
+    cdef readonly Py_ssize_t growth      # instances before falling accuracy may trigger a new member (r)
+    cdef readonly bint hard              # members vote for one label instead of by their probabilities
     cdef uint8_t* recent                 # ring: 1 where the ensemble's last predictions were correct, twice the members' span
-    cdef readonly int64_t answered       # answers so far
+    cdef readonly int64_t answered       # predictions so far
     cdef Worth* worth                    # scratch [slot]
     cdef int32_t* chosen                 # scratch [slot]
-    cdef uint8_t* here                   # scratch [slot], 0 between calls: which slots the instance has
+    cdef uint8_t* here                   # scratch [slot], 0 between calls: whether the instance has the slot
     cdef double* chance                  # scratch [class]
     cdef double* mean                    # scratch [class]
     cdef double* product                 # scratch [class]
-    cdef double* evidence                # scratch [slot]: of a member's features for a label
-    cdef double* part                    # scratch [slot]: what a feature adds to a score
+    cdef double* evidence                # scratch [slot]: evidence of a member's features for a label
+    cdef double* part                    # scratch [slot]: contribution of a feature to a score
     cdef int32_t* prediction             # scratch [member]
     cdef double* vote_weight             # scratch [member]
 
@@ -137,13 +137,13 @@ cdef class FAEModel(PresenceTable):
     # ---------------------------------------------------------------- predicting
 
     cdef void mark(self, View* v, bint on) noexcept nogil:
-        """Mark the slots of the instance, or take the marks off."""
+        """Mark the slots of the instance, or clear the marks."""
         cdef Py_ssize_t i
         for i in range(v.n):
             self.here[v.slot[i]] = on
 
     cdef void posterior(self, Py_ssize_t j, Py_ssize_t start, double* out) noexcept nogil:
-        """Probability by class that member j, whose entries begin at `start`, gives to the instance marked."""
+        """Compute member j's class probabilities for the marked instance; its entries begin at `start`."""
         cdef Py_ssize_t e, found = 0
         cdef int c
         cdef double total = 0.0
@@ -175,7 +175,7 @@ cdef class FAEModel(PresenceTable):
     cdef double weigh(self) noexcept nogil:
         """Compute the weight of every member's vote, the accuracy of mature ones; return their sum.
 
-        Without such a member all vote by their age; if all of them were always wrong, they vote alike.
+        Without mature members all vote by age; if the mature ones were always wrong, they vote with equal weights.
         """
         cdef Py_ssize_t j, ripe = 0
         cdef double sum = 0.0
@@ -217,7 +217,7 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, False)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """Return the votes themselves, which sum to one; all labels alike when there is none."""
+        """Normalise the votes to sum to one; uniform when there are none."""
         cdef int c
         cdef double sum = 0.0
         for c in range(self.classes):
@@ -292,7 +292,7 @@ cdef class FAEModel(PresenceTable):
                 and self.recent_accuracy(self.members.span) < self.recent_accuracy(2 * self.members.span))
 
     cdef void make_way(self) noexcept nogil:
-        """Mark the members below the middle of the accuracies, remove those marked too often, and one if it is full."""
+        """Mark members below the middle of the accuracies; remove those marked too often, and the worst if full."""
         cdef Py_ssize_t j, worst = 0
         cdef double least = 1.0, most = 0.0, threshold
         for j in range(self.members.n):
@@ -344,9 +344,9 @@ cdef class FAEModel(PresenceTable):
         return sum if fabs(sum) > CANCELLED * size else 0.0
 
     cdef void explain_member(self, Py_ssize_t j, Py_ssize_t start, int label, double weight) noexcept nogil:
-        """Share out, in `part`, what a member's vote is above 1 / labels in proportion to the evidence.
+        """Distribute a member's vote above 1 / labels over `part`, in proportion to the evidence.
 
-        Where evidence cancels, nothing is shared out: the rest of a score is the intercept's.
+        If the evidence cancels, nothing is distributed: the intercept gets the rest of a score.
         """
         cdef Py_ssize_t e
         cdef double above, sum = self.gather_evidence(j, start, label)
@@ -381,7 +381,7 @@ cdef class FAEModel(PresenceTable):
     # ---------------------------------------------------------------- looking inside
 
     def role(self, Py_ssize_t slot):
-        """'chosen' when a member of the ensemble has the feature."""
+        """Return 'chosen' if a member of the ensemble has the feature, else ''."""
         cdef Py_ssize_t e
         for e in range(self.members.used):
             if self.members.slot[e] == slot:
@@ -389,7 +389,7 @@ cdef class FAEModel(PresenceTable):
         return ""
 
     def portraits(self):
-        """(age, accuracy, marks, weight of its vote, slots of its features) by member, oldest first."""
+        """Return (age, accuracy, marks, weight of its vote, slots of its features) per member, oldest first."""
         cdef Py_ssize_t j, e, start = 0
         cdef double sum = self.weigh()
         found = []

@@ -1,4 +1,4 @@
-"""The class frequencies so far."""
+"""Class frequencies so far, as a model."""
 
 from libc.math cimport log
 
@@ -11,7 +11,7 @@ from varifold._engine.state import per_class
 
 
 cdef class FrequencyModel(Model):
-    """The class frequencies so far, whatever the instance: the baseline of every other expert."""
+    """Class frequencies so far, independent of the instance: the baseline of every other expert."""
 
     cdef double* counts    # [class]: weight learned
 

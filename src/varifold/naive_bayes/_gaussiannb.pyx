@@ -22,21 +22,21 @@ cdef struct Moments:
     double n          # weight of the values seen with the class
     double mean
     double m2         # summed squared deviations
-    double column     # weight of the instances of the class in which the column was present
+    double column     # weight of the class's instances that had the column
 
-cdef double STRONGEST = 50.0  # bound of what one feature may add to a score
+cdef double STRONGEST = 50.0  # bound of one feature's contribution to a score
 
 cdef enum:
-    STRIP = 64   # numbers scored together
+    STRIP = 64   # numeric features scored together
 
 
 cdef inline double limited(double square) noexcept nogil:
-    """Limit a squared distance, so that the difference of two is a finite number."""
+    """Bound a squared distance, so that the difference of two is finite."""
     return square if square < 1e100 else 1e100
 
 
 cdef inline double bounded(double e) noexcept nogil:
-    """Limit what one feature adds to a score."""
+    """Bound one feature's contribution to a score."""
     return STRONGEST if e > STRONGEST else (-STRONGEST if e < -STRONGEST else e)
 
 
@@ -55,9 +55,9 @@ cdef inline double common_mean(Moments* m, int k, double n) noexcept nogil:
 
 
 cdef inline void add_evidence(int c, double far, double own, double* out, double* product) noexcept nogil:
-    """Add a number's evidence for class c: half of `far` less half the logarithm of its variance `own`."""
+    """Add a numeric feature's evidence for class c: half of `far` minus half the logarithm of its variance `own`."""
     if product != NULL and fabs(far) < 60.0 and own < 1e8:
-        out[c] += 0.5 * far  # within the bounds whatever the logarithm of own is
+        out[c] += 0.5 * far  # within the bounds for any logarithm of own
         product[c] *= own
         if not 1e-200 < product[c] < 1e200:
             out[c] -= 0.5 * log(product[c])
@@ -69,13 +69,13 @@ cdef inline void add_evidence(int c, double far, double own, double* out, double
 cdef struct Evidence:
     double total[STRIP]       # weight of the values of both classes
     double variance[STRIP]    # of the values of both
-    double far[2][STRIP]      # squared distance from the common mean less that from the class's
+    double far[2][STRIP]      # squared distance from the common mean minus that from the class mean
     double own[2][STRIP]      # variance within the class, in units of the common one
 
 
 cdef void weigh_strip(Moments* table, Py_ssize_t stride, Py_ssize_t n, const int32_t* slot, const double* x,
                       double prior, Evidence* e) noexcept nogil:
-    """Compute GaussianNBModel.evidence() for up to STRIP slots: gathered, so that the compiler divides in pairs."""
+    """Compute GaussianNBModel.evidence() for up to STRIP slots: gathered, so that the compiler vectorises divisions."""
     cdef Moments* m
     cdef double counts[2][STRIP]
     cdef double means[2][STRIP]
@@ -110,13 +110,13 @@ cdef void weigh_strip(Moments* table, Py_ssize_t stride, Py_ssize_t n, const int
 
 
 cdef class GaussianNBModel(ClassTable):
-    """Per slot and class: `Moments`.
+    """Naive Bayes with `Moments` per slot and class.
 
     A class's mean and variance (or share, of an indicator) are shrunk to those of all classes by `prior` observations.
     """
 
     cdef double* product          # scratch, [class]: product of variances
-    cdef double* evidence_of      # scratch, [class]: what one feature adds
+    cdef double* evidence_of      # scratch, [class]: contribution of one feature
 
     def __cinit__(self, double prior):
         self.declare_table(4, prior)
@@ -167,7 +167,7 @@ cdef class GaussianNBModel(ClassTable):
             add_evidence(c, share - limited(d * d * per / own), own, out, product)
 
     cdef void two_classes(self, View* v, double* out) noexcept nogil:
-        """evidence() of all numbers for two classes, STRIP at a time: the same operations in the same order."""
+        """Compute evidence() of all numeric features for two classes, STRIP at a time, in the same order."""
         cdef Evidence e
         cdef Py_ssize_t i, n, start = 1 if v.n > 0 and v.slot[0] == 0 else 0
         while start < v.n:
@@ -196,7 +196,7 @@ cdef class GaussianNBModel(ClassTable):
             out[c] -= 0.5 * log(self.product[c])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        """Update each number's moments in class y (Welford); count indicators and columns."""
+        """Update each numeric feature's moments in class y (Welford); count indicators and columns."""
         cdef Py_ssize_t i
         cdef Moments* m
         cdef double d
@@ -208,7 +208,7 @@ cdef class GaussianNBModel(ClassTable):
             m = <Moments*> row_of(self, v.slot[i]) + y
             m.n += w
             if not indicators:
-                m.column += w  # every number is its own column
+                m.column += w  # every numeric feature is its own column
             if not (indicators and self.space.kind[v.slot[i]] & INDICATOR):
                 d = v.raw[i] - m.mean
                 m.mean += d * (w / m.n)
@@ -219,7 +219,7 @@ cdef class GaussianNBModel(ClassTable):
             (<Moments*> row_of(self, v.column[i]))[y].column += w
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
-        """Spread of the class means in common deviations; of an indicator, of the shares."""
+        """Return the spread of the class means in common deviations; for an indicator, that of the shares."""
         cdef Moments* m = <Moments*> row_of(self, slot)
         cdef Moments* column = <Moments*> row_of(self, self.space.column[slot])
         cdef int c
@@ -258,7 +258,7 @@ cdef class GaussianNBModel(ClassTable):
         return EXACT
 
     def merge(self, parts):
-        """Moments join as Chan's do, counts add up."""
+        """Merge moments by Chan's formula and sum the counts."""
         tables = np.stack([part.by_slot_class("table") for part in parts])
         table = np.empty(tables.shape[1:])
         table[..., 0], table[..., 1], table[..., 2] = merged_moments(*np.moveaxis(tables[..., :3], -1, 0))

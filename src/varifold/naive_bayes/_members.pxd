@@ -4,20 +4,20 @@ from varifold._engine.state cimport State
 
 cdef class Members:
     cdef State records                # one entry per member, oldest first
-    cdef State entries                # one entry per member and feature of it, member after member
-    cdef readonly Py_ssize_t most     # members at the most
+    cdef State entries                # one entry per member and feature, member after member
+    cdef readonly Py_ssize_t most     # maximum number of members
     cdef readonly Py_ssize_t span     # predictions over which accuracy is measured
-    cdef readonly Py_ssize_t n        # members there are
-    cdef readonly Py_ssize_t used     # entries there are
+    cdef readonly Py_ssize_t n        # number of members
+    cdef readonly Py_ssize_t used     # number of entries
     # by member
-    cdef int32_t* size                # features
+    cdef int32_t* size                # number of features
     cdef int64_t* age                 # instances learned
-    cdef int32_t* marks               # rounds of judgement in a row below the threshold
-    cdef uint8_t* right               # [member][span]: ring, whether its last predictions were correct
-    cdef int32_t* rights              # ones in that ring
+    cdef int32_t* marks               # consecutive judgements below the threshold
+    cdef uint8_t* right               # [member][span]: ring of flags, whether its last predictions were correct
+    cdef int32_t* rights              # number of ones in that ring
     cdef double* counts               # [member][class]: weight learned
     # by entry
-    cdef int32_t* slot                # of the feature, ascending within a member
+    cdef int32_t* slot                # slot of the feature, ascending within a member
     cdef double* present              # [entry][class]: weight of the class's instances that had the feature
 
     cdef int reserve(self, Py_ssize_t features) except -1

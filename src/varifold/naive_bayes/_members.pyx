@@ -1,4 +1,4 @@
-"""The members of an ensemble of naive Bayes classifiers, each with its own features, oldest first."""
+"""Members of an ensemble of naive Bayes classifiers, each with its own features, oldest first."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from varifold._engine.state import checked_array, per_slot, per_slot_and_class
 
 
 cdef class Members:
-    """At most `most` members. reserve() takes the memory that add() uses."""
+    """List of at most `most` members. Call reserve() before add()."""
 
     def __cinit__(self, Py_ssize_t most, Py_ssize_t span):
         self.most = most
@@ -47,18 +47,18 @@ cdef class Members:
     # ---------------------------------------------------------------- learning
 
     cdef double accuracy(self, Py_ssize_t j) noexcept nogil:
-        """Return the accuracy of its last predictions; 1 before the first."""
+        """Return the accuracy of a member's last predictions; 1 before the first."""
         cdef Py_ssize_t judged = min(self.span, <Py_ssize_t> self.age[j] - 1)
         return <double> self.rights[j] / judged if judged else 1.0
 
     cdef void judge(self, Py_ssize_t j, bint right) noexcept nogil:
-        """Record whether a member's prediction for the instance that is learned next was correct."""
+        """Record whether a member's prediction for the instance about to be learned was correct."""
         cdef uint8_t* place = self.right + j * self.span + (self.age[j] - 1) % self.span
         self.rights[j] += <int32_t> right - <int32_t> place[0]
         place[0] = right
 
     cdef void absorb(self, const uint8_t* here, int y, double w) noexcept nogil:
-        """Every member counts the instance whose slots `here` marks."""
+        """Count the instance, whose slots are marked in `here`, in every member."""
         cdef Py_ssize_t j, e, stride = self.entries.classes
         for j in range(self.n):
             self.age[j] += 1
@@ -68,7 +68,7 @@ cdef class Members:
                 self.present[e * stride + y] += w
 
     cdef void add(self, const int32_t* slots, Py_ssize_t size, const uint8_t* here, int y, double w) noexcept nogil:
-        """Add a member with these features, which learns its first instance; reserve() was called before."""
+        """Add a member with these features and count its first instance; call reserve() first."""
         cdef Py_ssize_t i, e
         for i in range(size):
             e = self.used + i
@@ -90,7 +90,7 @@ cdef class Members:
         self.n -= 1
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Take a feature out of every member that has it."""
+        """Remove a feature from every member that has it."""
         cdef Py_ssize_t j, e = 0, end
         for j in range(self.n):
             end = e + self.size[j]
@@ -110,7 +110,7 @@ cdef class Members:
         return {**self.records.dump(self.n, classes), **self.entries.dump(self.used, classes)}
 
     def fill(self, dict arrays, Py_ssize_t capacity, Py_ssize_t classes):
-        """Take what dump() gave, checked; slots are below `capacity`."""
+        """Restore and validate the arrays from dump(); slots are below `capacity`."""
         cdef Py_ssize_t j
         sizes = checked_array(arrays, "member.size", "i", (None,), 0, capacity)
         slots = checked_array(arrays, "entry.slot", "i", (int(sizes.sum()),), 1, capacity - 1)
@@ -128,5 +128,5 @@ cdef class Members:
             self.rights[j] = int(arrays["member.right"][j].sum())
 
     def nbytes(self):
-        """Bytes held."""
+        """Return the allocated bytes."""
         return self.records.nbytes() + self.entries.nbytes()

@@ -21,7 +21,7 @@ cdef struct Ranked:
 
 
 cdef int by_chi2(const void* a, const void* b) noexcept nogil:
-    """Compare: the largest first, among equals the earlier entry."""
+    """Compare for qsort(): the largest chi-square first, among ties the earlier entry."""
     cdef const Ranked* p = <const Ranked*> a
     cdef const Ranked* q = <const Ranked*> b
     if p.chi2 != q.chi2:
@@ -30,7 +30,7 @@ cdef int by_chi2(const void* a, const void* b) noexcept nogil:
 
 
 cdef class NB3Model(PresenceTable):
-    """Per slot and class: the weight of the instances that had the feature."""
+    """Naive Bayes from feature presence: per slot and class the weight of the instances that had the feature."""
 
     cdef readonly double M        # share of the features present that is used
     cdef Ranked* ranked           # scratch, by slot
@@ -43,7 +43,7 @@ cdef class NB3Model(PresenceTable):
         self.arrays.scratch(&self.product, per_class())
 
     cdef Py_ssize_t select(self, View* v) noexcept nogil:
-        """Rank the entries of the view by chi-square; returns how many of the first ones are used."""
+        """Rank the entries of the view by chi-square; return how many of the first are used."""
         cdef Py_ssize_t i, n = 0
         for i in range(v.n):
             if v.slot[i] != 0:
@@ -56,13 +56,13 @@ cdef class NB3Model(PresenceTable):
         return n
 
     cdef double log_ratio(self, int32_t slot, int label) noexcept nogil:
-        """log P(present | class) / P(present)."""
+        """Return log P(present | class) / P(present)."""
         cdef double present = self.presence(slot), total = self.total_weight()
         return log((row_of(self, slot)[label] + self.prior) / (self.counts[label] + 2.0 * self.prior)
                    * (total + 2.0 * self.prior) / (present + self.prior))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """Compute log_ratio() of all features, with one logarithm per class of a product over the features."""
+        """Compute log prior plus log_ratio() of the selected features, with one logarithm per class of a product."""
         cdef Py_ssize_t i, n = self.select(v)
         cdef int32_t slot
         cdef int c, k = self.classes

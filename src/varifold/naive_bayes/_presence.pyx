@@ -1,7 +1,7 @@
-"""Naive Bayes on which columns are present and which are absent: the information of absence alone.
+"""Naive Bayes on which columns are present and which are absent; values are not used.
 
 A column is present in an instance of class c at the rate (present_c + 1) / (n_c - before_c + 2), counted since the
-column was first seen: before that its absence meant nothing.
+column was first seen: before that its absence is no information.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
-cdef double UNKNOWN = 1.0    # in the place of a logarithm, which is never positive
-cdef int FEW = 2             # classes up to which computing logarithms costs less than keeping them
+cdef double UNKNOWN = 1.0    # marks a logarithm as not computed: logarithms of rates are never positive
+cdef int FEW = 2             # number of classes up to which computing logarithms is cheaper than caching them
 
 
 cdef inline double sum_of(int k, double* row) noexcept nogil:
@@ -28,16 +28,16 @@ cdef inline double sum_of(int k, double* row) noexcept nogil:
 
 
 cdef inline double log_rate(double present, double seen, bint here) noexcept nogil:
-    """Logarithm of the rate at which a column is present in a class, or absent from it."""
+    """Return the logarithm of the rate at which a column is present in a class, or absent from it."""
     cdef double rate = (present + 1.0) / (seen + 2.0)
     rate = min(max(rate, 1e-9), 1.0 - 1e-9)
     return log(rate if here else 1.0 - rate)
 
 
 cdef class PresenceModel(Model):
-    """Per column and class a rate of presence since the column was first seen; its view consists of columns."""
+    """Rate of presence per column and class since the column was first seen; its view consists of columns."""
 
-    cdef readonly Py_ssize_t max_columns   # with more of them it predicts the class frequencies
+    cdef readonly Py_ssize_t max_columns   # with more columns it predicts the class frequencies
     cdef double* present                   # [slot][class]: weight of the class's instances that had the column
     cdef double* before                    # [slot][class]: weight of the class before the column was first seen
     cdef double* counts                    # [class]: weight learned
@@ -69,7 +69,7 @@ cdef class PresenceModel(Model):
         Model.forget(self, slot)
 
     cdef void forget_logs(self, int32_t slot) noexcept nogil:
-        """Mark a column's logarithms, to be computed again when they are needed."""
+        """Mark a column's logarithms for recomputation."""
         cdef Py_ssize_t i
         for i in range(2 * slot * self.stride, 2 * (slot + 1) * self.stride):
             self.logs[i] = UNKNOWN
@@ -86,14 +86,14 @@ cdef class PresenceModel(Model):
         return low
 
     cdef void add_column(self, int32_t slot) noexcept nogil:
-        """Add a column that was never seen before."""
+        """Add a column that was not seen before."""
         cdef Py_ssize_t at = self.place_of(slot)
         memmove(self.columns + at + 1, self.columns + at, (self.n_columns - at) * sizeof(int32_t))
         self.columns[at] = slot
         self.n_columns += 1
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """Score all classes; with more than FEW, compute only the logarithms that changed since then."""
+        """Score all classes; with more than FEW, recompute only the logarithms that changed."""
         cdef Py_ssize_t at, slot, i = 0
         cdef int c
         cdef bint here
@@ -139,7 +139,7 @@ cdef class PresenceModel(Model):
             self.logs[at] = self.logs[at + 1] = UNKNOWN
 
     def dump(self, Py_ssize_t size):
-        """Save both arrays as one, `table`, without columns for no classes."""
+        """Save both arrays as one, `table`, with one column per class."""
         arrays = Model.dump(self, size)
         arrays["table"] = np.stack([arrays.pop("present"), arrays.pop("before")])[:, :, :self.classes].copy()
         return arrays

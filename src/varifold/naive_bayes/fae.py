@@ -17,13 +17,13 @@ class Member(NamedTuple):
     """One classifier of the ensemble."""
 
     age: int
-    """Instances it has learned."""
+    """Number of instances learned."""
     accuracy: float
     """Accuracy of its last N predictions."""
     marks: int
-    """Judgements in a row that found it below the threshold."""
+    """Consecutive judgements that rated it below the threshold."""
     weight: float
-    """Its share of the vote."""
+    """Share of the vote."""
     features: list[Name]
 
 
@@ -150,7 +150,7 @@ class FAE(UnscaledLearner, VaryingClassifier):
 
     @undisturbed
     def learners(self) -> list[Member]:
-        """The members of the ensemble, oldest first."""
+        """Members of the ensemble, oldest first."""
         name_of = self._engine.space.name_of
         portraits = cast(FAEModel, self._engine.model).portraits()
         return [

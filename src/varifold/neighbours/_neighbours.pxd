@@ -4,28 +4,28 @@ from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 cdef enum:
-    MOST = 64          # neighbours that can vote
+    MOST = 64          # maximum number of neighbours that vote
 
 cdef struct Row:
     int32_t* slot
     double* x
     Py_ssize_t n
-    Py_ssize_t room    # entries there is memory for
+    Py_ssize_t room    # allocated entries
     int y
     double w
 
 cdef class NeighboursModel(Model):
     cdef readonly int k
     cdef readonly Py_ssize_t window
-    cdef readonly Py_ssize_t widest    # entries of an instance that are kept and compared
+    cdef readonly Py_ssize_t widest    # maximum number of entries of an instance that are stored and compared
     cdef bint single                   # values are rounded to single precision
-    cdef Row* row                      # ring of the last instances
-    cdef int64_t taken                 # instances put in so far
+    cdef Row* row                      # ring of the latest instances
+    cdef int64_t taken                 # instances added so far
     cdef double* counts                # [class]: weight learned
-    cdef double* table                 # scratch [slot][window]: values of the instances, NONE where there is none
-    cdef Py_ssize_t tabled             # slots it holds; 0: there is no table
+    cdef double* table                 # scratch [slot][window]: values of the instances, NONE if absent
+    cdef Py_ssize_t tabled             # slots in the table; 0: no table
     cdef double* total                 # scratch [window]: distances
-    cdef double* shared                # scratch [window]: features shared
+    cdef double* shared                # scratch [window]: number of shared features
     cdef double* dense                 # scratch, by slot: the instance's values, ABSENT elsewhere
     cdef double* partial_scores        # scratch, [class]: scores without one feature
     cdef int32_t* partial_slot         # scratch: slots of the instance without one feature

@@ -1,7 +1,7 @@
 """Nearest neighbours among the last instances, compared on the features that both have.
 
-Next to the instances there is, as long as it is small, a table of their values by feature: distances to all of them are
-then summed up feature by feature, many instances at a time, in the order in which an instance's own list gives them.
+As long as it is small, a table also stores the instances' values by feature: distances to all of them are then summed
+feature by feature, many instances at a time, in the order of an instance's own list.
 """
 
 import numpy as np
@@ -19,18 +19,18 @@ from varifold._numeric.memory cimport allocate, resize
 from varifold._engine.state import checked_array, per_class, per_slot
 
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
-cdef double DOUBT = 2.0     # as many unrelated features are added to every comparison
-cdef double ABSENT = 1e300  # marks no value in `dense`
+cdef double DOUBT = 2.0     # number of unrelated features added to every comparison
+cdef double ABSENT = 1e300  # marks an absent value in `dense`
 cdef double ANY = 1e999
-cdef double NONE = ANY - ANY    # not a number: marks no value in `table`
-cdef Py_ssize_t MOST_CELLS = 1 << 18    # of the table
-cdef double LARGEST_SINGLE = 3e38    # no value of single precision is larger
+cdef double NONE = ANY - ANY    # NaN: marks an absent value in `table`
+cdef Py_ssize_t MOST_CELLS = 1 << 18    # maximum size of the table
+cdef double LARGEST_SINGLE = 3e38    # bound of values stored in single precision
 
 
 cdef class NeighboursModel(Model):
-    """A ring of instances (slots, scaled values, label); the vote of the k nearest, shrunk to the class frequencies.
+    """Ring of instances (slots, scaled values, label); the k nearest vote, shrunk to the class frequencies.
 
-    With `single` the values are rounded to single precision, which takes half the space in files.
+    With `single` the values are rounded to single precision, which halves their size in files.
     """
 
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
@@ -64,7 +64,7 @@ cdef class NeighboursModel(Model):
     # ---------------------------------------------------------------- memory
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil:
-        """Reserve n entries in an instance of the ring."""
+        """Reserve n entries for an instance of the ring."""
         if n <= r.room:
             return 0
         if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
@@ -88,7 +88,7 @@ cdef class NeighboursModel(Model):
         return Model.grow(self, capacity)
 
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil:
-        """Write an instance of the ring into the table, or take it out."""
+        """Write an instance of the ring into the table, or remove it."""
         cdef Row* r = &self.row[place]
         cdef Py_ssize_t j
         for j in range(r.n if self.tabled else 0):
@@ -98,7 +98,7 @@ cdef class NeighboursModel(Model):
         return self.reserve_row(&self.row[self.taken % self.window], min(n + n_new, self.widest))
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Remove the slot from every instance kept: its number may come to mean another feature."""
+        """Remove the slot from every stored instance, as it may be reused for another feature."""
         cdef Py_ssize_t i, j, n
         for i in range(self.window):
             n = 0
@@ -114,7 +114,7 @@ cdef class NeighboursModel(Model):
     # ---------------------------------------------------------------- predicting
 
     cdef double distance(self, Row* r) noexcept nogil:
-        """Mean squared difference over the shared features, shrunk to that of unrelated ones."""
+        """Return the mean squared difference over the shared features, shrunk to that of unrelated ones."""
         cdef Py_ssize_t j
         cdef double d, total = UNLIKE * DOUBT, shared = DOUBT
         for j in range(r.n):
@@ -126,7 +126,7 @@ cdef class NeighboursModel(Model):
         return total / shared
 
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil:
-        """Distances of the instances held into `total`: by table, or one after the other."""
+        """Compute the distances to the stored instances into `total`: by table, or one instance at a time."""
         cdef Py_ssize_t i
         if self.tabled == 0:
             for i in range(v.n):
@@ -146,7 +146,7 @@ cdef class NeighboursModel(Model):
         divide_by(held, self.total, self.shared)
 
     cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil:
-        """Places in the ring of the k instances nearest to this one, nearest first; returns how many there are."""
+        """Write the ring positions of the k nearest instances to `place`, nearest first; return their number."""
         cdef double[MOST] near
         cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.window)
         cdef int j, found = 0
@@ -168,7 +168,7 @@ cdef class NeighboursModel(Model):
         return found
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """Logarithms of votes; the class frequencies count as one vote."""
+        """Compute the logarithms of the votes; the class frequencies count as one vote."""
         cdef Py_ssize_t[MOST] place
         cdef int c, j, found = self.neighbours_of(v, place)
         cdef double total = 0.0
@@ -182,7 +182,7 @@ cdef class NeighboursModel(Model):
             out[c] = log(out[c])
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """By how much the score falls without each feature; the rest goes to the intercept."""
+        """Compute by how much the score falls without each feature; the intercept gets the rest."""
         cdef View part = v[0]
         cdef Py_ssize_t i
         cdef double whole, total = 0.0
@@ -207,7 +207,7 @@ cdef class NeighboursModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        """Replace the oldest instance by this one; prepare() was called before."""
+        """Replace the oldest instance by this one; call prepare() first."""
         cdef Row* r = &self.row[self.taken % self.window]
         cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0
         self.counts[y] += w

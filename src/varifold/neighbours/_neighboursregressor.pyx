@@ -1,4 +1,4 @@
-"""Nearest neighbours for numbers: the mean target of the most similar recent instances.
+"""Nearest neighbours for regression: the mean target of the most similar recent instances.
 
 The distance is that of `Neighbours`. The prediction is the weighted mean of the k targets and, with weight 1, of the
 mean of all targets.
@@ -16,10 +16,10 @@ from varifold._engine.state import fixed, per_slot
 
 
 cdef class NeighboursRegression(RegressionModel):
-    """A ring of instances with their targets."""
+    """Ring of instances with their targets."""
 
-    cdef NeighboursModel ring      # the last instances, all of one class
-    cdef double* targets           # [window]: their targets, by place in the ring
+    cdef NeighboursModel ring      # the latest instances, all of one class
+    cdef double* targets           # [window]: their targets, by position in the ring
     cdef int32_t* partial_slot     # scratch: slots of the instance without one feature
     cdef double* partial_x         # scratch: their values
 
@@ -62,7 +62,7 @@ cdef class NeighboursRegression(RegressionModel):
         self.ring.learn(v, 0, w)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """By how much the prediction falls without each feature; the rest goes to the intercept."""
+        """Compute by how much the prediction falls without each feature; the intercept gets the rest."""
         cdef View part = v[0]
         cdef Py_ssize_t i
         cdef double whole = self.predict(v), total = 0.0

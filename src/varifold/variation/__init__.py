@@ -1,4 +1,4 @@
-"""Learners for which it is information that a feature is absent.
+"""Learners that use the absence of features as information.
 
 One file per method, its kernel next to it. It imports `linear`, `naive_bayes`, `base` and the engine.
 """

@@ -1,4 +1,4 @@
-"""OVFIV: a learner on the values and a sparse one on which columns are absent, mixed by exponential weights."""
+"""OVFIV: a learner on values and a sparse learner on column absence, mixed by exponential weights."""
 
 import numpy as np
 
@@ -24,30 +24,30 @@ INTERCEPT = "(intercept)"
 
 
 cdef inline double unit(double p) noexcept nogil:
-    """p, moved into [0, 1]."""
+    """Clip p to [0, 1]."""
     return 0.0 if p < 0.0 else (1.0 if p > 1.0 else p)
 
 
 cdef inline double bounded(double score) noexcept nogil:
-    """Limit a score, so that its square is a finite number."""
+    """Bound a score, so that its square is finite."""
     return min(max(score, -1e100), 1e100)
 
 
 cdef class OVFIVModel(Model):
-    """Scores are 2 p - 1, p being the mixed probability of the class; with `mix_scores` the mixed scores themselves."""
+    """Mixture with scores 2 p - 1, p being the mixed class probability; with `mix_scores`, the mixed scores."""
 
     cdef readonly Model base
     cdef readonly VariationLearner variation
     cdef readonly bint only_variation  # the variation learner alone predicts; the base learner only counts classes
-    cdef readonly bint mix_scores      # scores are mixed and judged, not probabilities
-    cdef Experts experts             # its losses are in `mixing`
+    cdef readonly bint mix_scores      # mix and evaluate scores instead of probabilities
+    cdef Experts experts             # its losses are stored in `mixing`
     cdef double* mixing              # [3]: rounds and losses of the experts
     cdef double* counts              # [class]: weight learned
     cdef double* base_score          # scratch [class], as are the next three
     cdef double* base_proba
-    cdef double* own_score           # of the variation learner, by problem
+    cdef double* own_score           # scores of the variation learner, by problem
     cdef double* own_proba
-    cdef View known_part             # scratch: the instance without what is new in it
+    cdef View known_part             # scratch: the instance without new slots and columns
     cdef int32_t* known_slot
     cdef int32_t* known_column
     cdef double* known_x
@@ -116,11 +116,11 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- predicting
 
     cdef bint base_sees(self, View* v) noexcept nogil:
-        """Test whether the base learner predicts: it sees a feature, or wants to see instances without one."""
+        """Test whether the base learner predicts: it sees a feature, or accepts instances without one."""
         return v.n > 1 or (v.n == 1 and v.slot[0] != 0) or self.base.sees_empty
 
     cdef void predict_base(self, View* v) noexcept nogil:
-        """Scores and probabilities of the learner on values; the class shares where it sees nothing."""
+        """Compute scores and probabilities of the base learner; class shares if it sees no feature."""
         cdef int c, k = self.classes
         cdef double total = 0.0
         if not self.base_sees(v):
@@ -137,7 +137,7 @@ cdef class OVFIVModel(Model):
             self.base.proba(self.base_score, self.base_proba)
 
     cdef void predict_variation(self) noexcept nogil:
-        """Scores and probabilities of the variation learner for the collected instance."""
+        """Compute scores and probabilities of the variation learner for the collected instance."""
         cdef int c, k = self.classes
         cdef double total = 0.0
         self.variation.scores(self.own_score)
@@ -154,7 +154,7 @@ cdef class OVFIVModel(Model):
                 self.own_proba[c] = self.own_proba[c] / total if total > 0.0 else 1.0 / k
 
     cdef double predict(self, View* v) noexcept nogil:
-        """Predictions of both learners into scratch; returns the weight of the learner on values."""
+        """Compute the predictions of both learners into scratch; return the weight of the base learner."""
         cdef double weights[2]
         self.predict_base(v)
         self.variation.collect(v)
@@ -165,7 +165,7 @@ cdef class OVFIVModel(Model):
         return weights[VALUES]
 
     cdef double own(self, int c) noexcept nogil:
-        """Return the variation learner's score of a class; two labels have one problem, a single one has score 0."""
+        """Return the variation learner's score of a class; two labels share one problem, a single label has score 0."""
         if self.classes < 2:
             return 0.0
         if self.classes == 2:
@@ -173,7 +173,7 @@ cdef class OVFIVModel(Model):
         return self.own_score[c]
 
     cdef double mixed(self, int c, double share) noexcept nogil:
-        """Return the mixed score of a class, `share` being the weight of the learner on values."""
+        """Return the mixed score of a class, `share` being the weight of the base learner."""
         if self.mix_scores:
             return share * bounded(self.base_score[c]) + (1.0 - share) * self.own(c)
         return 2.0 * (share * self.base_proba[c] + (1.0 - share) * self.own_proba[c]) - 1.0
@@ -189,7 +189,7 @@ cdef class OVFIVModel(Model):
             out[c] = self.mixed(c, share)
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
-        """(1 + score) / 2; of mixed scores, moved into [0, 1] and made to sum to one."""
+        """Compute (1 + score) / 2; with `mix_scores`, clip to [0, 1] and normalise."""
         cdef int c
         cdef double total = 0.0
         for c in range(self.classes):
@@ -204,7 +204,7 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- learning
 
     cdef View* without_new(self, View* v) noexcept nogil:
-        """Copy the instance as a prediction sees it: without slots and columns that are new."""
+        """Copy the instance as seen by a prediction: without new slots and columns."""
         cdef Py_ssize_t i, n = 0
         cdef View* f = &self.known_part
         cdef bint any_new = False
@@ -249,7 +249,7 @@ cdef class OVFIVModel(Model):
         self.counts[y] += w
 
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
-        """Score and learn with one prediction of either learner; with new features prediction and learning differ."""
+        """Score and learn with a single prediction per learner; with new features, predict and learn separately."""
         cdef int c
         cdef double weights[2]
         cdef double share
@@ -273,9 +273,9 @@ cdef class OVFIVModel(Model):
         self.counts[y] += w
 
     cdef void count_losses(self, int y, double w) noexcept nogil:
-        """Square losses of both learners' probabilities, halved, for the exponential weights.
+        """Add the halved square losses of both learners' probabilities to the exponential weights.
 
-        Of mixed scores: those of the scores for targets of 1 and -1, which with two labels is (f - y)^2.
+        With `mix_scores` they are the losses of the scores against 1 and -1; with two labels this is (f - y)^2.
         """
         cdef int c
         cdef double losses[2]
@@ -294,14 +294,14 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- explaining
 
     cdef double factor(self, View* v, int label) noexcept nogil:
-        """Return what a unit of the base learner's score adds to the mixed one."""
+        """Return the change of the mixed score per unit of the base learner's score."""
         cdef double share = self.predict(v), f = 2.0 * self.base_proba[label] - 1.0
         if self.mix_scores:
             return share
         return share * unit(f / self.base_score[label] if fabs(self.base_score[label]) > 1e-12 else 0.5)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Compute the values' part, on the scale of the mixed score; the rest is in absent_contributions()."""
+        """Compute the contributions of values to the mixed score; the rest is in absent_contributions()."""
         cdef Py_ssize_t i
         cdef double factor
         memset(out, 0, v.n * sizeof(double))
@@ -313,7 +313,7 @@ cdef class OVFIVModel(Model):
             out[i] *= factor
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return what absences (or presences) add, by column, and under the intercept the rest of the score."""
+        """Return the contributions of absences (or presences) by column; the intercept gets the rest of the score."""
         cdef Py_ssize_t i
         cdef double share, rest
         cdef double[::1] values = np.zeros(max(1, v.n))
@@ -333,7 +333,7 @@ cdef class OVFIVModel(Model):
         return parts
 
     cdef double explain_variation(self, View* v, int label, double share, double rest, dict parts) except? -1e308:
-        """Add to `parts` what each column that counts adds to the mixed score; returns what is left of `rest`."""
+        """Add each counted column's contribution to the mixed score to `parts`; return the remainder of `rest`."""
         cdef Py_ssize_t i, slot
         cdef VariationLearner variation = self.variation
         cdef int c = label if variation.problems > 1 else 0
@@ -357,7 +357,7 @@ cdef class OVFIVModel(Model):
         return self.variation.presence
 
     def weights(self):
-        """Return the weights of the learner on values and of the variation learner in the next round."""
+        """Return the weights of the base and the variation learner in the next round."""
         cdef double[::1] out = np.zeros(2)
         if self.only_variation:
             return 0.0, 1.0
@@ -365,7 +365,7 @@ cdef class OVFIVModel(Model):
         return float(out[0]), float(out[1])
 
     def nonzero(self):
-        """Count the columns that have a weight in the variation learner, for the first problem."""
+        """Count the columns with nonzero weight in the variation learner, for the first problem."""
         return self.variation.nonzero()
 
     def notes(self):

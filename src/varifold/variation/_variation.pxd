@@ -9,16 +9,16 @@ cdef class VariationLearner:
     cdef Space space
     cdef State arrays
     cdef Penalty penalty
-    cdef readonly bint presence      # weights on the columns present instead of those absent
+    cdef readonly bint presence      # weights belong to the columns present instead of those absent
     cdef readonly bint bias          # has an unpenalised bias
-    cdef bint auto                   # may go over from absence to presence
-    cdef double there, known         # columns present and known, summed since the encoding was last considered
+    cdef bint auto                   # may switch from absence to presence
+    cdef double there, known         # sums of present and known columns since the last decision on the encoding
     cdef double rounds               # instances learned
     cdef int problems
     cdef Py_ssize_t plane            # reserved problems
     cdef double* table               # [slot][z, root, weight][problem], see `linear/_ftrl.pxd`; slot 0 is the bias
     cdef double* gradient            # scratch [problem]
-    cdef const int32_t* counted      # the columns that count in the instance at hand: present, or absent
+    cdef const int32_t* counted      # counted columns of the current instance: those present, or those absent
     cdef Py_ssize_t n_counted
     cdef int32_t* absent             # scratch [slot]
     cdef uint8_t* is_present         # scratch [slot], all zero
@@ -36,7 +36,7 @@ cdef class VariationLearner:
     cdef void encode_presence(self) noexcept nogil
 
     cdef inline double* cell(self, Py_ssize_t slot, int c) noexcept nogil:
-        """Return the numbers of a slot in problem c, `plane` apart."""
+        """Return the state of a slot in problem c; its three values are `plane` apart."""
         return self.table + (3 * slot * self.plane + c)
 
     cdef inline double weight(self, Py_ssize_t slot, int c) noexcept nogil:

@@ -1,4 +1,4 @@
-"""The variation learner of OVFIV: a sparse linear learner on which columns are absent (or present).
+"""Variation learner of OVFIV: a sparse linear learner on which columns are absent (or present).
 
 Its input is 1 for every known column that counts, and a bias. It learns the square loss against -1 and +1 by
 FTRL-Proximal (OVFIV eq. 3 to 5), with an l1 penalty on everything but the bias. Under the absence encoding the absent
@@ -22,7 +22,7 @@ from varifold._engine.state import checked_array, per_problem, per_slot, per_slo
 cdef enum:
     INTERVAL = 64      # instances between two decisions on the encoding
 
-cdef double FEW = 0.1  # below this share of columns present, presence is the cheaper encoding
+cdef double FEW = 0.1  # below this share of columns present, encoding presence is cheaper
 
 
 cdef wide sum_many(VariationLearner learner, double* out) noexcept nogil:
@@ -33,7 +33,7 @@ cdef wide sum_many(VariationLearner learner, double* out) noexcept nogil:
 
 
 cdef wide step_many(VariationLearner learner) noexcept nogil:
-    """Take the FTRL-Proximal step of all problems for the columns that count."""
+    """Apply the FTRL-Proximal step of all problems to the counted columns."""
     cdef double* s
     cdef Py_ssize_t i, plane = learner.plane
     for i in range(learner.n_counted):
@@ -43,7 +43,7 @@ cdef wide step_many(VariationLearner learner) noexcept nogil:
 
 
 cdef class VariationLearner:
-    """One problem up to two labels, then one per label."""
+    """Sparse learner with one problem for up to two labels, then one per label."""
 
     def __cinit__(self, double L1, double alpha, double beta, double L2, str encode not None, bint bias=True):
         self.penalty.slowness = 1.0 / alpha
@@ -52,7 +52,7 @@ cdef class VariationLearner:
         self.penalty.l2 = L2
         self.presence = encode == "presence"
         self.bias = bias
-        self.auto = encode == "auto" and bias  # the other encoding of a function needs a bias
+        self.auto = encode == "auto" and bias  # changing the encoding of a function needs a bias
         self.problems = 1
         self.plane = 1
         self.arrays = State()
@@ -72,10 +72,10 @@ cdef class VariationLearner:
         return 0
 
     cdef void split(self) noexcept nogil:
-        """Split the binary problem: it becomes the second label's, the first label's is its negation."""
+        """Split the binary problem: it becomes the second label's; the first label gets its negation."""
         cdef Py_ssize_t slot, k
         cdef double* s
-        for slot in range(self.space.size):  # slots to come stay as they are in a file, without a sign
+        for slot in range(self.space.size):  # unused slots stay as in a loaded model, without negative zeros
             s = self.cell(slot, 0)
             for k in range(3):
                 s[k * self.plane + 1] = s[k * self.plane]
@@ -85,7 +85,7 @@ cdef class VariationLearner:
     # ---------------------------------------------------------------- predicting
 
     cdef void collect(self, View* v) noexcept nogil:
-        """Set the columns that count in an instance, ascending."""
+        """Collect the counted columns of an instance, ascending."""
         cdef Py_ssize_t i, n = 0, slot
         cdef int32_t* absent = self.absent
         cdef uint8_t* is_present = self.is_present
@@ -94,7 +94,7 @@ cdef class VariationLearner:
         self.n_counted = v.columns
         if self.presence:
             return
-        # no branch depends on which columns are present, as nothing predicts it
+        # branch-free, as the presence of columns is unpredictable
         for i in range(v.columns):
             is_present[v.column[i]] = 1
         for slot in range(1, self.space.size):
@@ -106,7 +106,7 @@ cdef class VariationLearner:
         self.n_counted = n
 
     cdef double score(self, int c) noexcept nogil:
-        """Return the score of problem c for the collected instance: bias plus the weights of the columns that count."""
+        """Return the score of problem c for the collected instance: bias plus the weights of the counted columns."""
         cdef Py_ssize_t i
         cdef double f = self.weight(0, c)
         for i in range(self.n_counted):
@@ -123,7 +123,7 @@ cdef class VariationLearner:
     # ---------------------------------------------------------------- learning
 
     cdef void learn(self, View* v, int y, double w, const double* scores) noexcept nogil:
-        """Take a step on the square loss of every problem for the collected instance, which has these scores."""
+        """Update every problem on the square loss for the collected instance, which has these scores."""
         cdef int c
         cdef double target
         for c in range(self.problems):
@@ -135,7 +135,7 @@ cdef class VariationLearner:
             self.consider_encoding(v)
 
     cdef void step(self) noexcept nogil:
-        """Take the FTRL-Proximal step for the bias, without l1 penalty, and for the columns that count."""
+        """Apply the FTRL-Proximal step to the bias, without l1 penalty, and to the counted columns."""
         cdef double* s = self.cell(0, 0)
         if self.bias:
             proximal_step(self.problems, s, s + self.plane, s + 2 * self.plane, self.gradient, &self.penalty, 0.0)
@@ -145,7 +145,7 @@ cdef class VariationLearner:
             step_many(self)
 
     cdef void step_one(self) noexcept nogil:
-        """Take the FTRL-Proximal step for the columns that count in the only problem, several at a time."""
+        """Apply the FTRL-Proximal step to the counted columns of the only problem, several at a time."""
         cdef Py_ssize_t i = 0, m
         cdef double* moved[STRIP]
         cdef double gradient[STRIP]
@@ -159,7 +159,7 @@ cdef class VariationLearner:
             step_scattered(m, moved, self.plane, gradient, &self.penalty, self.penalty.l1)
 
     cdef void consider_encoding(self, View* v) noexcept nogil:
-        """Every INTERVAL instances: go over to presence for good when few of the known columns are present."""
+        """Every INTERVAL instances, switch to presence permanently if few of the known columns are present."""
         self.there += v.columns
         self.known += v.columns + self.n_counted
         if self.rounds % INTERVAL == 0.0:
@@ -169,7 +169,7 @@ cdef class VariationLearner:
             self.known = 0.0
 
     cdef void encode_presence(self) noexcept nogil:
-        """From absence to presence: the same function is b + the sum of all weights, minus those of present columns."""
+        """Convert absence to presence: the same function is b + the sum of all weights, less those of present ones."""
         cdef int c
         cdef Py_ssize_t slot
         cdef double* s
@@ -189,7 +189,7 @@ cdef class VariationLearner:
     # ---------------------------------------------------------------- looking inside and files
 
     def nonzero(self):
-        """Count the columns that have a weight, in the first problem."""
+        """Count the columns with nonzero weight in the first problem."""
         cdef Py_ssize_t slot
         return sum(1 for slot in range(1, self.space.size) if self.weight(slot, 0) != 0.0)
 
@@ -199,7 +199,7 @@ cdef class VariationLearner:
                 "encoding": np.array([self.presence, self.there, self.known, self.rounds], dtype=np.float64)}
 
     def fill(self, dict arrays, Py_ssize_t rows, Py_ssize_t capacity, int problems):
-        """Take what dump() gave, checked; `rows` slots are saved (-1: any number)."""
+        """Restore and validate the arrays from dump(); `rows` slots are saved (-1: any number)."""
         self.problems = problems
         self.arrays.fill(arrays, rows, capacity, 0, problems)
         self.plane = self.arrays.problems
@@ -207,5 +207,5 @@ cdef class VariationLearner:
         self.presence = presence != 0.0
 
     def nbytes(self):
-        """Bytes held, scratch included."""
+        """Return the allocated bytes, including scratch."""
         return self.arrays.nbytes()

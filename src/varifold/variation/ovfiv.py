@@ -23,7 +23,7 @@ _RATES = {"adaptive": "anytime", "optimal": "horizon"}
 
 
 def _without_majority_bias(model: Model) -> Model:
-    """Remove the majority bias from a model: the variation learner has a bias for the majority class already."""
+    """Remove the majority bias from a model, as the variation learner already has a bias towards that class."""
     return model.rule if isinstance(model, MajorityBias) else model
 
 
@@ -169,7 +169,7 @@ class OVFIV(VaryingClassifier):
             "clip": (self.clip, base.clip if native else 3.0),
         }
         used = {name: theirs if own is None else own for name, (own, theirs) in inherited.items()}
-        if native:  # a rule may look at how its values are scaled
+        if native:  # a rule may depend on how its values are scaled
             base.scale, base.clip = used["scale"], used["clip"]
         return Engine(
             self._around(_without_majority_bias(base._model()) if native else PythonModel(base)),
