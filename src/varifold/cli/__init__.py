@@ -68,7 +68,7 @@ def _dispatch(arguments: list[str]) -> int:
     named = arguments[0] if arguments and not arguments[0].startswith("-") else None
     if named is not None and named not in COMMANDS:
         raise UnknownNameError(f"there is no command {named!r}{nearest(named, COMMANDS)}")
-    # what the other commands need is not imported
+    # do not import what only the other commands need
     modules = {name: importlib.import_module(f"varifold.cli.{name}") for name in ([named] if named else COMMANDS)}
     parser, commands = _parsers(modules)
     args, unknown = parser.parse_known_args(arguments)

@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy, and say what."""
+    """Copy the state and report the number of models and bytes."""
     from varifold.serve.core.database import backup
 
     models = backup(args.state, args.file)

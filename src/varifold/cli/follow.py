@@ -174,14 +174,14 @@ class _Stop:
         self._learning = False
 
     def asked(self, number: int, frame: object) -> None:
-        """The handler of the signal."""
+        """Handle the signal."""
         self._came = True
         if not self._learning:
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def later(self) -> Iterator[None]:
-        """Within it a signal only leaves a note."""
+        """Defer signals within the with block."""
         self._learning = True
         try:
             yield
@@ -189,13 +189,13 @@ class _Stop:
             self._learning = False
 
     def check(self) -> None:
-        """Stop if a signal came while a group was learned."""
+        """Stop if a signal arrived while a group was learned."""
         if self._came:
             raise KeyboardInterrupt
 
 
 def _say(follower: Any) -> None:
-    """What was done; and that no line had the target, which may be misspelled."""
+    """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
     scored = f", error {error.usual:.3g} over {error.scored:,} answers" if error.scored else ""

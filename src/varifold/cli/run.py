@@ -250,7 +250,7 @@ def _evaluate(
 ) -> tuple[Summary, Stoppable | None]:
     """Run one pass over a stream, or repeats over data in memory if rows are permuted or scaled as a whole.
 
-    Also the stream of the one pass, which says whether it ended early.
+    Also return the stream of the one pass, which records whether it ended early.
     """
     with details.predictions_to(args.predictions) as predictions:
         return _passes(args, spec, given, loaded, predictions)

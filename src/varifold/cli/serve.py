@@ -77,7 +77,7 @@ def _add_alerts(parser: argparse.ArgumentParser) -> None:
 
 
 def _bounds(text: str) -> tuple[float | None, dict[str, float]]:
-    """The error of all classifiers, and errors by model."""
+    """Parse the error bound of all classifiers, and bounds by model."""
     every: float | None = None
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(folder: Path) -> int:
-    """Print what is in a folder; exit with 1 if anything is wrong with it."""
+    """Print the state of a folder; return 1 if anything is wrong with it."""
     from varifold.serve.core.check import check_folder
     from varifold.serve.core.state import Limits
 

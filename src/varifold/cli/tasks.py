@@ -25,7 +25,7 @@ def for_target(
     """Return the learner for the target of the input: a classifier's name means its regressor for a number.
 
     The choice is reported on standard error. A regressor that was named, or a saved one, makes the target a number
-    automatically. `named` tells whether the caller named the learner.
+    automatically. `named` is whether the caller named the learner.
     """
     numeric = is_regressor(loaded if loaded is not None else spec.cls)
     if numeric and args.target_type == "class":

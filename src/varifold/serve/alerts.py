@@ -1,4 +1,4 @@
-"""Alerts: a regular feature fell silent, a new one came, the error is high, labels stopped coming.
+"""Alerts: a regular feature fell silent, a new one appeared, the error is high, labels stopped arriving.
 
 Alerts are events (and so metrics), and are sent to a webhook or a command if one is given.
 """
@@ -32,22 +32,22 @@ class AlertRules:
     """When to raise an alert, and where to send it."""
 
     error_above: float | None = None
-    """Share of wrong predictions of a classifier; a regressor's error has the unit of its target: give it by model."""
+    """Share of wrong predictions of a classifier; a regressor's error has its target's unit: set it in `error_of`."""
     error_of: Mapping[str, float] = field(default_factory=dict)
-    """The same by model, of classifiers and regressors."""
+    """Bounds by model, for classifiers and regressors."""
     label_rate_drop: float = 0.2
-    """Alert when labels come at less than this share of their usual rate."""
+    """Alert when labels arrive at less than this share of their usual rate."""
     webhook: str | None = None
     command: str | None = None
-    """Run with the event as JSON on its standard input."""
+    """Command that gets the event as JSON on its standard input."""
 
     def bound(self, model: str, learner: Any) -> float | None:
-        """Return the error above which a model raises an alert; None if it raises none."""
+        """Return the error above which a model raises an alert; None for no bound."""
         return self.error_of.get(model, None if is_regressor(learner) else self.error_above)
 
 
 class _Known:
-    """What has been reported of one model, so that nothing is reported twice."""
+    """What was already reported about one model, so that nothing is reported twice."""
 
     def __init__(self, monitor: Monitor | None = None) -> None:
         self.presence = {} if monitor is None else {name: monitor.presence(name) for name in monitor.names()}
@@ -66,7 +66,7 @@ class Alerts:
         self._deliveries: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Check once a second, until cancelled; deliveries that are under way end then."""
+        """Check once a second until cancelled; deliveries in progress end then."""
         try:
             while True:
                 self.check()
@@ -78,7 +78,7 @@ class Alerts:
             await asyncio.gather(*deliveries, return_exceptions=True)
 
     def check(self) -> None:
-        """Compare every model with what was known of it a second ago."""
+        """Compare every model with its state a second ago."""
         present = set()
         for model in self.models:
             state = model.state
@@ -152,7 +152,7 @@ class Alerts:
             self._failed("the webhook", error)
 
     async def _execute(self, command: str, event: dict[str, Any]) -> None:
-        """Run the command; it is killed with everything it started if it takes too long or the server stops."""
+        """Run the command; kill it and everything it started after a timeout or when the server stops."""
         try:
             with tempfile.TemporaryFile() as file:
                 file.write(write_json(event))

@@ -1,4 +1,4 @@
-"""A learner that lives on a `varifold serve`: code written for a local one runs against it."""
+"""Clients for models on a `varifold serve`, with the interface of local learners."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
 _PATIENCE = 30.0
-"""Seconds in which a server that is away or busy is asked again; a restart takes a few."""
+"""Seconds for which requests to an unreachable or busy server are retried; a restart takes a few."""
 _ROWS = 2_000
 
 
 class ServerError(VarifoldError, ConnectionError):
-    """The server cannot be reached, does not let us in, or takes no changes."""
+    """The server cannot be reached, denies access, or accepts no changes."""
 
 
 class _RemoteLearner:
-    """What classifiers and regressors on a server share."""
+    """Base class of the remote classifier and regressor."""
 
     _task: ClassVar[str]
 
@@ -88,11 +88,11 @@ class _RemoteLearner:
         self._post("learn", {"x": _features(x), "y": _finite(y), "w": w, "id": uuid.uuid4().hex})
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:
-        """The label or number of an instance; None or 0 before anything was learned."""
+        """Predict the label or number of an instance; None or 0 before anything was learned."""
         return self._post("predict", {"x": _features(x)})["label"]
 
     def _uncertain(self, what: str, x: Mapping[Any, Any], coverage: float) -> list[Any]:
-        """The interval or set of one coverage in the server's answer."""
+        """Return the interval or set of one coverage from the server's response."""
         if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
             raise ParameterError(f"coverage must be a number above 0 and below 1. Got {coverage!r} instead.")
         found: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
@@ -104,12 +104,12 @@ class _RemoteLearner:
         return found[key]
 
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
-        """Predict an instance whose label or target comes later: its id and what is predicted."""
+        """Predict an instance whose label or target arrives later; return its id and the prediction."""
         found = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
         return found["id"], found["label"]
 
     def label(self, id: str, y: Any) -> None:
-        """The label or target of an instance that was kept."""
+        """Send the label or target of an instance that was kept."""
         found = self._request(
             "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
         )
@@ -125,7 +125,7 @@ class _RemoteLearner:
         )
 
     def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
-        """What `predict_one` gives for each instance."""
+        """Predict each instance, as `predict_one` does."""
         return [found["label"] for found in self._rows([{"x": _features(x)} for x in X])]
 
     def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -139,19 +139,19 @@ class _RemoteLearner:
                 raise DataError(f"instance {i}: {found['error']}")
         return answers
 
-    # ------------------------------------------------------------------ looking inside
+    # ------------------------------------------------------------------ inspection
 
     def info(self) -> dict[str, Any]:
-        """Method, parameters, steps, labels and the digest of the state."""
+        """Return method, parameters, steps, labels and the digest of the state."""
         found: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
         return found
 
     @property
     def steps(self) -> int:
-        """Instances learned so far."""
+        """Number of instances learned so far."""
         return int(self.info()["steps"])
 
-    # ------------------------------------------------------------------ the connection
+    # ------------------------------------------------------------------ connection
 
     def close(self) -> None:
         """Close the connection."""
@@ -177,7 +177,7 @@ class _RemoteLearner:
         accepted: tuple[int, ...] = (),
         again: tuple[int, ...] = (),
     ) -> httpx.Response:
-        """Send, and send again after growing pauses while the server is away or busy."""
+        """Send a request; retry with increasing pauses while the server is unreachable or busy."""
         content = _json(body) if isinstance(body, dict) else body
         pause, repeated = _FIRST_PAUSE, False
         until = time.monotonic() + _PATIENCE
@@ -191,7 +191,7 @@ class _RemoteLearner:
                 repeated = True
             else:
                 if repeated and found.status_code in again:
-                    found.status_code = 200  # the first attempt arrived, only its answer was lost
+                    found.status_code = 200  # the first attempt arrived, only its response was lost
                 if found.status_code not in (429, 503) or last:
                     return _checked(found, accepted)
             time.sleep(pause)
@@ -199,10 +199,10 @@ class _RemoteLearner:
 
 
 class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[misc]
-    """A model of a server, used as a local classifier is.
+    """A classifier on a server, used like a local one.
 
-    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
-    again under the same id, which the server learns once. Feature names are strings, labels what JSON has.
+    When `learn_one` returns, the change is on the server's disk. If the connection breaks, the change is sent again
+    with the same id, and the server learns it only once. Feature names are strings; labels are of types that JSON has.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
     model
         Name of the model.
     method, params
-        Make the model with them if it does not exist; None never makes one.
+        Method and parameters for creating the model if it does not exist; with None no model is created.
     token
-        Token of the server, if it asks for one.
+        Token of the server, if it requires one.
 
     """
 
@@ -221,7 +221,7 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
     _labels: Mapping[str, Any] = {}
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
-        """Probability by label; empty before any label was learned."""
+        """Return the probability of each label; empty before any label was learned."""
         found = self._post("predict", {"x": _features(x)}).get("probabilities", {})
         if isinstance(found, list):
             return dict(found)
@@ -230,18 +230,18 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         return {self._labels.get(text, text): p for text, p in found.items()}
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
-        """The labels that an instance may have, of a model made with this coverage."""
+        """Predict the set of labels for a coverage that the model was made with."""
         return set(self._uncertain("sets", x, coverage))
 
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
-        """What each feature present adds to a label's score, largest first."""
+        """Return what each present feature adds to a label's score, largest first."""
         body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
         parts: dict[str, float] = self._post("explain", body)["contributions"]
         return parts
 
     @property
     def classes(self) -> list[Any]:
-        """Labels in the order in which they came."""
+        """Labels in order of first occurrence."""
         return list(self.info()["labels"])
 
     @property
@@ -250,10 +250,10 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
 
 
 class RemoteRegressor(_RemoteLearner, river_base.Regressor):
-    """A regressor of a server, used as a local one is.
+    """A regressor on a server, used like a local one.
 
-    What is learned is on the server's disk when `learn_one` returns. If the connection breaks, the change is sent
-    again under the same id, which the server learns once. Feature names are strings.
+    When `learn_one` returns, the change is on the server's disk. If the connection breaks, the change is sent again
+    with the same id, and the server learns it only once. Feature names are strings.
 
     Parameters
     ----------
@@ -262,21 +262,21 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
     model
         Name of the model.
     method, params
-        Make the model with them if it does not exist; None never makes one.
+        Method and parameters for creating the model if it does not exist; with None no model is created.
     token
-        Token of the server, if it asks for one.
+        Token of the server, if it requires one.
 
     """
 
     _task = "regression"
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
-        """Where the target of an instance lies, of a model made with this coverage; infinite before it can be said."""
+        """Predict an interval for a coverage that the model was made with; bounds are infinite until it is known."""
         low, high = self._uncertain("intervals", x, coverage)
         return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
-        """What each feature adds to the prediction, largest first; they sum to it."""
+        """Return what each feature adds to the prediction, largest first; the parts sum to it."""
         parts: dict[str, float] = self._post("explain", {"x": _features(x)})["contributions"]
         return parts
 
@@ -300,9 +300,9 @@ def _reason(found: httpx.Response) -> str:
 
 
 def _of_task(method: str, task: str) -> str:
-    """The method for a task: a classifier's name means its regressor; refused where it has none, or the other way."""
+    """Return the method for a task: a classifier's name means its regressor; reject a method of the wrong task."""
     if method not in models:
-        return method  # a method of the server's own, or none: the server says
+        return method  # unknown here: the server may have registered it, and reports an error if not
     is_number = issubclass(models[method], river_base.Regressor)
     if task == "regression" and not is_number and f"{method}regressor" in models:
         return f"{method}regressor"
@@ -312,14 +312,14 @@ def _of_task(method: str, task: str) -> str:
 
 
 def _finite(y: Any) -> Any:
-    """A label or target; JSON has no NaN or infinity, so they are refused here."""
+    """Return a label or target; reject NaN and infinity, which JSON cannot represent."""
     if isinstance(y, float) and not math.isfinite(y):
         raise TargetError(f"the label or target is {y!r}; pass a finite number")
     return y
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The instance as a dict; JSON would turn an infinity into an absence, so it is refused here."""
+    """Return the instance as a dict; reject infinite values, which JSON would turn into absent ones."""
     found = dict(x)
     for name, value in found.items():
         if isinstance(value, float) and math.isinf(value):
@@ -344,14 +344,14 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _key(label: Any) -> str:
-    """A label as the server writes it where JSON needs a string."""
+    """Return a label as the server writes it where JSON requires a string."""
     return label if isinstance(label, str) else _json(label).decode()
 
 
 def _httpx() -> Any:
     try:
         import httpx
-        import orjson  # noqa: F401 - needed at the first request; better said now
+        import orjson  # noqa: F401 - used by the first request; report a missing package now
     except ImportError as error:
         raise missing_extra(f"varifold.serve.client needs {error.name}", "serve") from error
     return httpx

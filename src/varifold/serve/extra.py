@@ -1,4 +1,4 @@
-"""The packages of the extra ``serve``: the modules here import without them, and a missing one is reported at use."""
+"""Packages of the extra ``serve``: modules import without them, and a missing one is reported at first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["aiomqtt", "httpx", "orjson", "prometheus_client", "uvicorn", "uvloop
 
 
 class _Missing:
-    """Stands for a package that is not installed; its first use says how to install it."""
+    """Placeholder for a package that is not installed; its first use raises an error that names the extra."""
 
     def __init__(self, name: str) -> None:
         self._name = name

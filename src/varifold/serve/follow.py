@@ -1,4 +1,4 @@
-"""Follow a stream of JSON lines: predict each, learn as labels come, with or without a stored state."""
+"""Follow a stream of JSON lines: predict each, learn as labels arrive, with or without a stored state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_FIELDS = 1_000
 
 @dataclass
 class _Line:
-    """A line on its way: its row, what its answer repeats of it, and why it is rejected."""
+    """A line being processed: its row, the fields that its output repeats, and the reason if it is rejected."""
 
     number: int
     row: dict[str, Any] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class _Line:
 
 
 class Follower:
-    """Turns lines into rows of the durable core: an instance without a label is answered, one with it also learned.
+    """Turns lines into rows of the durable core: every instance is predicted, and learned if it has a label.
 
     With an id field, an unlabelled instance waits; a later line with its id and the label completes it. `regressor`
-    makes the learner to use instead if the first labels turn out to be numbers to predict; None: the learner stays.
+    makes the learner to use instead if the first labels turn out to be regression targets; None keeps the learner.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Follower:
         self.refused = 0
         self.labelled = 0
         self.fields: set[str] = set()
-        """Fields of the first lines, to find what a misspelled target may have meant."""
-        self._complete = True  # whether every group was applied to its end
+        """Fields of the first lines, for a suggestion if the target is misspelled."""
+        self._complete = True  # whether every group was applied completely
 
     @classmethod
     def open(
@@ -75,7 +75,7 @@ class Follower:
         limits: Limits,
         regressor: Callable[[], Any] | None = None,
     ) -> Follower:
-        """Go on with the state in a folder, or start with the learner; without a folder nothing is kept."""
+        """Continue with the state in a folder, or start with the learner; without a folder nothing is stored."""
         try:
             check_name(name)
         except RefusedError as error:
@@ -99,7 +99,7 @@ class Follower:
         return cls(state, database, fields, regressor, recovery.replayed)
 
     def answer(self, lines: list[bytes]) -> list[bytes]:
-        """Answer lines with a line of JSON each; with a state, what they change is on disk when this returns."""
+        """Return a line of JSON for each line; with a state, their changes are on disk when this returns."""
         read = []
         for text in lines:
             self._at += 1
@@ -114,7 +114,7 @@ class Follower:
         return [write_json(answer) for answer in found]
 
     def _read(self, text: bytes) -> _Line:
-        """Make a row of a line, or note why it is none."""
+        """Make a row of a line, or record why it is rejected."""
         self.lines += 1
         line = _Line(self._at)
         try:
@@ -129,7 +129,7 @@ class Follower:
         return line
 
     def _answered(self, line: _Line, found: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a line: the result of its row, with its id and key, or why it is rejected."""
+        """Return the output for a line: the result of its row, with its id and key, or why it is rejected."""
         if "x" not in line.row and found.get("status") == ConflictError.status:
             found = {"seq": self.state.seq_of(str(line.row["id"]), line.row.get("key")), "duplicate": True}
         error = line.error if line.error is not None else found.get("error")
@@ -138,7 +138,7 @@ class Follower:
         return {**found, **line.names}
 
     def _choose(self, labels: list[Any]) -> None:
-        """Decide by the first labels, before anything is learned, whether a regressor is needed."""
+        """Decide from the first labels, before anything is learned, whether a regressor is needed."""
         if self._regressor is None or not labels:
             return
         make, self._regressor = self._regressor, None
@@ -149,7 +149,7 @@ class Follower:
             self._snapshot()
 
     def _check_many(self, labels: list[Any]) -> None:
-        """Raise DataError where most of the first labels are different, before memory is taken for each."""
+        """Raise DataError if most of the first labels are different, before memory is allocated for each."""
         if self._first_labels is None or is_regressor(self.state.learner):
             return
         self._first_labels += labels
@@ -160,7 +160,7 @@ class Follower:
             self._first_labels = None
 
     def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Apply the rows of a group; what they change is on disk when this returns."""
+        """Apply the rows of a group; their changes are on disk when this returns."""
         self._complete = False
         self.state.tick(int(time.time() * 1000))
         found = self.state.apply_rows((row, write_json(row)) for row in rows)
@@ -174,7 +174,7 @@ class Follower:
         return found
 
     def _snapshot(self) -> None:
-        """Store the state as it is, so that nothing before it is replayed."""
+        """Store the current state, so that no earlier change is replayed."""
         if self.database is None:
             return
         for number, data in enumerate(snapshot.split(self.state.parts())):
@@ -185,9 +185,9 @@ class Follower:
             pass
 
     def close(self) -> None:
-        """Leave a snapshot, so that the next start has nothing to replay.
+        """Write a snapshot, so that the next start has nothing to replay.
 
-        Of a group that was interrupted nothing was answered, and nothing is stored.
+        An interrupted group has no output, and nothing of it is stored.
         """
         if self.database is None:
             return
@@ -210,14 +210,14 @@ def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
 
 
 def other_method(held: Any, given: Any) -> str | None:
-    """Return the method that a state holds, if it is neither the requested one nor its regressor."""
+    """Return the method in a state, if it is neither the requested one nor its regressor."""
     found, asked = (x.model if hasattr(x, "model") else x for x in (held, given))
     found, asked = (x._header()["method"] for x in (found, asked))
     return None if found in (asked, f"{asked}regressor") else str(found)
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
-    """Yield complete lines as they come, blank ones too: one at once, many together only if they are there."""
+    """Yield groups of complete lines, blank ones included, without waiting for more lines than have arrived."""
     rest = b""
     while data := os.read(fd, _CHUNK):
         *lines, rest = (rest + data).split(b"\n")
@@ -228,7 +228,7 @@ def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
 
 
 def check_fields(target: str, id_field: str | None, key: str | None, time: str | None = None) -> None:
-    """Reject fields that mean two things."""
+    """Reject fields that have two roles."""
     named = [name for name in (target, id_field, key, time) if name is not None]
     if len(set(named)) != len(named):
         raise ParameterError("--target, --id, --key and --time must be different fields")

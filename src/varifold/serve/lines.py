@@ -1,4 +1,4 @@
-"""Read lines of JSON for `varifold follow`, as `varifold run` reads a file of them, one line at a time."""
+"""Read lines of JSON for `varifold follow`, one at a time, as `varifold run` reads a file of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_ID = 200
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Read the object in a line, with nested ones as ``outer.inner``; the error says where the line is none."""
+    """Parse the object in a line, with nested ones as ``outer.inner``; the error locates the problem."""
     found = read_json(line)
     if type(found) is not dict:
         raise RefusedError(f"a {type(found).__name__} where an object {{...}} was expected")
@@ -32,10 +32,10 @@ def parse(line: bytes) -> dict[str, Any]:
 
 
 class Fields:
-    """Which fields of a line are its label, its id and its key, which are no features, and what of its dates are.
+    """Roles of the fields of a line: label, id, key, ignored ones, and the parts of dates that are features.
 
-    A string that is written as a date is refused, unless its column is among `dates` or `categories`: every line has
-    to be answered before the next one is seen, so that each is judged by itself.
+    A string that looks like a date is rejected, unless its column is in `dates` or `categories`: every line is
+    predicted before the next one is read, so its type cannot be inferred from later lines.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Fields:
         self.categories = frozenset(categories)
 
     def noted(self) -> dict[str, Any]:
-        """Return what a model file records of it, as `varifold run` does."""
+        """Return the reading options that a model file records, as `varifold run` does."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
         given = {"target": self.target, "id": self.id, "time": self.time, "ignore": sorted(self.ignore), "dates": dates}
         given["date_order"] = self.dates.order
         return {name: value for name, value in given.items() if value}
 
     def row(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Make a row of a line: label and id are taken out of the features, the key stays among them."""
+        """Make a row of a line: label and id are removed from the features, the key remains."""
         x = dict(found)
         y = self._label(x.pop(self.target, None))
         more = self._id(x)
@@ -81,7 +81,7 @@ class Fields:
         return {"x": x, "y": y, "predict": True, **more}
 
     def _label(self, value: Any) -> Any:
-        """Return the label, None if it is not known; a number between quotes is a number."""
+        """Return the label, None if it is unknown; a quoted number is a number."""
         y = _plain(self.target, value)
         if isinstance(y, float) and math.isinf(y):
             raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
@@ -93,12 +93,12 @@ class Fields:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
 
     def names(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return what the answer to a line repeats: the id and the key, as they were given."""
+        """Return the fields that the output for a line repeats: the id and the key, unchanged."""
         given = {name: found.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
         return {name: str(v) if _is_huge(v) else v for name, v in given.items() if not is_missing(v)}
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
-        """Take the id out of the features; return it as a field of a row, empty without one."""
+        """Remove the id from the features; return it as a field of a row, empty without one."""
         given = x.pop(self.id, None) if self.id is not None else None
         if is_missing(given):
             return {}
@@ -110,7 +110,7 @@ class Fields:
         return {"id": _id_text(given) if isinstance(given, str) or _is_huge(given) else given}
 
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
-        """Return the features: without ignored columns and the time, dates as their parts."""
+        """Return the features, without ignored columns and the time; dates are replaced by their parts."""
         at = x.get(self.time) if self.time is not None else None
         found: dict[str, Any] = {}
         for name, value in x.items():
@@ -134,19 +134,19 @@ class Fields:
 
 
 def _id_text(given: str | int) -> str:
-    """Return an id as text. The server reads 1 and "1" as one id, so a text that reads as a number keeps its quotes."""
+    """Return an id as text. The server treats 1 and "1" as one id, so text that reads as a number keeps its quotes."""
     text = str(given)
     mistaken = isinstance(given, str) and (text.startswith('"') or text.removeprefix("-").isdecimal())
     return write_json(text).decode() if mistaken else text
 
 
 def _is_huge(value: Any) -> bool:
-    """Return whether a value is a whole number of more than 64 bits, which orjson does not write."""
+    """Return whether a value is an integer of more than 64 bits, which orjson cannot write."""
     return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a value that can be stored: what `run` reads as absent is None, a number beyond 64 bits a float."""
+    """Convert a value for storage: what `run` reads as absent becomes None, an integer beyond 64 bits a float."""
     if isinstance(value, list):
         raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
     if is_missing(value) or (isinstance(value, str) and value in ABSENT):

@@ -1,7 +1,7 @@
-"""The MQTT bridge: readings in, answers out, labels when they come; nothing is lost between broker and disk.
+"""The MQTT bridge: subscribe to readings and labels, publish predictions; nothing is lost between broker and disk.
 
 A message is acknowledged to the broker only after its change is on disk, and the session outlives the connection. What
-the broker sends twice because of that is recognised by its id.
+the broker therefore sends twice is recognised by its id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WINDOW = 256
 
 @dataclass(frozen=True)
 class Topics:
-    """Which broker, which topics, which model. ``+`` in the patterns is the key; ``{key}`` stands for it in answers."""
+    """Broker, topics and model. ``+`` in the patterns matches the key, which replaces ``{key}`` in `answers`."""
 
     broker: str
     readings: str
@@ -61,14 +61,14 @@ class Topics:
 
 
 def key_in(pattern: str, topic: str) -> str | None:
-    """Return the part of a topic at the +; None without one."""
+    """Return the part of a topic that matches the +; None without one."""
     expression = re.escape(pattern).replace(r"\+", "([^/]+)")
     found = re.fullmatch(expression, topic)
     return found[1] if found and found.groups() else None
 
 
 class Bridge:
-    """Feeds one model from a broker until cancelled; connects again, after growing pauses, when the broker is away."""
+    """Feeds one model from a broker until cancelled; reconnects with increasing pauses if the connection is lost."""
 
     def __init__(self, models: Models, topics: Topics) -> None:
         self.models = models
@@ -83,7 +83,7 @@ class Bridge:
         while True:
             try:
                 await self._connected()
-            except* aiomqtt.MqttError as group:  # a task group is open while the connection lives
+            except* aiomqtt.MqttError as group:  # a task group is open while the connection lasts
                 error = _first(group)
                 self._say("mqtt", f"the connection to the broker failed ({error}); trying again in {self._pause:g} s")
             await asyncio.sleep(self._pause)
@@ -115,13 +115,13 @@ class Bridge:
                     task.add_done_callback(lambda _: window.release())
 
     async def _submit(self, message: aiomqtt.Message) -> asyncio.Future[Any] | VarifoldError:
-        """Apply the change of a message, in the order in which messages come; or return why it is rejected."""
+        """Apply the change of a message, in order of arrival, or return why it is rejected."""
         try:
             model = self.models[self.topics.model]
             body = self._change(model, message)
         except VarifoldError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - no message may end the server, which would get it again
+        except Exception as error:  # noqa: BLE001 - no message may end the server: the broker would send it again
             traceback.print_exc(file=sys.stderr)
             return RefusedError(f"unexpected {type(error).__name__}")
         while True:
@@ -159,7 +159,7 @@ class Bridge:
     async def _finish(
         self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
     ) -> None:
-        """Acknowledge a message once its change is on disk, and answer a reading."""
+        """Acknowledge a message once its change is on disk, and publish the prediction of a reading."""
         topic = message.topic.value
         try:
             if isinstance(done, VarifoldError):
@@ -167,7 +167,7 @@ class Bridge:
             found = await done
         except VarifoldError as error:
             if self._model_stopped():
-                return  # not acknowledged: the broker keeps it for the next start
+                return  # not acknowledged: the broker sends it again at the next start
             self._say("mqtt-rejected", f"a message to {topic} was rejected: {error}")
         else:
             if self.topics.answers and self._is_reading(message):
@@ -180,7 +180,7 @@ class Bridge:
         await client.publish(target, write_json(found), qos=1)
 
     def _model_stopped(self) -> bool:
-        """Return whether the model exists but accepts no changes; one that was deleted rejects them for good."""
+        """Return whether the model exists but accepts no changes; a deleted one rejects them permanently."""
         try:
             return self.models[self.topics.model].stopped is not None
         except StoppedError:
@@ -194,7 +194,7 @@ class Bridge:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the first single error of a group."""
+    """Return the first leaf error of an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""What the dashboard shows of a model, made at most once a second."""
+"""Reports of models for the dashboard, computed at most once a second."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from varifold.serve.core.models import Model
 
 _LONGEST = 120
-"""Points of an expert's history that are sent."""
+"""Most points of an expert's history in a report."""
 
 
 class Reports:
-    """Reports by model, and the instances and labels per second since the report before."""
+    """Reports by model, with instances and labels per second since the previous report."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[float, dict[str, Any]]] = {}
@@ -68,7 +68,7 @@ def _facts(model: Model) -> dict[str, Any]:
 
 
 def _experts(learner: Any) -> dict[str, Any] | None:
-    """Weight by expert now and over time, what changed, and which experts were replaced; of learners that have them."""
+    """Return weights by expert now and over time, changes and drifts; None for a learner without experts."""
     if not hasattr(learner, "report"):
         return None
     found = learner.report()

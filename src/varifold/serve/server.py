@@ -1,4 +1,4 @@
-"""The server process: recover, listen, and leave the state clean."""
+"""The server process: recover, listen, and shut down cleanly."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from varifold.serve.mqtt import Bridge, Topics
 
 _BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
-"""The thread that writes transactions needs the interpreter a few times for each: it must not wait long for it."""
+"""Short, because the thread that writes transactions needs the interpreter lock a few times for each."""
 _LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that `varifold serve` can be given."""
+    """The settings of `varifold serve`."""
 
     folder: Path
     host: str = "127.0.0.1"
@@ -46,7 +46,7 @@ class Settings:
     alerts: AlertRules = field(default_factory=AlertRules)
     topics: Topics | None = None
     connections: int | None = None
-    """Most connections; None: as many as there are file descriptors for."""
+    """Most connections; None: as many as the file descriptors allow."""
 
     @property
     def local(self) -> bool:
@@ -55,7 +55,7 @@ class Settings:
 
 
 def serve(settings: Settings) -> int:
-    """Run until stopped; the exit code is 1 when the disk forced the stop."""
+    """Run until stopped; return exit code 1 if a failure forced the stop."""
     if not settings.local and settings.token_file is None:
         raise ParameterError(f"--host {settings.host} lets other machines in: give --token-file as well")
     tokens = None if settings.token_file is None else Tokens(settings.token_file)
@@ -65,7 +65,7 @@ def serve(settings: Settings) -> int:
 
 
 class _Process:
-    """Models, the API in front of them, and the tasks that run next to it."""
+    """The models, their API, and background tasks."""
 
     def __init__(self, settings: Settings, tokens: Tokens | None) -> None:
         self.settings = settings
@@ -79,7 +79,7 @@ class _Process:
         settings = self.settings
         listening = _bound(settings.host, settings.port)
         models = Models(settings.folder, settings.policy, settings.limits, self._fatal)
-        tempfile.tempdir = str(models.folder)  # learners by key that are not in memory stay in the server's own folder
+        tempfile.tempdir = str(models.folder)  # spill files of learners by key go into the server's folder
         models.open()
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
         config = uvicorn.Config(
@@ -126,14 +126,14 @@ class _Process:
         return tasks
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Alerts or the bridge failed: a server that goes on without them would hide it."""
+        """Stop the server if alerts or the bridge failed: continuing without them would hide it."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             traceback.print_exception(error, file=sys.stderr)
             self._fatal(f"{task.get_name()} failed ({error!r}); the server stops")
 
     def _fatal(self, reason: str) -> None:
-        """End the server: nothing more can be stored."""
+        """Stop the server after a failure."""
         self.failed = True
         print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
         if self.server is not None and self.app is not None:
@@ -142,13 +142,13 @@ class _Process:
 
 
 def _freeze_garbage() -> None:
-    """Keep what exists before the first request out of garbage collections: one takes 50 ms."""
+    """Exclude what exists before the first request from garbage collections, which would take 50 ms each."""
     gc.collect()
     gc.freeze()
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket at the address, before anything else begins; the error fits in a line."""
+    """Return a socket bound to the address; this runs first, and its error fits in one line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -161,10 +161,10 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
-    """uvicorn's server with our way of stopping; the class is made here because uvicorn is an extra."""
+    """Make uvicorn's server with our shutdown; its class is defined here because uvicorn is an extra."""
 
     class Server(uvicorn.Server):
-        """Ends open event streams when it is asked to stop, and says where it listens."""
+        """Closes open event streams when it is stopped, and reports where it listens."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Handle a signal."""
@@ -180,7 +180,7 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
             yield
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            """Listen; the line printed is the sign that requests are answered."""
+            """Listen, then print the address, which shows that requests are accepted."""
             await super().startup(sockets)
             if self.started:
                 port = self.servers[0].sockets[0].getsockname()[1]

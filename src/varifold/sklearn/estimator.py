@@ -1,4 +1,4 @@
-"""What both estimators share: their learner, its parameters as ``model__...``, and data keyed by column name."""
+"""Base class of both estimators: their learner, its parameters as ``model__...``, and data keyed by column name."""
 
 from __future__ import annotations
 

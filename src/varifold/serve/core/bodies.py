@@ -12,14 +12,14 @@ from varifold.serve.core.errors import RefusedError, RequestError
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
-"""Fields by the names that other programs give them."""
+"""Names that other programs use for our fields."""
 _VALUES = frozenset({float, int, str, bool, type(None)})
 _LABELS = frozenset({float, int, str, bool})
 _LONGEST_ID = 200
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """Read a JSON object; the error says where the text is none. NaN, which Python writes and JSON lacks, is null."""
+    """Parse a JSON object; the error locates the problem. NaN, which Python writes and JSON lacks, becomes null."""
     try:
         found = read_json(text)
     except DataError as error:
@@ -37,7 +37,7 @@ def read_row(text: bytes) -> dict[str, Any]:
 
 
 def check_instance(body: dict[str, Any]) -> None:
-    """Reject a body whose `x` is no object of numbers and strings, or with fields of other types."""
+    """Reject a body whose `x` is not an object of numbers and strings, or whose other fields have wrong types."""
     x = body.get("x")
     if type(x) is not dict:
         raise RefusedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
@@ -79,7 +79,7 @@ def _check_rest(body: dict[str, Any]) -> None:
 
 
 def check_row(body: dict[str, Any]) -> None:
-    """Reject a row that is no instance to predict, none to learn, and no label with its id."""
+    """Reject a row that is neither an instance to predict or learn nor a label with its id."""
     if "x" in body:
         check_instance(body)
         if "y" in body:

@@ -1,4 +1,4 @@
-"""Test a folder of models without serving it: every page, every row, every change that would be learned again."""
+"""Check a folder of models without serving it: every page, every row, every change that would be replayed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from varifold.serve.core.state import Limits, ModelState
 
 
 def check_folder(folder: Path, limits: Limits) -> tuple[list[str], bool]:
-    """Return what was found, a line per model, and whether all is sound; nothing is changed."""
+    """Return a report with a line per model, and whether the folder is intact; nothing is changed."""
     check_header(folder / FILE)
     lock = lock_folder(folder)
     try:

@@ -1,20 +1,20 @@
-"""The store: one SQLite file per folder, with every model, what it changed since its last snapshot, and the events.
+"""The store: one SQLite file per folder, with every model, its changes since its last snapshot, and the events.
 
-SQLite keeps transactions whole (write-ahead log, ``synchronous=FULL``). What it does not see is checked here. Every row
-has a checksum, because SQLite has none for what a row holds. And the number of transactions is also kept in a small
-file next to the database: SQLite silently drops the end of a write-ahead log that is damaged or missing, and the number
-shows it. That file is written after each transaction and never synced: after a loss of power it may be behind the
-database, but it is never ahead of it.
+SQLite makes transactions atomic (write-ahead log, ``synchronous=FULL``). This module checks what SQLite does not. Every
+row has a checksum, because SQLite has none for the content of a row. The number of transactions is also kept in a small
+file next to the database, because SQLite silently drops the end of a write-ahead log that is damaged or missing. That
+file is written after each transaction and never synced: after a power failure it may be behind the database, but it is
+never ahead of it.
 
 The tables (version 1):
 
 - ``store``      one row: number of transactions, whether the last stop was clean, the library's version
 - ``models``     one row per model: name, sequence number, counters of the waiting instances, latest snapshot
-- ``snapshots``  learners as `to_bytes` makes them, in parts; part 0 is JSON with the monitor's counts
+- ``snapshots``  learners as encoded by `to_bytes`, in parts; part 0 is JSON with the monitor's counts
 - ``changes``    what was learned or kept since: rows of JSON, many per blob, or a model file that replaced the learner
 - ``waiting``    instances that wait for their label
-- ``ids``        ids that clients chose, by key
-- ``set_aside``  changes that could not be learned again at recovery, with the reason
+- ``ids``        ids chosen by clients, by key
+- ``set_aside``  changes that could not be replayed at recovery, with the reason
 - ``events``     the latest events
 """
 
@@ -39,7 +39,7 @@ VERSION = 1
 ROWS, RESTORE = 1, 2
 """Kinds of change: lines of JSON, or a model file."""
 PART = 256 << 10
-"""Bytes of a part of a snapshot: small enough that no transaction takes long."""
+"""Bytes per part of a snapshot: small enough to keep transactions short."""
 _APPLICATION = 0x56617266  # "Varf", in the header of the file
 _COUNT = "state.count"
 _MAGIC = b"SQLite format 3\0"
@@ -67,7 +67,7 @@ INSERT INTO store VALUES (1, 0, 1, '');
 
 
 class ModelRow(NamedTuple):
-    """A model as the database has it, after its last transaction."""
+    """A model's row in the database, as of its last transaction."""
 
     id: int
     name: str
@@ -82,7 +82,7 @@ class ModelRow(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Some changes of a model: rows of JSON, or a model file. They take the sequence numbers from `first` on."""
+    """Changes of a model: rows of JSON, or a model file. Their sequence numbers start at `first`."""
 
     first: int
     kind: int
@@ -90,24 +90,24 @@ class Change(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What one model changed in a transaction."""
+    """The changes of one model in a transaction."""
 
     model: ModelRow
     changes: list[Change]
     kept: list[tuple[int, int, str, str]]
-    """Instances that wait from now on: number, time, instance as JSON, prediction as JSON."""
+    """Instances that start to wait: number, time, instance as JSON, prediction as JSON."""
     labelled: list[int]
-    """Numbers of those that have their label."""
+    """Numbers of the instances that received their label."""
     ids: list[tuple[str, str, int, int]]
     """New ids: key, id, sequence number, number of the waiting instance or 0."""
     forgotten: list[tuple[str, str]]
-    """Ids that are known no longer: key, id."""
+    """Ids that were forgotten: key, id."""
     expired: bool
-    """Whether instances up to `expired_to` wait no longer."""
+    """Whether instances up to `expired_to` have expired."""
 
 
 class SetAside(NamedTuple):
-    """A change that could not be learned again."""
+    """A change that could not be replayed."""
 
     seq: int
     kind: int
@@ -150,7 +150,7 @@ class Database:
 
     @classmethod
     def open(cls, folder: Path, *, sync: bool = True) -> Database:
-        """Open the database of a folder; make it if there is none."""
+        """Open the database of a folder; create it if there is none."""
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / FILE).exists():
             create(folder / FILE)
@@ -173,7 +173,7 @@ class Database:
 
     @property
     def size(self) -> int:
-        """Bytes of the database and its write-ahead log."""
+        """Size of the database and its write-ahead log in bytes."""
         files = (self.path, self.path.with_name(f"{FILE}-wal"))
         return sum(path.stat().st_size for path in files if path.exists())
 
@@ -181,7 +181,7 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run statements as one transaction; it is on disk when this returns, and counted."""
+        """Run statements as one transaction and count it; it is on disk when this returns."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -200,7 +200,7 @@ class Database:
         os.pwrite(self._count_file, _NUMBER.pack(self.commits), 0)
 
     def commit(self, written: Sequence[Written], events: Sequence[dict[str, Any]] = ()) -> None:
-        """Write what models changed, and events, as one transaction."""
+        """Write the changes of models, and events, as one transaction."""
         with _writing(), self._transaction():
             for one in written:
                 self._write(one)
@@ -268,7 +268,7 @@ class Database:
                 self._db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
     def add_part(self, model: int, seq: int, part: int, data: bytes) -> None:
-        """Write a part of a snapshot, which counts once `finish_snapshot` is called."""
+        """Write a part of a snapshot, which becomes valid when `finish_snapshot` is called."""
         with _writing(), self._transaction():
             self._insert_part(model, seq, part, data)
 
@@ -278,15 +278,15 @@ class Database:
         )
 
     def finish_snapshot(self, model: int, seq: int) -> None:
-        """Make a snapshot the one that recovery starts from."""
+        """Make this snapshot the one that recovery starts from."""
         with _writing(), self._transaction():
             self._db.execute("UPDATE models SET snapshot = ? WHERE id = ?", (seq, model))
 
     def prune(self, *, unfinished: bool = False) -> bool:
-        """Remove some of the rows that are needed no longer; False when none is left.
+        """Remove some of the rows that are no longer needed; return False if there were none.
 
-        They are the changes and snapshots before a model's latest snapshot and those of models that were removed; at
-        the start of a server also snapshots that were never finished.
+        These are changes and snapshots before a model's latest snapshot, and those of removed models; with
+        `unfinished`, when a server starts, also snapshots that were never finished.
         """
         other = "<>" if unfinished else "<"
         old = {"changes": "c.first + c.rows <= m.snapshot + 1", "snapshots": f"c.seq {other} m.snapshot"}
@@ -300,7 +300,7 @@ class Database:
         return removed > 0
 
     def set_aside(self, model: int, changes: Iterable[SetAside]) -> None:
-        """Keep changes that could not be learned again, with their reasons."""
+        """Store changes that could not be replayed, with their reasons."""
         with _writing(), self._transaction():
             self._db.executemany(
                 "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?)", ((model, *c) for c in changes)
@@ -309,7 +309,7 @@ class Database:
     # ------------------------------------------------------------------ reading
 
     def models(self) -> list[ModelRow]:
-        """Return every model, by name."""
+        """Return every model, sorted by name."""
         with _reading(self.path):
             names = ", ".join(ModelRow._fields)
             rows = self._db.execute(f"SELECT {names}, sum FROM models ORDER BY name").fetchall()
@@ -330,7 +330,7 @@ class Database:
         return [row[1] for row in rows]
 
     def changes(self, model: ModelRow) -> Iterator[Change]:
-        """Return what follows a model's snapshot, in order, without a gap."""
+        """Return the changes after a model's snapshot, in order and without a gap."""
         with _reading(self.path):
             cursor = self._db.execute(
                 "SELECT first, rows, kind, data, sum FROM changes WHERE model = ? AND first + rows > ? ORDER BY first",
@@ -346,11 +346,11 @@ class Database:
         self._check(following == model.seq + 1, f"change {following:,} of the model {model.name!r}")
 
     def waiting(self, model: ModelRow) -> list[tuple[int, int, str, str]]:
-        """Return the instances that wait: number, time, instance as JSON, prediction as JSON; oldest first."""
+        """Return the waiting instances: number, time, instance as JSON, prediction as JSON; oldest first."""
         return self._rows("SELECT number, time, x, predicted, sum FROM waiting WHERE model = ? ORDER BY number", model)
 
     def ids(self, model: ModelRow) -> list[tuple[str, str, int, int]]:
-        """Return the ids that clients chose: key, id, sequence number, number of the waiting instance; oldest first."""
+        """Return the ids chosen by clients: key, id, sequence number, number of the waiting instance; oldest first."""
         return self._rows("SELECT key, id, seq, number, sum FROM ids WHERE model = ? ORDER BY seq", model)
 
     def _rows(self, query: str, model: ModelRow) -> list[Any]:
@@ -361,7 +361,7 @@ class Database:
         return [row[:-1] for row in rows]
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the events that are kept, oldest first."""
+        """Return the stored events, oldest first."""
         with _reading(self.path):
             return [read_json(row[0]) for row in self._db.execute("SELECT event FROM events ORDER BY number")]
 
@@ -379,7 +379,7 @@ class Database:
                     self._db.execute("UPDATE store SET clean = 1")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
-            with contextlib.suppress(sqlite3.Error):  # closing a file that can be written no more
+            with contextlib.suppress(sqlite3.Error):  # closing a file that can no longer be written
                 self._db.close()
             if self._count_file >= 0:
                 os.close(self._count_file)
@@ -390,7 +390,7 @@ class Database:
 
 
 def create(path: Path) -> None:
-    """Make an empty database; it is there whole or not at all."""
+    """Create an empty database atomically."""
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
     with _writing():
@@ -405,7 +405,7 @@ def create(path: Path) -> None:
 
 
 def check_header(path: Path) -> None:
-    """Reject a file that is no store, or one of a later version, before SQLite touches it."""
+    """Reject a file that is not a store, or one of a later version, before SQLite touches it."""
     try:
         with open(path, "rb") as file:
             head = file.read(100)
@@ -449,7 +449,7 @@ def backup(folder: Path, target: Path) -> int:
 
 
 def restore(source: Path, folder: Path) -> int:
-    """Make a folder from a backup; return the number of models. A folder that has a store already is left alone."""
+    """Restore a folder from a backup; return the number of models. A folder that already has a store is not changed."""
     target = folder / FILE
     if target.exists():
         raise StateError(f"{target} exists; give a new folder, or move that file away")
@@ -504,5 +504,5 @@ def _writing() -> Iterator[None]:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, TypeError, ValueError) as error:  # the latter: values of other types than were written
+    except (sqlite3.Error, TypeError, ValueError) as error:  # the last two: a value has another type
         raise StateError(f"{path} is damaged or cannot be read ({error}). Restore it from a backup") from error

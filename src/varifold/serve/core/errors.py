@@ -14,7 +14,7 @@ class RequestError(VarifoldError, ValueError):
 
 
 class ForbiddenError(RequestError):
-    """The token does not allow it."""
+    """The token does not permit the request."""
 
     status = 403
 
@@ -26,7 +26,7 @@ class NotFoundError(RequestError):
 
 
 class ConflictError(RequestError):
-    """The model exists already, or the instance has its label."""
+    """The model already exists, or the instance already has its label."""
 
     status = 409
 
@@ -44,13 +44,13 @@ class TooLargeError(RequestError):
 
 
 class RefusedError(RequestError):
-    """A value that cannot be learned from; the message names it and says what to do."""
+    """A value that cannot be used; the message names it and the remedy."""
 
     status = 422
 
 
 class BusyError(RequestError):
-    """Too many changes wait for the disk; try again a little later."""
+    """Too many changes wait for the disk; retry later."""
 
     status = 429
 
@@ -62,9 +62,9 @@ class StoppedError(RequestError):
 
 
 def reason_of(error: BaseException, folder: Path) -> str:
-    """Return what a response may say of an error: files are named from the server's folder on, and no other path is.
+    """Return the text of an error for a response: paths are relative to the server's folder, others are left out.
 
-    The message of an error that is not ours may say anything of the machine: its kind or the disk's complaint is said.
+    The message of a foreign error may reveal details of the machine: only its type or the system's reason is returned.
     """
     if isinstance(error, VarifoldError):
         return str(error).replace(f"{folder.absolute()}/", "").replace(str(folder.absolute()), "the folder")

@@ -16,8 +16,9 @@ _SKIPPED = 1_000
 class Events:
     """The latest events in bounded memory; a listener that is too slow loses the oldest ones.
 
-    Events are stored, and their numbers go on after a restart, so that a listener may ask for what follows the last one
-    it saw. After a crash some numbers are left out, and none is given twice: events are sent before they are stored.
+    Events are stored, and their numbers continue after a restart, so that a listener can request those after the last
+    one it received. After a crash some numbers are skipped, so that none is used twice: events are sent before they
+    are stored.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Events:
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
 
     def add(self, model: str, kind: str, text: str, **more: Any) -> dict[str, Any]:
-        """Record an event, store it, and hand it to every listener."""
+        """Record an event, store it, and send it to every listener."""
         self.number += 1
         event = {"number": self.number, "time": int(time.time() * 1000), "model": model, "kind": kind, "text": text}
         event.update(more)
@@ -45,7 +46,7 @@ class Events:
         return event
 
     def listen(self) -> asyncio.Queue[dict[str, Any]]:
-        """Return a queue of the events from now on."""
+        """Return a queue that receives all events from now on."""
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BACKLOG)
         self._listeners.add(queue)
         return queue

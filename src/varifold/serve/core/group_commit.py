@@ -1,4 +1,4 @@
-"""Group commit: what models change while the disk is busy is written in one transaction, and then acknowledged."""
+"""Group commit: changes that arrive while the disk is busy are written in one transaction, then acknowledged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_PENDING_BYTES = 64 << 20
 
 
 class Committer:
-    """Writes the changes of all models of a folder; on the event loop, with one thread for the disk.
+    """Writes the changes of all models of a folder; runs on the event loop, with one thread for the disk.
 
-    A model applies a change and hands over its answer with `answer`; the future has it once the transaction that holds
+    A model applies a change and passes the response to `answer`; the returned future gets it once the transaction with
     the change is on disk. ``on_fatal`` is called once if the disk fails; from then on every change is rejected.
     """
 
@@ -27,9 +27,9 @@ class Committer:
         self.commits = 0
         self.stopped: str | None = None
         self.disk = ThreadPoolExecutor(1, thread_name_prefix="database")
-        """The one thread that uses the database: whatever is given to it runs in order."""
+        """The only thread that uses the database; it runs its tasks in order."""
         self.packing = ThreadPoolExecutor(2, thread_name_prefix="snapshot")
-        """For snapshots that are packed by a child process: these threads wait for it."""
+        """Threads that wait for the child processes that pack snapshots."""
         self._on_fatal = on_fatal
         self._one_by_one = one_by_one
         self._loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ class Committer:
         self._idle.set()
 
     def check(self) -> None:
-        """Reject a change if too many wait for the disk, or if nothing can be written any more."""
+        """Reject a change if too many wait for the disk, or if nothing can be written anymore."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         pending = len(self._waiting) + len(self._groups)
@@ -51,7 +51,7 @@ class Committer:
             raise BusyError(f"{pending:,} changes wait for the disk; try again in a second")
 
     def answer(self, state: ModelState, answer: Any, size: int = 0) -> asyncio.Future[Any]:
-        """Return a future that has the answer once everything that the model has applied is on disk."""
+        """Return a future that gets the response once everything that the model has applied is on disk."""
         done: asyncio.Future[Any] = self._loop.create_future()
         self._waiting.append((done, answer))
         self._changed[state.name] = state
@@ -73,14 +73,14 @@ class Committer:
             self._loop.call_soon(self._start)
 
     def _cut(self) -> None:
-        """Close the group: what is changed from now on goes to the next transaction."""
+        """Close the group: later changes go into the next transaction."""
         written = [one for state in self._changed.values() if (one := state.take_unwritten()) is not None]
         if written or self._waiting:
             self._groups.append((written, self._waiting))
         self._waiting, self._changed, self._bytes = [], {}, 0
 
     def _start(self) -> None:
-        """Write a group: everything that came while the one before was written."""
+        """Write a group: everything that arrived while the previous one was written."""
         if not self._groups:
             self._cut()
         if self.stopped is not None or not (self._groups or self._events):
@@ -111,7 +111,7 @@ class Committer:
         self._start()
 
     def _rest(self) -> None:
-        """Stop until there is something to write; if the disk has failed, reject whatever waits."""
+        """Pause until there is something to write; if the disk has failed, reject all pending changes."""
         self._busy = False
         self._idle.set()
         if self.stopped is None:
@@ -124,22 +124,22 @@ class Committer:
         self._groups = []
 
     def fail(self, reason: str) -> None:
-        """Write nothing more, and say so: the disk failed. The state in memory may be ahead of it."""
+        """Stop writing and report it, after the disk failed. The state in memory may be ahead of the disk."""
         if self.stopped is None:
             self.stopped = reason
             self._on_fatal(reason)
 
     async def drain_group(self) -> None:
-        """Wait until everything that is applied now is on disk; what is applied meanwhile is not waited for."""
+        """Wait until everything applied so far is on disk, but not for what is applied in the meantime."""
         if self._busy:
             done: asyncio.Future[Any] = self._loop.create_future()
             self._waiting.append((done, None))
             await done
 
     async def drain(self) -> None:
-        """Wait until everything that was applied is on disk."""
+        """Wait until everything applied is on disk."""
         await self._idle.wait()
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function of the database in its thread."""
+        """Run a database function in the database's thread."""
         return await self._loop.run_in_executor(self.disk, function, *arguments)

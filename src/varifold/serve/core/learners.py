@@ -33,7 +33,7 @@ Instance = Mapping[str, Any]
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
-    """Return a new learner of a registered method; nothing is imported by a name that a client chose."""
+    """Make a learner of a registered method; a name chosen by a client never causes an import."""
     if method not in models:
         raise RefusedError(f"there is no method {method!r}{nearest(method, models)}")
     accepted = inspect.signature(models[method]).parameters
@@ -45,7 +45,7 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
 
 
 def from_bytes(data: bytes) -> Any:
-    """Return the learner in a model file; a damaged one is rejected."""
+    """Load the learner in a model file; reject a damaged file."""
     try:
         return base.from_bytes(data)
     except ModelFileError as error:
@@ -94,7 +94,7 @@ def _label(learner: Any, x: Instance) -> dict[str, Any]:
 
 
 def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[Any]]:
-    """Return probabilities by label; pairs [label, probability] if two labels, as 1 and "1", are one name in JSON."""
+    """Return probabilities by label; pairs [label, probability] if two labels, such as 1 and "1", share a JSON name."""
     if len(set(map(type, probabilities))) < 2:
         return probabilities
     names = {y if isinstance(y, str) else write_json(y).decode() for y in probabilities}
@@ -102,7 +102,7 @@ def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[A
 
 
 def loss(given: Any, label: Any) -> float:
-    """Return the loss of a prediction: 0 or 1 for labels, the absolute error where both are floats."""
+    """Return the loss of a prediction: 0 or 1 for labels, the absolute error of a float for a number."""
     if isinstance(given, float) and isinstance(label, float | int):
         return abs(given - label)
     return float(given != label)

@@ -1,4 +1,4 @@
-"""Named models in one folder, held by one process."""
+"""The named models of one folder, which is locked by one process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from varifold.serve.core.state import Limits, ModelState, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
-"""Seconds per byte that reading a change again takes, besides learning it."""
+"""Seconds per byte to parse a change at replay, in addition to learning it."""
 MOST_MODELS = 1_000
 
 
@@ -54,7 +54,7 @@ class Policy:
 
 
 def check_name(name: str) -> None:
-    """Reject a name that could not be a part of a path."""
+    """Reject a name that is not safe as a part of a path."""
     if not _NAME.fullmatch(name):
         raise RefusedError(
             f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
@@ -62,7 +62,7 @@ def check_name(name: str) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """Hold a folder of models for this process; the lock ends with the file descriptor or the process."""
+    """Lock a folder of models for this process; the lock ends with the file descriptor or the process."""
     folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -74,7 +74,7 @@ def lock_folder(folder: Path) -> int:
 
 
 class Model:
-    """A model that is served: its state, and the way of its changes to the disk."""
+    """A served model: its state, and how its changes reach the disk."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Model:
         self.snapshots = 0
         self.snapshot_failed: str | None = None
         self.snapshot_pauses: deque[float] = deque(maxlen=1_000)
-        """Seconds that the latest snapshots held up the model."""
+        """Seconds for which the latest snapshots blocked the model."""
         self.row_seconds = 1e-4
-        """Running mean of the time to apply a row."""
+        """Running mean of the seconds to apply a row."""
         self._committer = committer
         self._policy = policy
         self._events = events
@@ -100,30 +100,30 @@ class Model:
         self._replay = 0.0 if recovery is None else recovery.seconds
         self._snapshotting: asyncio.Task[None] | None = None
         if recovery is not None and recovery.set_aside:
-            self._replay = float("inf")  # a snapshot leaves the changes behind that were set aside
+            self._replay = float("inf")  # make a snapshot soon: it supersedes the changes that were set aside
 
     @property
     def name(self) -> str:
-        """Return the model's name."""
+        """The model's name."""
         return self.state.name
 
     @property
     def stopped(self) -> str | None:
-        """Say why the model accepts no changes; None if it does."""
+        """The reason why the model accepts no changes; None if it accepts them."""
         return self._stopped or self._committer.stopped
 
     # ------------------------------------------------------------------ changes
 
     def submit(self, body: dict[str, Any], text: bytes) -> asyncio.Future[Any]:
-        """Apply a change; the future has its answer once it is on disk. What the learner rejects is raised here."""
+        """Apply a change; the future gets its response once it is on disk. An error of the learner is raised here."""
         return self._apply(1, len(text), self.state.apply, body, text)
 
     def submit_rows(self, rows: list[tuple[dict[str, Any], bytes]], size: int) -> asyncio.Future[Any]:
-        """Apply rows; the future has an answer or an error for each once they are on disk."""
+        """Apply rows; the future gets a response or an error for each once they are on disk."""
         return self._apply(len(rows), size, self.state.apply_rows, rows)
 
     def restore(self, data: bytes) -> asyncio.Future[Any]:
-        """Replace the learner by the one in a model file."""
+        """Replace the learner with the one in a model file."""
         return self._apply(1, len(data), self.state.restore, data)
 
     def _apply(self, rows: int, size: int, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
@@ -160,11 +160,11 @@ class Model:
     # ------------------------------------------------------------------ snapshots
 
     def _due(self) -> bool:
-        """Return whether a snapshot should be made: many changes, or a long replay, since the last one."""
+        """Return whether a snapshot is due: many changes, or a long replay, since the last one."""
         return self.state.seq - self._since >= self._policy.snapshot_every or self._replay > self._policy.replay_seconds
 
     async def _snapshot(self) -> None:
-        """Store the state as it is now; only packing it, or forking, holds up the model."""
+        """Store the current state; only packing it, or forking, blocks the model."""
         try:
             started = time.perf_counter()
             self._since, self._replay = self.state.seq, 0.0
@@ -174,7 +174,7 @@ class Model:
             await self._store(seq, parts)
         except DiskError as error:
             self._committer.fail(str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the changes are on disk and the model goes on
+        except Exception as error:  # noqa: BLE001 - whatever it is, the changes are on disk and the model keeps working
             print(f"varifold serve: no snapshot of {self.name!r}: {error!r}", file=sys.stderr, flush=True)
             reason = reason_of(error, self._committer.database.folder)
             self.snapshot_failed = f"a snapshot could not be written ({reason}); the changes are kept and grow"
@@ -199,13 +199,13 @@ class Model:
     # ------------------------------------------------------------------ stopping
 
     async def drain(self) -> None:
-        """Wait until everything that was applied is on disk and no snapshot is under way."""
+        """Wait until everything applied is on disk and no snapshot is in progress."""
         await self._committer.drain()
         if self._snapshotting is not None:
             await self._snapshotting
 
     async def stop(self, *, clean: bool = True) -> None:
-        """Accept no more changes, finish those accepted, and leave a snapshot, so that nothing has to be replayed."""
+        """Stop accepting changes, finish the accepted ones, and write a snapshot, so that nothing is replayed."""
         failed = self.stopped is not None
         if not failed:
             self._stopped = "the server is stopping; send the change again when it is back"
@@ -215,10 +215,10 @@ class Model:
 
 
 class Models:
-    """Every model of a server; `open` recovers them, `stop` leaves them clean.
+    """All models of a server; `open` recovers them, `stop` writes their snapshots.
 
-    A model that cannot be recovered is rejected with the reason, in `unrecovered`; the others are served. If the disk
-    fails, ``on_fatal`` is called with the reason; whoever runs the server ends it then.
+    A model that cannot be recovered is listed in `unrecovered` with the reason and rejects requests; the others are
+    served. If the disk fails, ``on_fatal`` is called with the reason; the caller must then stop the server.
     """
 
     def __init__(self, folder: Path, policy: Policy, limits: Limits, on_fatal: Callable[[str], None]) -> None:
@@ -228,7 +228,7 @@ class Models:
         self._on_fatal = on_fatal
         self.unrecovered: dict[str, str] = {}
         self.damaged: dict[str, Exception] = {}
-        """The errors of those models, for the log of the server."""
+        """The errors of the models in `unrecovered`, for the server's log."""
         self._models: dict[str, Model] = {}
         self._ids: dict[str, int] = {}
         self._making: set[str] = set()
@@ -243,11 +243,11 @@ class Models:
 
     @property
     def stopped(self) -> str | None:
-        """Say why no model accepts changes; None if they do."""
+        """The reason why no model accepts changes; None if they do."""
         return self.committer.stopped
 
     def open(self) -> None:
-        """Recover every model of the folder; call it on the running event loop."""
+        """Recover every model of the folder; must be called on the running event loop."""
         while self.database.prune(unfinished=True):
             pass
         for row in self.database.models():
@@ -261,7 +261,7 @@ class Models:
             recovery.seconds = time.perf_counter() - started
             if recovery.set_aside:
                 self.database.set_aside(row.id, recovery.set_aside)
-        except DiskError:  # nothing can be written here: no model would do better
+        except DiskError:  # the disk cannot be written: every other model would fail as well
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one model, the others are served
             self.damaged[row.name] = error
@@ -285,7 +285,7 @@ class Models:
         return model
 
     def _fatal(self, reason: str) -> None:
-        """Tell of a disk that failed: no model accepts changes any more."""
+        """Report that the disk failed: no model accepts changes anymore."""
         for name in self._models:
             self.events.add(name, "stopped", reason)
         self._on_fatal(reason)
@@ -328,7 +328,7 @@ class Models:
         return self._add(state)
 
     async def delete(self, name: str) -> None:
-        """Remove a model for good."""
+        """Remove a model permanently."""
         model = None if name in self.unrecovered else self[name]
         if self.stopped is not None:
             raise StoppedError(self.stopped)
@@ -347,7 +347,7 @@ class Models:
             pass
 
     async def _written(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function that writes to the database; if the disk fails, nothing is accepted any more."""
+        """Run a function that writes to the database; if the disk fails, stop accepting changes."""
         try:
             return await self.committer.run(function, *arguments)
         except DiskError as error:
@@ -355,7 +355,7 @@ class Models:
             raise StoppedError(str(error)) from error
 
     async def stop(self) -> None:
-        """Finish what was accepted, and leave snapshots; an error in one model does not keep the others from it."""
+        """Finish the accepted changes and write snapshots; an error in one model does not affect the others."""
         errors = await asyncio.gather(*(model.stop() for model in self), return_exceptions=True)
         await self.committer.drain()
         failed = self.stopped is not None

@@ -1,4 +1,4 @@
-"""What a model sees: which features are here, silent, new or gone, the error over time, how often labels come."""
+"""Monitor a model's stream: which features are here, silent, new or gone, the error over time, the rate of labels."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 from varifold.serve.core.learners import Instance
 
 BINS = 96
-"""Most bins of a history; when they are full, neighbours are merged and each bin covers twice as much."""
+"""Most bins of a history; when all are full, neighbours are merged and each bin covers twice as much."""
 TRACKED = 400
-"""Most features tracked; beyond that the ones seen longest ago are left out."""
+"""Most features tracked; beyond that, the least recently seen are dropped."""
 EXACT = 20_000
-"""Instances looked at one by one; of later ones about every fourth, spread so that no rhythm of the stream fits it."""
+"""Instances that are all counted; of later ones a quarter is, chosen by a hash to avoid periods of the stream."""
 REGULAR = 10
-"""Instances with a feature from which on it counts as seen regularly, so that its silence means something."""
+"""Instances with a feature from which it counts as regular, so that its silence is meaningful."""
 _MOST_RECENT = 64
 _FAST, _SLOW = 1.0 / 50.0, 1.0 / 1000.0
 
@@ -47,7 +47,7 @@ class ErrorCurve:
 
 
 class Monitor:
-    """Follows a stream in bounded memory and about a microsecond per instance."""
+    """Monitors a stream in bounded memory, at about a microsecond per instance."""
 
     def __init__(self) -> None:
         self.instances = 0
@@ -64,7 +64,7 @@ class Monitor:
         self._bin_size = 0
         self._recent: dict[tuple[str, ...], list[int]] = {}  # names of an instance -> instances not yet counted, last
 
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ updates
 
     def observe(self, x: Instance) -> None:
         """Count an instance."""
@@ -88,7 +88,7 @@ class Monitor:
             self._count_recent()
 
     def _count_recent(self) -> None:
-        """Count the latest instances name by name; until then only whole sets of names are counted."""
+        """Count the latest instances by name; until then they are only counted by their set of names."""
         for names, (count, last) in sorted(self._recent.items(), key=lambda item: item[1][1]):
             seen = dict.fromkeys(names, last)
             self._last.update(seen)
@@ -103,7 +103,7 @@ class Monitor:
         self.usual_label_rate += _SLOW
 
     def scored(self, loss: float) -> None:
-        """Add the loss of a prediction whose label came: 0 or 1, or the absolute error of a number."""
+        """Add the loss of a prediction whose label arrived: 0 or 1, or the absolute error of a number."""
         self.error.add(self.instances, loss)
 
     def _close_bin(self) -> None:
@@ -127,7 +127,7 @@ class Monitor:
             for _, counts in self.bins:
                 counts.pop(name, None)
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ reports
 
     def presence(self, name: str) -> Presence:
         """Return whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
@@ -136,7 +136,7 @@ class Monitor:
         last = self._last[name]
         count = self.count(name)
         gap = (last - first) / max(1, count - 1)
-        absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one in four is looked at
+        absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one instance in four is counted
         if absent > max(200.0, 100.0 * gap):
             return "gone"
         if count >= REGULAR and absent > max(10.0, 10.0 * gap):
@@ -145,12 +145,12 @@ class Monitor:
         return "new" if settled and self.instances - first < max(100, self.instances // 20) else "here"
 
     def count(self, name: str) -> int:
-        """Count the instances with a feature, of those looked at."""
+        """Count the instances with a feature, among those counted."""
         self._count_recent()
         return self._count[name] + self._bin[name]
 
     def is_regular(self, name: str) -> bool:
-        """Return whether a feature was seen often enough for its silence to be worth an alert."""
+        """Return whether a feature was seen often enough for its silence to deserve an alert."""
         return self.count(name) >= REGULAR
 
     def names(self) -> list[str]:
@@ -175,10 +175,10 @@ class Monitor:
         ]
 
     def curve(self) -> list[list[float]]:
-        """(instances seen, mean loss) along the stream."""
+        """Return (instances seen, mean loss) along the stream."""
         return [[at, total / scored] for at, scored, total in self.error.bins]
 
-    # ------------------------------------------------------------------ keeping
+    # ------------------------------------------------------------------ storage
 
     def dump(self) -> dict[str, Any]:
         """Return everything as JSON."""
@@ -198,7 +198,7 @@ class Monitor:
         }
 
     def fill(self, found: dict[str, Any]) -> None:
-        """Load what dump() returned."""
+        """Restore what dump() returned."""
         self.instances, self.width = found["instances"], found["width"]
         self.bins = [(size, counts) for size, counts in found["bins"]]
         vars(self.error).update(found["error"])

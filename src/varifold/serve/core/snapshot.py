@@ -1,8 +1,8 @@
-"""Snapshots: the content of a model's state, made without holding up the model.
+"""Snapshots: the content of a model's state, written without blocking the model.
 
-A small state is packed at once. A large one is packed by a child process, which inherits the state as it is at that
-moment (fork) and sends it through a pipe, so that the model goes on at once. Where the system cannot fork, it is packed
-at once as well.
+A small state is packed immediately. A large one is packed by a forked child process, which inherits the current state
+and sends it through a pipe, so that the model continues without waiting. Where the system cannot fork, a large state is
+packed immediately as well.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from varifold.serve.core.state import ModelState
 
 CAN_FORK = sys.platform == "linux"
 _SMALL_BYTES, _SMALL_ITEMS = 200_000, 2_000
-"""Up to this size packing a state takes less time than forking."""
+"""Up to this size, packing a state is faster than forking."""
 
 
 def begin(state: ModelState) -> Iterator[bytes]:
-    """Fix the state as it is now; return its parts, which may be waited for in a thread."""
+    """Capture the current state; return its parts, which a thread can iterate over."""
     if CAN_FORK and not _is_small(state):
         return _from_child(*_fork(state))
     return split(state.parts())
 
 
 def split(parts: list[bytes]) -> Iterator[bytes]:
-    """Cut the content of a snapshot into the parts that the database holds; the first one stays as it is."""
+    """Split the content of a snapshot into the parts that the database stores; the first one is not split."""
     head, *rest = parts
     yield head
     for data in rest:
@@ -58,14 +58,14 @@ def _fork(state: ModelState) -> tuple[int, BinaryIO]:
             write_all(writing, len(data).to_bytes(8, "little"))
             write_all(writing, data)
         code = 0
-    except BaseException:  # noqa: BLE001 - the child must end here, whatever happens, and say why
+    except BaseException:  # noqa: BLE001 - the child must end here, whatever happens, and report why
         traceback.print_exc()
     finally:
         os._exit(code)
 
 
 def _close_all_but(kept: list[int]) -> None:
-    """Close what the child inherited: the listening socket must not outlive the server."""
+    """Close inherited file descriptors: the listening socket must not outlive the server."""
     start = 3
     for fd in sorted(kept):
         os.closerange(start, fd)
@@ -74,7 +74,7 @@ def _close_all_but(kept: list[int]) -> None:
 
 
 def _from_child(child: int, pipe: BinaryIO) -> Iterator[bytes]:
-    """Yield the parts that a child sends; raise if it failed."""
+    """Yield the parts that a child sends; raise an error if it failed."""
     try:
         with pipe:
             first = True

@@ -1,8 +1,8 @@
 """The state of one model, and the functions that change it.
 
-A change is applied first and written then: what the learner rejects is never written. Nobody is told of a change before
-the transaction that holds it is on disk. At recovery the changes since the last snapshot are learned again, by whatever
-version of the library is installed; within one build the learner is then equal to the bit.
+A change is applied first and then written, so a change that the learner rejects is never written. A change is only
+acknowledged once its transaction is on disk. Recovery replays the changes since the last snapshot with whatever version
+of the library is installed; within one build the recovered learner is bit-identical.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundErro
 from varifold.serve.core.monitor import Monitor
 
 SCORE_EVERY = 8
-"""Of the instances that are learned without a prediction before, every 8th is predicted first, to measure the error."""
+"""Of the instances learned without a prior prediction, every 8th is predicted first, to measure the error."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of what a model remembers besides its learner."""
+    """Limits on what a model stores in addition to its learner."""
 
     waiting: int = 100_000
     waiting_ms: int = 7 * 24 * 3_600_000
@@ -37,7 +37,7 @@ class Limits:
 
 
 class Ids:
-    """Ids that clients chose, each under a key; the oldest are forgotten first."""
+    """Ids chosen by clients, each under a key; the oldest are forgotten first."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -56,7 +56,7 @@ class Ids:
         return self._keys.get(given, [])
 
     def add(self, key: str, given: str, seq: int, number: int) -> tuple[str, str] | None:
-        """Remember an id; return the one that is forgotten for it."""
+        """Remember an id; return the one that is forgotten to make space."""
         self._known[key, given] = (seq, number)
         self._keys.setdefault(given, []).append(key)
         if len(self._known) <= self.most:
@@ -71,7 +71,7 @@ class Ids:
 
 @dataclass
 class Unwritten:
-    """What a model changed since its last transaction."""
+    """The changes of a model since its last transaction."""
 
     changes: list[Change] = field(default_factory=list)
     kept: dict[int, Waiting] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Unwritten:
     forgotten: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def add(self, seq: int, text: bytes) -> None:
-        """Add a row of JSON; a line feed can only be white space in it."""
+        """Add a row of JSON, in which a line feed can only be white space."""
         if b"\n" in text:
             text = text.replace(b"\n", b" ")
         if self.changes and self.changes[-1].kind == ROWS:
@@ -89,12 +89,12 @@ class Unwritten:
             self.changes.append(Change(seq, ROWS, [text]))
 
     def take_label(self, number: int) -> None:
-        """Note that an instance that waited has its label."""
+        """Record that a waiting instance received its label."""
         if self.kept.pop(number, None) is None:
             self.labelled.append(number)
 
     def remember(self, key: str, given: str, seq: int, number: int, forgotten: tuple[str, str] | None) -> None:
-        """Note a new id, and one that is forgotten for it."""
+        """Record a new id, and the one that is forgotten for it."""
         self.forgotten.pop((key, given), None)
         self.ids[key, given] = (seq, number)
         if forgotten is not None:
@@ -104,7 +104,7 @@ class Unwritten:
 
 @dataclass
 class Recovery:
-    """What happened when a model was loaded."""
+    """The outcome of loading a model."""
 
     snapshot: int
     replayed: int
@@ -130,7 +130,7 @@ class ModelState:
         self.monitor = Monitor()
         self.last: learners.Instance | None = None
         self._unwritten = Unwritten()
-        self._expired_to = 0  # of the last transaction
+        self._expired_to = 0  # as of the last transaction
 
     @property
     def learner(self) -> Any:
@@ -140,14 +140,14 @@ class ModelState:
     @learner.setter
     def learner(self, learner: Any) -> None:
         self._learner = learner
-        self._field = getattr(learner, "key", None)  # of a learner by key
+        self._field = getattr(learner, "key", None)  # set for a learner by key
 
     # ------------------------------------------------------------------ changes
 
     def apply(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
-        """Predict, learn or keep what a row holds; return what the client is told. An error leaves the state as it was.
+        """Predict, learn or keep a row; return the response. An error leaves the state unchanged.
 
-        `text` is the row as JSON; it is learned from again at recovery.
+        `text` is the row as JSON, which recovery replays.
         """
         if "x" not in body:
             return self._label(body)
@@ -156,7 +156,7 @@ class ModelState:
         return self._keep(body, text) if body.get("keep") else self.predict(body)
 
     def apply_rows(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
-        """Apply rows one after the other; a row that is rejected gets its error, the others are applied."""
+        """Apply rows in order; a rejected row yields its error, the others are applied."""
         return [self._apply_row(body, text) for body, text in rows]
 
     def _apply_row(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class ModelState:
             return {"error": str(error), "status": getattr(error, "status", 422)}
 
     def restore(self, data: bytes) -> dict[str, Any]:
-        """Replace the learner by the one in a model file."""
+        """Replace the learner with the one in a model file."""
         self.learner = learners.from_bytes(data)
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
@@ -191,7 +191,7 @@ class ModelState:
         return result
 
     def _train(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Learn the instance of a body, and count it. One that waited brings the prediction that it was given."""
+        """Learn the instance of a body and count it. One that waited is scored with its earlier prediction."""
         x, y = self.features_of(body), body["y"]
         seq, late = self.seq + 1, "predicted" in body
         result: dict[str, Any] = {}
@@ -247,7 +247,7 @@ class ModelState:
         return self._learn_kept(number, body)
 
     def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
-        """Learn an instance that waits, as it was when it was kept, with the label of the body."""
+        """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
         row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.answer)}
         result = self._train({**row, "predict": body.get("predict")})
@@ -263,7 +263,7 @@ class ModelState:
     # ------------------------------------------------------------------ predictions
 
     def predict(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Predict an instance; nothing changes but the monitor's counts."""
+        """Predict an instance; only the monitor's counts change."""
         x = self.features_of(body)
         result = {**learners.answer(self.learner, x), "seq": self.seq}
         self.last = x
@@ -271,7 +271,7 @@ class ModelState:
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
-        """Return the instance of a body; a key goes into the field that a learner by key reads."""
+        """Return the instance of a body; a key is put into the field that a learner by key reads."""
         x: learners.Instance = body["x"]
         key, field = body.get("key"), self._field
         if key is None:
@@ -296,7 +296,7 @@ class ModelState:
     # ------------------------------------------------------------------ ids
 
     def _key_of(self, body: dict[str, Any]) -> str:
-        """Return the key of a body as JSON, empty for none: ids belong to a key."""
+        """Return the key of a body as JSON, empty for none: ids are scoped by key."""
         key = body.get("key")
         if key is None and self._field is not None:
             key = body["x"].get(self._field)
@@ -306,16 +306,16 @@ class ModelState:
         return f"{self.name}.{self.incarnation}.{number}"
 
     def knows(self, given: str) -> bool:
-        """Return whether a client gave an instance this id, under any key."""
+        """Return whether a client used this id, under any key."""
         return bool(self.ids.keys_of(given))
 
     def seq_of(self, given: str, key: Any = None) -> int | None:
-        """Return the change with which an id of a client's came; None for an unknown id."""
+        """Return the sequence number of the change that introduced a client's id; None for an unknown id."""
         known = self._find(given, key)
         return None if known is None else known[0]
 
     def number_of(self, given: str, key: Any = None) -> int:
-        """Return the number of the waiting instance that an id means: one of ours, or one that the client chose."""
+        """Return the number of the waiting instance with this id, made by the server or chosen by the client."""
         known = self._find(given, key)
         if known is not None and known[1]:
             return known[1]
@@ -327,7 +327,7 @@ class ModelState:
         raise NotFoundError(f"no instance with the id {given!r} waits for a label")
 
     def _find(self, given: str, key: Any) -> tuple[int, int] | None:
-        """Look an id up under its key; without a key it must be known under one only."""
+        """Look up an id under its key; without a key it must be known under exactly one."""
         if key is not None:
             return self.ids.get(write_json(key).decode(), given)
         keys = self.ids.keys_of(given)
@@ -336,11 +336,11 @@ class ModelState:
         return self.ids.get(keys[0], given) if keys else None
 
     def missing_error(self, number: int, given: Any) -> RequestError:
-        """Return the error that says why an instance does not wait."""
+        """Return an error that explains why an instance does not wait."""
         status = self.waiting.status(number)
         if status == "labelled":
             return ConflictError(f"the instance {given!r} has its label already")
-        if status in ("expired", "waiting"):  # one that waits is too old, and dropped with the next change
+        if status in ("expired", "waiting"):  # it waits, but is too old: the next change drops it
             hours = self.limits.waiting_ms / 3_600_000
             return ExpiredError(
                 f"the instance {given!r} waits no longer: {self.limits.waiting:,} are kept, for {hours:g} hours"
@@ -364,7 +364,7 @@ class ModelState:
         )  # fmt: skip
 
     def take_unwritten(self) -> Written | None:
-        """Return what was changed since the last call, for the next transaction; None for nothing."""
+        """Return the changes since the last call, for the next transaction; None if there are none."""
         new = self._unwritten
         if not new.changes:
             return None
@@ -385,9 +385,9 @@ class ModelState:
 
     @classmethod
     def load(cls, database: Database, row: ModelRow, limits: Limits) -> tuple[ModelState, Recovery]:
-        """Return a model as it was after its last transaction.
+        """Load a model as of its last transaction.
 
-        A change that fails is set aside with its reason; the others are learned.
+        A change that fails is set aside with its reason; the others are replayed.
         """
         head, *parts = database.snapshot(row)
         state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation)
@@ -399,7 +399,7 @@ class ModelState:
                 state.seq = change.first + offset - 1
                 try:
                     state._replay(change.kind, data)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are served
+                except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are replayed
                     reason = str(error) if isinstance(error, VarifoldError) else repr(error)
                     recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
         state.seq, state.time, state.learned = row.seq, row.time, row.learned
@@ -411,7 +411,7 @@ class ModelState:
         return state, recovery
 
     def _replay(self, kind: int, data: bytes) -> None:
-        """Learn a change of the store again."""
+        """Replay a change of the store."""
         if kind == RESTORE:
             self.learner = learners.from_bytes(data)
             return
@@ -423,5 +423,5 @@ class ModelState:
 
 
 def _packed(prediction: Any) -> Any:
-    """Return a prediction as JSON that keeps its type; None before any label is known."""
+    """Return a prediction as JSON that preserves its type; None before any label is known."""
     return None if prediction is None else pack_label(prediction)

@@ -1,1 +1,1 @@
-"""The dashboard: one page, its style and its scripts, served as they are."""
+"""The dashboard: one page, its style sheet and its scripts, served unchanged."""

@@ -25,7 +25,7 @@ _LOCAL = re.compile(rb"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
 class Route(NamedTuple):
-    """A handler and what it takes to use it."""
+    """A handler and the scope that its token needs."""
 
     name: str
     handler: Handler
@@ -68,14 +68,14 @@ _LABEL = {("POST", ""): Route("label", model_routes.label, WRITE)}
 
 
 class MethodError(RequestError):
-    """The path exists, the method does not."""
+    """The path exists, but not with this method."""
 
     status = 405
 
 
 def find(method: str, path: str) -> tuple[Route, str]:
     """Return the route of a request, and the model or id in its path."""
-    parts = path.split("/", 2) if path.startswith("/labels/") else path.split("/")  # an id may have a slash
+    parts = path.split("/", 2) if path.startswith("/labels/") else path.split("/")  # an id may contain a slash
     argument = parts[2] if len(parts) > 2 else parts[1]
     if len(parts) in (3, 4) and parts[1] == "models":
         table, last = _MODEL, parts[3] if len(parts) == 4 else ""
@@ -95,14 +95,14 @@ def find(method: str, path: str) -> tuple[Route, str]:
 
 
 def _no_token(given: bytes | None) -> Response:
-    """Return the response to a request without a token, or with one that the server does not know."""
+    """Return the response to a request without a token, or with an unknown one."""
     if given is None or given[:7].lower() != b"bearer ":
         return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
     return refusal(ForbiddenError("this token is none of the server's; its token file lists them"), 403)
 
 
 class App:
-    """The application: one per process."""
+    """The application; there is one per process."""
 
     def __init__(self, models: Models, tokens: Tokens | None, limits: BodyLimits, *, local_only: bool = True) -> None:
         self.models = models
@@ -114,11 +114,11 @@ class App:
         self.stopping = asyncio.Event()
 
     def report(self, model: Model) -> dict[str, Any]:
-        """Return what the dashboard shows of a model."""
+        """Return the dashboard's report of a model."""
         return self.reports.of(model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a connection, as ASGI calls it."""
+        """Handle a connection, as called by ASGI."""
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -147,7 +147,7 @@ class App:
         self.metrics.count(name, response.status, time.perf_counter() - started)
 
     def _forbidden(self, request: Request, scope: int) -> Response | None:
-        """Return why a request is not allowed, None if it is."""
+        """Return why a request is not allowed; None if it is."""
         if self.tokens is not None:
             given = request.header(b"authorization")
             request.held = self.tokens.scope_of(given) if scope else 0

@@ -1,4 +1,4 @@
-"""Requests and responses of the HTTP API, as ASGI has them."""
+"""Requests and responses of the HTTP API, on top of ASGI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _options() -> int:
 
 
 def encode(found: Any) -> bytes:
-    """Return JSON; labels of other types than JSON has become text."""
+    """Encode as JSON; labels of types that JSON lacks become text."""
     try:
         return orjson.dumps(found, option=_options(), default=str)
     except TypeError:
@@ -48,19 +48,19 @@ class Response:
     headers: list[Header] = field(default_factory=list)
 
     async def send(self, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         headers = [(b"content-type", self.kind), (b"content-length", b"%d" % len(self.body)), *self.headers]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
 
 def answer(found: Any, status: int = 200) -> Response:
-    """Return a response in JSON."""
+    """Return a JSON response."""
     return Response(encode(found), status)
 
 
 def refusal(error: Exception, status: int) -> Response:
-    """Return a response that says what is wrong."""
+    """Return a JSON response that describes an error."""
     response = answer({"error": str(error)}, status)
     if status == 429:
         response.headers.append((b"retry-after", b"1"))
@@ -71,7 +71,7 @@ def refusal(error: Exception, status: int) -> Response:
 
 @dataclass
 class Request:
-    """A request on its way to a handler."""
+    """A request passed to a handler."""
 
     scope: Scope
     receive: Receive
@@ -79,22 +79,22 @@ class Request:
     argument: str = ""
     """The model or the id in the path."""
     held: int = 2
-    """What the sender's token allows; everything where no tokens are used."""
+    """The scope of the sender's token; everything if no tokens are used."""
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:
-        """Return a header by its name (lower case); the last one counts."""
+        """Return a header by its lower-case name; the last one wins."""
         if self._headers is None:
             self._headers = dict(self.scope["headers"])
         return self._headers.get(name)
 
     def query(self, name: str) -> str | None:
-        """Return a parameter of the query."""
+        """Return a query parameter."""
         found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
         return found[0] if found else None
 
     async def body(self, most: int) -> bytes:
-        """Return the complete body; one of more than `most` bytes is rejected as early as possible."""
+        """Return the complete body; reject one of more than `most` bytes as early as possible."""
         given = self.header(b"content-length")
         if given is not None and given.isdigit() and int(given) > most:
             raise TooLargeError(f"the body has {int(given):,} bytes; at most {most:,} are accepted")

@@ -1,4 +1,4 @@
-"""Counts of requests and of models, in Prometheus' text format."""
+"""Metrics of requests and models, in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _family(kind: str, name: str, text: str, labels: list[str]) -> Any:
 
 
 class Metrics:
-    """Requests by route and status, with their durations; everything else is read from the models on demand."""
+    """Requests by route and status, with their durations; everything else is read from the models on request."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -50,11 +50,11 @@ class Metrics:
         return prometheus_client.generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
-        """Return nothing in advance: names are known when metrics are read."""
+        """Return nothing in advance: the names are only known when metrics are collected."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Prometheus' hook."""
+        """Collect the metrics; called by Prometheus' registry."""
         if self._app is None:
             return
         requests = _family("Counter", "varifold_requests", "Requests answered", labels=["route", "status"])

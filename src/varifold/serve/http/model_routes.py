@@ -1,4 +1,4 @@
-"""Routes below ``/models``: predict, learn, label, and looking inside."""
+"""Routes below ``/models``: predict, learn, label, explain, and manage models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_SHOWN = 5
 
 
 async def predict(app: App, request: Request) -> Response:
-    """Predict an instance; with keep it waits for its label."""
+    """Predict an instance; with keep, it waits for its label."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data)
     bodies.check_instance(body)
@@ -45,7 +45,7 @@ async def predict(app: App, request: Request) -> Response:
 
 
 async def learn(app: App, request: Request) -> Response:
-    """Learn a labelled instance; the answer comes once it is on disk."""
+    """Learn a labelled instance; the response is sent once it is on disk."""
     data = await request.body(app.limits.body)
     body = bodies.parse(data)
     bodies.check_instance(body)
@@ -54,7 +54,7 @@ async def learn(app: App, request: Request) -> Response:
 
 
 async def label(app: App, request: Request) -> Response:
-    """Learn an instance that was kept, with its label."""
+    """Learn a kept instance with its label."""
     body = bodies.parse(await request.body(app.limits.body))
     given = request.argument
     if "x" in body or str(body.get("id", given)) != given:
@@ -64,7 +64,7 @@ async def label(app: App, request: Request) -> Response:
 
 
 def _model_of(app: App, given: str) -> Model:
-    """Return the model in which an instance was kept under an id, of the client's or of ours."""
+    """Return the model that keeps an instance under an id, made by the server or chosen by the client."""
     known = [model for model in app.models if model.state.knows(given)]
     if len(known) == 1:
         return known[0]
@@ -81,7 +81,7 @@ def _model_of(app: App, given: str) -> Model:
 
 
 async def model_label(app: App, request: Request) -> Response:
-    """Learn an instance that was kept under an id of the client's, with its label."""
+    """Learn an instance that was kept under a client's id, with its label."""
     body = bodies.parse(await request.body(app.limits.body))
     if "x" in body or "id" not in body:
         raise RefusedError('a label is {"id": ..., "y": ...}')
@@ -95,7 +95,7 @@ async def _labelled(model: Model, body: dict[str, Any]) -> Response:
 
 
 async def batch(app: App, request: Request) -> None:
-    """Apply rows, and answer each in a line; answers are sent as rows reach the disk."""
+    """Apply rows and respond with a line for each; lines are sent as rows reach the disk."""
     model = app.models[request.argument]
     if model.stopped is not None:
         raise StoppedError(model.stopped)
@@ -104,7 +104,7 @@ async def batch(app: App, request: Request) -> None:
     try:
         async for lines in rows.answer_rows(model, data):
             await request.send({"type": "http.response.body", "body": lines, "more_body": True})
-    except RequestError as error:  # the disk failed meanwhile
+    except RequestError as error:  # the disk failed in the meantime
         line = encode({"error": str(error), "status": error.status}) + b"\n"
         await request.send({"type": "http.response.body", "body": line, "more_body": True})
     await request.send({"type": "http.response.body", "body": b""})
@@ -132,7 +132,7 @@ def summary(model: Model) -> dict[str, Any]:
 async def list_models(app: App, request: Request) -> Response:
     """List all models, and why some could not be recovered."""
     found = answer({"models": [summary(model) for model in app.models], "unrecovered": app.models.unrecovered})
-    await app.models.committer.drain_group()  # nothing is shown that is not on disk
+    await app.models.committer.drain_group()  # only show what is on disk
     return found
 
 
@@ -149,7 +149,7 @@ async def show(app: App, request: Request) -> Response:
             "digest": learners.digest(learner),
         }
     )
-    await app.models.committer.drain_group()  # nothing is shown that is not on disk
+    await app.models.committer.drain_group()  # only show what is on disk
     return found
 
 
@@ -165,7 +165,7 @@ async def create(app: App, request: Request) -> Response:
 
 
 async def delete(app: App, request: Request) -> Response:
-    """Remove a model for good."""
+    """Remove a model permanently."""
     await app.models.delete(request.argument)
     return answer({"deleted": request.argument})
 
@@ -216,7 +216,7 @@ async def features(app: App, request: Request) -> Response:
 
 
 async def report(app: App, request: Request) -> Response:
-    """Report what the model sees and how well it predicts: the data of the dashboard."""
+    """Report the model's stream and error: the data of the dashboard."""
     return answer(app.report(app.models[request.argument]))
 
 
@@ -225,12 +225,12 @@ async def file(app: App, request: Request) -> Response:
     state = app.models[request.argument].state
     name = f'attachment; filename="{state.name}-{state.seq}.varifold"'.encode()
     data = learners.to_bytes(state.learner)
-    await app.models.committer.drain_group()  # nothing is given out that is not on disk
+    await app.models.committer.drain_group()  # only send what is on disk
     return Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
 
 
 async def restore(app: App, request: Request) -> Response:
-    """Replace the learner by the one in a model file."""
+    """Replace the learner with the one in a model file."""
     model = app.models[request.argument]
     data = await request.body(app.limits.file)
     return Response(encode(await model.restore(data)))

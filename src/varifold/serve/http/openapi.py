@@ -74,7 +74,7 @@ _REFUSALS = {
     429: "too many changes wait for the disk; see Retry-After",
     503: "the server accepts no changes",
 }
-# path, method, summary, body, answer, status, further refusals
+# path, method, summary, body, response, status, further errors
 _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     ("/models", "get", "List the models", None, {"type": "object"}, 200, {}),
     ("/models/{model}", "put", "Make a model", _MADE, {"type": "object"}, 201, {409: "exists already"}),

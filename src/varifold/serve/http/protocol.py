@@ -1,7 +1,7 @@
-"""Limits on connections: how many there are, how long a request may take to arrive, how long its head may be.
+"""Limits on connections: their number, the time for a request to arrive, the size of its head.
 
-uvicorn has no such limits before a request is complete: idle connections would use up the file descriptors of the
-process, and header lines without end its memory, both without a token.
+uvicorn has no such limits before a request is complete: even without a token, a client could exhaust the file
+descriptors of the process with idle connections, and its memory with endless header lines.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ _HEAD, _BODY, _ANSWER = range(3)
 _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
 _BODY_SECONDS = 60.0
-"""How long a body may bring nothing new."""
+"""Seconds for which a body may pause."""
 _RESERVED = 128
-"""File descriptors that are left to the state and to the libraries."""
+"""File descriptors reserved for the state and the libraries."""
 _DEFAULT_MOST = 4_096
 
 
 def most_connections(asked: int | None) -> int:
-    """Return how many connections there may be: what is asked for, as far as the process has file descriptors."""
+    """Return the most connections: the requested number, as far as the file descriptors of the process allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = _DEFAULT_MOST if soft == resource.RLIM_INFINITY else max(16, soft - _RESERVED)
     return min(_DEFAULT_MOST if asked is None else asked, allowed)
 
 
 def make_protocol(most: int) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with the limits; the class is made here because uvicorn is an extra."""
+    """Return uvicorn's protocol with the limits; the class is defined here because uvicorn is an extra."""
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class LimitedProtocol(HttpToolsProtocol):
-        """A connection that is closed if its requests take too long to arrive or have too long a head."""
+        """A connection that is closed if a request arrives too slowly or its head is too long."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Accept a connection, unless there are too many."""
@@ -45,22 +45,22 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
             self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
 
         def on_message_begin(self) -> None:
-            """Start to wait for the head of a request."""
+            """Start the timeout for the head of a request."""
             super().on_message_begin()
             self._expect_head()
 
         def on_headers_complete(self) -> None:
-            """Start to wait for the body."""
+            """Start the timeout for the body."""
             self._phase, self._since = _BODY, self.loop.time()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
-            """Stop waiting: the request is complete."""
+            """Stop the timeout: the request is complete."""
             self._phase = _ANSWER
             super().on_message_complete()
 
         def data_received(self, data: bytes) -> None:
-            """Read what came; close the connection if the head does not end."""
+            """Process received data; close the connection if the head is too long."""
             super().data_received(data)
             if self._phase == _BODY:
                 self._since = self.loop.time()
@@ -71,7 +71,7 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
                     self.transport.close()
 
         def close_if_late(self, now: float) -> None:
-            """Close the connection if its request takes too long to arrive."""
+            """Close the connection if its request arrives too slowly."""
             waited = now - self._since
             if (self._phase == _HEAD and waited > _HEAD_SECONDS) or (self._phase == _BODY and waited > _BODY_SECONDS):
                 self.transport.abort()
@@ -80,7 +80,7 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
 
 
 async def watch(connections: set[Any]) -> None:
-    """Close connections whose requests take too long to arrive; until cancelled."""
+    """Close connections whose requests arrive too slowly, until cancelled."""
     while True:
         await asyncio.sleep(1.0)
         now = asyncio.get_running_loop().time()

@@ -15,22 +15,22 @@ from varifold.serve.core.models import Model
 from varifold.serve.http.messages import Receive, Send, encode
 
 _CHUNK_SECONDS = 0.005
-"""How long the rows of a chunk may keep other requests waiting."""
+"""Seconds for which the rows of a chunk may block other requests."""
 _PARSING = 3e-6
 _FEWEST, _MOST = 16, 1_000
 _CHUNKS = 3
 _MOST_REJECTED = 1_000
 """Rejected rows after which the rest of a batch is not read."""
 _WINDOW = 512
-"""Messages of a web socket that may be under way."""
+"""Most messages of a web socket that are in progress."""
 
 
 async def answer_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
-    """Yield one line of JSON per row, as chunks of rows reach the disk: answers, or errors for rejected rows.
+    """Yield one line of JSON per row, as chunks of rows reach the disk: results, or errors for rejected rows.
 
-    A few chunks are under way at a time: one is applied while another is written.
+    A few chunks are in progress at a time: one is applied while another is written.
     """
-    lines = io.BytesIO(body)  # reads one line at a time: a list of two-byte rows would take fifty times the body
+    lines = io.BytesIO(body)  # one line at a time: a list of two-byte rows would be fifty times as large as the body
     under_way: deque[_Chunk] = deque()
     rejected, more = 0, True
     while under_way or more:
@@ -54,7 +54,7 @@ async def answer_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
 
 
 class _Chunk:
-    """Some rows of a batch on their way."""
+    """Rows of a batch that are in progress."""
 
     def __init__(self, lines: io.BytesIO, most: int) -> None:
         self.rows = 0
@@ -76,7 +76,7 @@ class _Chunk:
             self.rows += 1
 
     async def submit(self, model: Model) -> None:
-        """Apply the rows; while too much waits for the disk, wait: the client has sent everything already."""
+        """Apply the rows; if too much waits for the disk, wait too: the client has already sent everything."""
         while True:
             try:
                 self._done = model.submit_rows(self._applied, self._bytes)
@@ -85,7 +85,7 @@ class _Chunk:
                 await asyncio.sleep(0.01)
 
     async def answers(self) -> bytes:
-        """Return one line per row, once what they change is on disk."""
+        """Return one line per row, once their changes are on disk."""
         found = iter(await self._done)
         out = [self._errors[i] if i in self._errors else self._line(next(found)) for i in range(self.rows)]
         self.rejected += len(self._errors)
@@ -97,7 +97,7 @@ class _Chunk:
 
 
 async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
-    """Serve a web socket: each message is a row, and its answer comes back in the same order."""
+    """Serve a web socket: each message is a row, and the results are sent in the same order."""
     await send({"type": "websocket.accept"})
     window: asyncio.Queue[asyncio.Future[Any] | bytes | None] = asyncio.Queue(_WINDOW)
     sender = asyncio.get_running_loop().create_task(_send_answers(window, send))

@@ -1,4 +1,4 @@
-"""Routes of the server itself: health, metrics, events, the description of the API, the dashboard."""
+"""Routes of the server: health, metrics, events, the description of the API, the dashboard."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _HEARTBEAT = 15.0
 
 
 async def healthz(app: App, request: Request) -> Response:
-    """Say that the process runs."""
+    """Report that the process runs."""
     return answer({"status": "ok"})
 
 
 async def readyz(app: App, request: Request) -> Response:
-    """Say whether every model accepts changes and snapshots of it can be made."""
+    """Report whether every model accepts changes and its snapshots can be written."""
     reasons = {m.name: m.stopped or m.snapshot_failed for m in app.models}
     stopped = {name: reason for name, reason in reasons.items() if reason is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
@@ -47,7 +47,7 @@ async def openapi(app: App, request: Request) -> Response:
 
 
 async def page(app: App, request: Request) -> Response:
-    """Return the dashboard or one of its parts."""
+    """Return the dashboard or one of its files."""
     name = PAGE[request.argument]
     data = files("varifold.serve.dashboard").joinpath(name).read_bytes()
     headers = [
@@ -59,7 +59,7 @@ async def page(app: App, request: Request) -> Response:
 
 
 async def events(app: App, request: Request) -> None:
-    """Send events (server-sent events): those since the given number, then new ones."""
+    """Send server-sent events: those after the given number, then new ones."""
     since = request.header(b"last-event-id") or (request.query("since") or "").encode()
     after = int(since) if since.isdigit() and len(since) < 16 else 0
     queue = app.models.events.listen()

@@ -1,4 +1,4 @@
-"""Who may read and who may write."""
+"""Tokens that allow reading, or reading and writing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tokens:
             raise ParameterError(f"{path} holds no token; write a line such as `write $(openssl rand -hex 24)` into it")
 
     def scope_of(self, authorization: bytes | None) -> int:
-        """Return what a header ``Bearer TOKEN`` allows: 0 nothing, READ or WRITE; in the same time for any token."""
+        """Return what a header ``Bearer TOKEN`` allows: 0, READ or WRITE; takes the same time for any token."""
         kind, _, token = (authorization or b"").partition(b" ")
         digest = _digest(token.strip())
         found = 0
