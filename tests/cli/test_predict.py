@@ -281,3 +281,20 @@ def test_checkpoints_come_between_batches_of_about_their_number(
     saved.clear()
     assert main([*command, "--checkpoint-every", "10"]) == 0
     assert saved == [1024, 2048, 3072, 4096, 5000, 5000]
+
+
+def test_a_file_to_read_is_never_written_to(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "rows.csv"
+    write(data, 20)
+    before, saved = data.read_bytes(), model.read_bytes()
+    for command in (
+        ["predict", str(model), str(data), "--out", str(data)],
+        ["predict", str(model), str(data), "--out", str(tmp_path / "." / "rows.csv")],
+        ["predict", str(model), str(data), "--out", str(model), "--format", "csv"],
+        ["run", str(data), "--target", "state", "--model", "arow", "--save", str(data)],
+        ["run", str(data), "--target", "state", "--model", "arow", "--predictions", str(data)],
+    ):
+        assert main(command) != 0
+        assert "is a file to read" in capsys.readouterr().err
+        assert data.read_bytes() == before
+        assert model.read_bytes() == saved

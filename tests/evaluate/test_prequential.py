@@ -282,3 +282,15 @@ def test_pipeline_keeps_what_its_own_steps_do():
 def test_the_first_scored_instance_is_a_whole_number(given):
     with pytest.raises(ParameterError, match="scored_from"):
         prequential(varifold.OLVF(), [({"a": 1.0}, 1)], scored_from=given)
+
+
+def test_labels_learned_before_the_stream_are_known_from_its_first_row():
+    first, second = made(300, seed=1), made(40, seed=2)
+    learner = varifold.AROW()
+    learner.learn_many([x for x, _ in first], [y for _, y in first])
+    losses = []
+    twin = varifold.base.from_bytes(learner.to_bytes())
+    for x, y in second:
+        losses.append(-np.log(twin.predict_proba_one(x)[y]))
+        twin.learn_one(x, y)
+    assert prequential(learner, as_block(second)).log_loss == pytest.approx(np.mean(losses), rel=1e-9)

@@ -61,7 +61,7 @@ def check(args: argparse.Namespace) -> None:
     if args.predictions:
         if args.repeats > 1:
             raise ParameterError("--predictions is for one repeat")
-        check_target(args.predictions)
+        check_target(args.predictions, [*args.files, *filter(None, [args.load])])
         check_format(args.predictions)
 
 

@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write."""
-    check_target(args.out)
+    check_target(args.out, [args.model, *args.files])
     learner = load(args.model)
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")

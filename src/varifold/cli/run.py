@@ -181,7 +181,7 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
         raise ParameterError(f"--save: {cls.__name__} has no save()")
     if args.save and issubclass(cls, PythonRule):
         spec().to_bytes()  # raises an error for a class that cannot be saved
-    check_target(args.save)
+    check_target(args.save, args.files)
     check_picture(args.plot)
 
 

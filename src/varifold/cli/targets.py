@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from varifold.errors import ParameterError
 
 
-def check_target(path: str | None) -> None:
-    """Raise an error for a path that is a folder or a device, or whose folder is missing or not writable."""
+def check_target(path: str | None, inputs: Iterable[str] = ()) -> None:
+    """Raise an error for a path that cannot be written to, or that is one of the files to read.
+
+    It cannot be written to if it is a folder or a device, or if its folder is missing or not writable.
+    """
     if path is None:
         return
     place = Path(path).absolute()
@@ -17,6 +21,8 @@ def check_target(path: str | None) -> None:
         raise ParameterError(f"the folder of {path} does not exist")
     if place.exists() and not place.is_file():
         raise ParameterError(f"{path} is a folder or a device, not a file to write to")
+    if place.exists() and any(os.path.exists(name) and place.samefile(name) for name in inputs):
+        raise ParameterError(f"{path} is a file to read; writing to it would destroy it, so choose another file")
     if not os.access(place.parent, os.W_OK):
         raise ParameterError(f"nothing can be written to the folder of {path}: permission denied")
 

@@ -60,6 +60,8 @@ class DelayedLabels:
         """The instances in the queue, in the order of their numbers."""
         self.numbers = np.zeros(0, dtype=np.int64)
         self.first_learned = np.zeros(0)
+        self.learned: frozenset[Any] = frozenset()
+        """Labels that the learner knows from before the stream."""
 
     def schedule(self, batch: Batch) -> Schedule:
         """Schedule the next instances of the stream, and those whose label arrives in the meantime."""
@@ -122,8 +124,9 @@ class DelayedLabels:
 
     def _known(self, block: Block, now: Floats, due: Floats) -> Bools:
         """Return whether the label of each instance is learned before the instance is predicted."""
-        new = len(block.labels) - len(self.first_learned)
-        self.first_learned = np.concatenate([self.first_learned, np.full(new, np.inf)])
+        new = block.labels.values[len(self.first_learned) :]
+        first = [-np.inf if label in self.learned else np.inf for label in new]
+        self.first_learned = np.concatenate([self.first_learned, first])
         labelled = np.flatnonzero(block.codes >= 0)
         codes = block.codes[labelled]
         np.minimum.at(self.first_learned, codes, due[labelled])

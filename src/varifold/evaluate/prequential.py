@@ -130,6 +130,7 @@ class _Run:
         self.runner = runner_of(learner)
         self.task = _task_of(learner, self.runner.coverages, quantile)
         self.queue = queue
+        queue.learned = frozenset(getattr(learner, "classes", ()))
         self.scored_from = scored_from
         self.windows = windows
         self.columns = np.zeros(0, dtype=np.int32)
