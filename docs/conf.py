@@ -61,7 +61,7 @@ html_static_path = ["_static"]
 html_css_files = ["varifold.css"]
 html_logo = html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
-html_sidebars = {"index": [], "start": [], "changelog": []}
+html_sidebars = {"index": [], "start": [], "engine": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": "varifold"},
     "show_toc_level": 2,
