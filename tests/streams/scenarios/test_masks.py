@@ -126,6 +126,7 @@ def test_what_hides_nothing_leaves_every_cell_of_a_matrix_and_of_svmlight(spec, 
     assert_unchanged(streams.read(numbers, target=[i % 2 for i in range(80)], block_rows=32), spec)
 
 
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", ["abalone", "german", "wpbc"])
 @pytest.mark.parametrize("spec", ["vfs:0.0", "vfs:0.0,mode=exact", "trapezoidal:1"])
 def test_what_hides_nothing_leaves_every_cell_of_a_registered_set(name, spec):
